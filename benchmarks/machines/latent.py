@@ -10,8 +10,7 @@ import numpy as np
 
 from hutch.distributed import em
 from hutch.em.fit import Settings
-from hutch.em.ppca.batch import closed_form
-from hutch.em.ppca.model import log_likelihood
+from hutch.em.ppca.model import closed_form, log_likelihood
 
 
 def main() -> None:

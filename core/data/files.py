@@ -10,9 +10,8 @@ from hutch.core.batch import Batch, joined, whole_groups
 from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
 from hutch.core.data.chunks import Chunks, batches, read_chunks
 from hutch.core.data.places import expanded, missing
-from hutch.core.data.reader import read_with
 from hutch.core.data.roles import Roles
-from hutch.core.errors import DataError, at, warn
+from hutch.core.errors import DataError, HutchError, PluginError, at, warn
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.core.text.problems import NUL_BYTE, Problem, Problems
 from hutch.core.threads import thread_count
@@ -39,6 +38,39 @@ def check_sources(sources: Sequence[str]) -> None:
             wrong.append(at(source, None, None, reason))
     if wrong:
         raise DataError("\n".join(wrong))
+
+
+def read_with(reader: Callable[..., Any], source: str, *how: Any) -> Iterator[Batch]:
+    """The batches of a file; what is not right about its reader, which may be a plugin's, is said by name.
+
+    Args:
+        reader: what is registered for the file's ending.
+        source: the file.
+        how: further arguments of a reader.
+
+    Raises:
+        PluginError: it raises something, or gives anything but batches.
+        HutchError: the file cannot be read.
+    """
+    name = f"{getattr(reader, '__module__', '?')}.{getattr(reader, '__qualname__', reader)}"
+    try:
+        found = reader(source, *how)
+        if isinstance(found, Batch | str | bytes):
+            raise _broken(name, source, f"gave {type(found).__name__}")
+        for batch in found:
+            if not isinstance(batch, Batch):
+                raise _broken(name, source, f"gave {type(batch).__name__} among its batches")
+            yield batch
+    except HutchError:
+        raise
+    except Exception as error:
+        if name.startswith("hutch."):
+            raise
+        raise _broken(name, source, f"raised {type(error).__name__}: {error}") from error
+
+
+def _broken(name: str, source: str, what: str) -> PluginError:
+    return PluginError(f"{source}: the reader {name} {what}; wanted an iterator of hutch.plugin.Batch")
 
 
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")

@@ -205,16 +205,17 @@ class _Simulation(Reduction):
         "magnitudes": "the rate of a feature of 1e-20 is beyond float32 in `linear` below, as in VW",
     }
     kernels = Kernels(learn, predict)
+    kind: ClassVar[int]
 
-    def __init__(self, parameters: Any, context: Context, kind: int, copies: Copies | None = None) -> None:
+    def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
         if context.submodels != 1:
             raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
-        self._copies = copies
+        self._copies = None if self.kind == ACTION_COSTS else Copies(parameters.classes, context)
         self.state = Record(
             STATE,
-            kind=kind,
-            **({"copies": copies} if copies else {}),
+            kind=self.kind,
+            **({"copies": self._copies} if self._copies else {}),
             scratch=Buffer(),
             seed=hash_namespace("vw", 0, "all"),
             right=parameters.right,
@@ -243,6 +244,7 @@ class SimulateBandit(_Simulation):
     """Chooses a class and learns from the cost of the choice alone."""
 
     name: ClassVar[str] = "simulate_bandit"
+    kind = CLASS
     Parameters: ClassVar[type[Parameters]] = SimulateBanditParameters
     vw = VwLayer(
         learner="cbify-adf",
@@ -270,14 +272,12 @@ class SimulateBandit(_Simulation):
         "loss": "each prediction of the same example is drawn again",
     }
 
-    def __init__(self, parameters: SimulateBanditParameters, context: Context) -> None:
-        super().__init__(parameters, context, CLASS, Copies(parameters.classes, context))
-
 
 class SimulateCostSensitiveBandit(_Simulation):
     """Chooses a class and learns from the cost of the choice alone."""
 
     name: ClassVar[str] = "simulate_cost_sensitive_bandit"
+    kind = COSTS
     Parameters: ClassVar[type[Parameters]] = SimulateCostSensitiveBanditParameters
     vw = VwLayer(
         learner="cbify-adf",
@@ -291,14 +291,12 @@ class SimulateCostSensitiveBandit(_Simulation):
     predicts = Predictions.CLASS
     known_failures = SimulateBandit.known_failures
 
-    def __init__(self, parameters: SimulateCostSensitiveBanditParameters, context: Context) -> None:
-        super().__init__(parameters, context, COSTS, Copies(parameters.classes, context))
-
 
 class SimulateBanditWithFeatures(_Simulation):
     """Chooses an action and learns from the cost of the choice alone."""
 
     name: ClassVar[str] = "simulate_bandit_with_features"
+    kind = ACTION_COSTS
     Parameters: ClassVar[type[Parameters]] = SimulateBanditWithFeaturesParameters
     vw = VwLayer(
         learner="cbify_ldf",
@@ -308,9 +306,6 @@ class SimulateBanditWithFeatures(_Simulation):
     )
     takes = Labels.ACTION_COSTS
     predicts = Predictions.ACTION_PROBABILITIES
-
-    def __init__(self, parameters: SimulateBanditWithFeaturesParameters, context: Context) -> None:
-        super().__init__(parameters, context, ACTION_COSTS)
 
 
 hutch_register_reductions = registering(SimulateBandit, SimulateCostSensitiveBandit, SimulateBanditWithFeatures)

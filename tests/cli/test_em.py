@@ -11,8 +11,7 @@ from hutch.cli.em import app
 from hutch.cli.shell.app import as_app
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
-from hutch.em.ppca.batch import closed_form
-from hutch.em.ppca.model import transform
+from hutch.em.ppca.model import closed_form, transform
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from hutch.distributed.latent import em, mean_log_likelihood
 from hutch.distributed.processes import Processes
 from hutch.em.fit import Settings, load
 from hutch.em.models import BUILT_IN
-from hutch.em.ppca.batch import closed_form
-from hutch.em.ppca.model import PPCA, log_likelihood
+from hutch.em.ppca.model import PPCA, closed_form, log_likelihood
 
 ENTRIES = {entry.name: entry for entry in BUILT_IN}
 

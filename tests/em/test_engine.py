@@ -7,8 +7,7 @@ from hutch.core.errors import ConfigError, DataError
 from hutch.em.base.schedule import Schedule
 from hutch.em.engine import OnlineEM
 from hutch.em.nat_oem import NatOEM
-from hutch.em.ppca.batch import closed_form
-from hutch.em.ppca.model import PPCA, log_likelihood
+from hutch.em.ppca.model import PPCA, closed_form, log_likelihood
 
 
 def stream(count: int = 400, offset: float = 0.0, seed: int = 0) -> np.ndarray:

@@ -7,8 +7,7 @@ from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural import NaturalPPCA
 from hutch.em.engine import OnlineEM
 from hutch.em.nat_oem import NatOEM
-from hutch.em.ppca.batch import closed_form
-from hutch.em.ppca.model import PPCA, PPCAParameters, log_likelihood
+from hutch.em.ppca.model import PPCA, PPCAParameters, closed_form, log_likelihood
 from hutch.reproduce.em_contenders import (
     BASELINE,
     FAMILIES,

@@ -1,9 +1,11 @@
 """Pools, which labels are asked for from: lines and tables that are read as often as needed, and never held."""
 
+import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,12 +13,16 @@ from hutch.active.documents import is_table, line_of, read_documents
 from hutch.active.lines import unlabelled
 from hutch.core.data.chunks import read_chunks
 from hutch.core.data.files import ending_of
-from hutch.core.data.places import expanded
+from hutch.core.data.places import expanded, is_remote
 from hutch.core.data.roles import Roles
 from hutch.core.errors import UsageError
+from hutch.distributed.engine import Engine
+from hutch.distributed.where import engine_for
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
+
+_WORTH = 1 << 26  # bytes below which starting processes takes longer than they save
 
 
 class Entry(NamedTuple):
@@ -155,3 +161,17 @@ class Pool:
             else:
                 sources.append(LineFile(path, path))
         return cls(sources)
+
+    def engine(self, ray: str | None) -> AbstractContextManager[Engine | None]:
+        """What scores the sources; None for one file, or little data.
+
+        Args:
+            ray: address of a Ray cluster; None: this machine.
+
+        Raises:
+            HutchError: Ray is not installed, or there is no cluster at that address.
+        """
+        known = [each.path for each in self.sources if not is_remote(each.path)]
+        much = len(known) < len(self.sources) or sum(map(os.path.getsize, known)) >= _WORTH
+        alone = ray is None and (len(self.sources) == 1 or not much)
+        return nullcontext() if alone else engine_for(len(self.sources), ray)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import UsageError
 from hutch.em.base.learner import Learner
 from hutch.em.base.model import Array
-from hutch.em.ppca.batch import closed_form
-from hutch.em.ppca.model import PPCAParameters, draw, log_likelihood
+from hutch.em.ppca.model import PPCAParameters, closed_form, draw, log_likelihood
 
 Make = Callable[[Array, int], Learner[PPCAParameters]]
 """Builds a learner from the first rows of a stream and a rank."""

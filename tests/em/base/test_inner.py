@@ -5,8 +5,7 @@ from hutch.core.errors import ConfigError
 from hutch.em.base.inner import InnerEM
 from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural import Sketch
-from hutch.em.ppca.batch import closed_form
-from hutch.em.ppca.model import PPCA, log_likelihood
+from hutch.em.ppca.model import PPCA, closed_form, log_likelihood
 
 
 def rows_of(count: int, seed: int = 0) -> np.ndarray:

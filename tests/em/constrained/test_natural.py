@@ -7,8 +7,7 @@ from hutch.core.errors import ConfigError, DataError
 from hutch.em.base.linear_algebra import leading
 from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural import NaturalPPCA, Sketch, merged
-from hutch.em.ppca.batch import closed_form
-from hutch.em.ppca.model import PPCAParameters, log_likelihood
+from hutch.em.ppca.model import PPCAParameters, closed_form, log_likelihood
 
 
 def covariance(p: PPCAParameters) -> np.ndarray:

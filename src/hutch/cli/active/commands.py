@@ -158,7 +158,6 @@ def ask(
     from hutch.active.pool import Pool
     from hutch.active.report import is_enough
     from hutch.chain import Chain
-    from hutch.cli.active.pool import engine_for_pool
     from hutch.core.data.files import check_sources
     from hutch.durable.records import write_requests
     from hutch.durable.store import Store
@@ -173,7 +172,7 @@ def ask(
             text = f"asked for nothing: a label is expected to save less than one mistake in {stop:g} predictions"
             print(text, file=sys.stderr)
             return
-        with engine_for_pool(examples, ray) as engine:
+        with examples.engine(ray) as engine:
             found = ask_for(chain, examples, opened, count, source=source, model=version, wanted=wanted, engine=engine)
     write_requests(found, sys.stdout)
     if len(found) < count:

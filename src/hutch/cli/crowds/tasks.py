@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from hutch.cli.crowds.gold import check_classes, true_classes
+import numpy as np
+
 from hutch.cli.crowds.options import CrowdOptions
-from hutch.core.errors import UsageError, counted
+from hutch.core.data.chunks import read_chunks
+from hutch.core.errors import DataError, UsageError, at, counted, did_you_mean
 from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
 from hutch.crowd import output
@@ -183,3 +186,39 @@ def _score(given: CrowdOptions, path: str, result: Aggregate) -> dict[str, Any]:
         given.notice(f"{path}: left out of the score: {tasks} also in {given.gold}, which is learned from")
         truth[data.gold >= 0] = -1
     return output.score(result, truth)
+
+
+def true_classes(labels: Labels, truth: dict[str, str]) -> Any:
+    """True classes by item, -1 where they are not known or no class of the labels."""
+    codes = {name: code for code, name in enumerate(labels.classes)}
+    return np.array([codes.get(truth.get(name, ""), -1) for name in labels.item_names], np.int32)
+
+
+def check_classes(
+    path: str, truth: dict[str, str], labels: Labels, known: list[str], notice: Callable[[str], None]
+) -> None:
+    """Look for classes that no label has: they are refused if they look like a misspelling, else reported.
+
+    Raises:
+        DataError: with the line of the first.
+    """
+    used = {labels.classes[code] for code in set(labels.labels.tolist())} | set(known)
+    for name in dict.fromkeys(truth.values()):
+        if name in used or not used:
+            continue
+        near = did_you_mean(name, used)
+        text = at(path, _line_of(path, name), None, f"got the class {name!r}, which no label has")
+        if near.startswith("did"):
+            raise DataError(f"{text}; {near} If not, name all classes with --classes")
+        notice(text)
+
+
+def _line_of(path: str, name: str) -> int | None:
+    """The first line of a separated text with a field of that name."""
+    number = 0
+    for chunk in read_chunks([path]) if path != "-" else ():
+        for line in bytes(chunk.data).decode(errors="replace").splitlines():
+            number += 1
+            if name in (field.strip('"') for field in line.replace("\t", ",").split(",")):
+                return number
+    return None

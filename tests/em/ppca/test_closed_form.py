@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from hutch.em.ppca.batch import closed_form
-from hutch.em.ppca.model import PPCA, PPCAParameters, log_likelihood
+from hutch.em.ppca.model import PPCA, PPCAParameters, closed_form, log_likelihood
 
 
 def rows_of(seed: int = 0) -> np.ndarray:
