@@ -154,7 +154,6 @@ FAULTS: tuple[Fault, ...] = (
           "variances[k] *= s.scale"),
     Fault("multinomial", "the rival of the first class is itself", _MULTINOMIAL, "rival = 1 if winner == 0 else 0",
           "rival = 0"),
-    Fault("multinomial", "labels between classes are classes", _MULTINOMIAL, " and place == math.floor(place)", ""),
     Fault("multinomial", "posteriors learn with twice the importance", _MULTINOMIAL, "0.5 * part * added[k]",
           "part * added[k]"),
     Fault("multinomial", "the winner rises, too", _MULTINOMIAL, "winner, -expected[winner], offset",

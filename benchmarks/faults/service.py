@@ -80,7 +80,6 @@ FAULTS: tuple[Fault, ...] = (
           "error.start - start, \"not UTF-8\"", "error.start - start + 1, \"not UTF-8\""),
     Fault("service", "labels that lack are placed in their batch", _BODIES,
           "        row += len(batch)\n    for batch in batches:\n", "    for batch in batches:\n"),
-    Fault("service", "the longest id is too long", _BODIES, "if len(id) > LONGEST_ID:", "if len(id) >= LONGEST_ID:"),
     Fault("decisions served", "a label is put behind the row before", _BODIES, "ends[row + 1 :] += 1",
           "ends[row:] += 1"),
     Fault("decisions served", "the shared row counts among the actions", _BODIES,

@@ -175,6 +175,13 @@ def test_a_soft_label_teaches_each_class_its_share(below):
     np.testing.assert_array_equal(soft.scores(row[None]), hard.scores(row[None]))
     for _ in range(300):
         learn_softly(soft, row, [0.2, 0.5, 0.3])
+    before = soft.scores(row[None])
+    learn_softly(soft, row, [-1, 0, 0])
+    np.testing.assert_array_equal(soft.scores(row[None]), before)
+    one, other = build(below, probabilities=False), build(below, probabilities=False)
+    learn_softly(one, row, [-0.7, 1, 3])
+    learn_softly(other, row, [0, 0.25, 0.75])
+    np.testing.assert_array_equal(one.scores(row[None]), other.scores(row[None]))
     np.testing.assert_allclose(soft.scores(row[None])[0], log_odds(np.array([0.2, 0.5, 0.3])), atol=0.05)
 
 

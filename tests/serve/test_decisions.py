@@ -280,7 +280,9 @@ def test_a_share_of_the_whole_draws_the_first_sum_beyond_it(share: float, place:
 
 def test_what_does_not_sum_to_one_is_told_as_it_is_drawn() -> None:
     chain = SimpleNamespace(predicts=Predictions.ACTION_PROBABILITIES, takes=Labels.LOGGED_CLASS)
-    served: Any = SimpleNamespace(chain=chain, log=SimpleNamespace(identity=1), name="m", position=3)
+    served: Any = SimpleNamespace(
+        chain=chain, log=SimpleNamespace(store=SimpleNamespace(identity=1)), name="m", position=3
+    )
     values = np.array([0.5, 1.5], np.float32)
     decided = [_decide(served, f"id{k}", "text", b"", values, np.array([1, 0], np.uint32)) for k in range(400)]
     assert all(each.answer["probabilities"] == [0.25, 0.75] and each.answer["ranked"] == [2, 1] for each in decided)

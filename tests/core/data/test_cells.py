@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hutch.core.data import cells as module
 from hutch.core.data.cells import read_records
 from hutch.core.data.csv import read_csv
 from hutch.core.errors import DataError, Problem, reading
@@ -118,3 +119,20 @@ def test_a_problem_lies_in_the_innermost_source_that_has_a_name() -> None:
     with pytest.raises(DataError, match=r"^a\.csv: wrong$"), reading("a.csv"), reading(""):
         raise Problem("wrong")
     assert str(pickle.loads(pickle.dumps(Problem("wrong", 3)))) == "3: wrong"
+
+
+def test_lines_and_bytes_are_counted_through_blank_lines_and_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CHUNK_BYTES", 40)
+    text = b'"a\r\nb",c\r\n\r\n\n' + b"".join(b'%d,"x\ny"\r\n\r\n' % k for k in range(30))
+    pieces = list(module.records_in(text, ","))
+    assert len(pieces) > 3 and module.names_of(pieces[0]) == ["a\r\nb", "c"]
+    begins = [text.index(b'%d,"x' % k) for k in range(30)]
+    wanted = [(0, 1), *((at, text.count(b"\n", 0, at) + 1) for at in begins)]
+    found = [
+        (piece.start + int(at) - (k == 0 == number), int(line))
+        for k, piece in enumerate(pieces)
+        for number, (at, line) in enumerate(zip(piece.bounds(0)[0], piece.lines, strict=True))
+    ]
+    assert found == wanted

@@ -123,6 +123,11 @@ def near_halfway() -> list[str]:
     return found
 
 
+def test_exponents_beyond_any_integer_are_not_small_ones(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.csv:2: column 'c': got inf, wanted"):
+        column(tmp_path, [f"1e{2**64}"])
+
+
 def test_numbers_are_rounded_once(tmp_path: Path) -> None:
     texts = [*halfway(), *near_halfway()]
     twice = [text for text in texts if np.float32(float(text)) != nearest(text)]
