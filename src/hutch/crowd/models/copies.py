@@ -120,13 +120,13 @@ def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None) -> list[
     surely = [
         binomial_tail(pairs.agreed[p], pairs.tasks[p], (1 + expected[p]) / 2) < LEVEL / tests for p in suspects.tolist()
     ]
-    present = np.unique(seen.workers)
+    present = np.flatnonzero(np.bincount(seen.workers))
     one = _joined(workers, pairs, suspects[np.array(surely)])
     for members in _groups(_joined(workers, pairs, np.flatnonzero(alike))):
         group = _described(pairs, expected, members, one)
         # where nobody else agrees with anybody, those who are alike have no witness of their skill
         inside = np.isin(pairs.first, members) & np.isin(pairs.second, members)
-        witnesses = skills[np.setdiff1d(present, members)]
+        witnesses = skills[np.setdiff1d(present, members, assume_unique=True)]
         identical = float(np.average(kappa[inside], weights=pairs.tasks[inside])) > ALIKE
         skilled = len(witnesses) > 0 and float(np.quantile(witnesses, 0.75)) >= LEAST_SKILL
         doubtful = identical and not skilled and not group.one_voice
@@ -245,7 +245,7 @@ def _agree_too_often(labels: Labels, members: NDArray[np.int64], expected: float
     votes = np.bincount(cells, minlength=labels.items * classes).reshape(labels.items, classes)
     several = votes.sum(axis=1) > 1
     trials, agreed = float((votes[several].sum(axis=1) - 1).sum()), float((votes[several].max(axis=1) - 1).sum())
-    workers, size = len(np.unique(labels.workers)), len(members)
+    workers, size = np.count_nonzero(np.bincount(labels.workers)), len(members)
     ways = math.lgamma(workers + 1) - math.lgamma(size + 1) - math.lgamma(workers - size + 1)
     return agreed > 0 and bool(binomial_tail(agreed, trials, (1 + expected) / 2) < LEVEL * math.exp(-ways))
 

@@ -93,7 +93,7 @@ def exponent_of_halves(
         divisions: how many.
         seed: of the divisions.
     """
-    random, workers = np.random.default_rng(seed), np.unique(labels.workers)
+    random, workers = np.random.default_rng(seed), np.flatnonzero(np.bincount(labels.workers))
     scores, log_prior = np.zeros(len(EXPONENTS)), _log(class_prior)
     for _ in range(divisions if len(workers) > 1 else 0):
         half = np.zeros(len(labels.worker_names), np.bool_)
