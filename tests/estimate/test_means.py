@@ -196,3 +196,9 @@ def test_missing_features_are_the_mean():
     found = cross_fitted(x, x[[0, 1, 3, 4, 5, 7, 8, 9, 11], 0], np.array([0, 1, 3, 4, 5, 7, 8, 9, 11]))
     assert found[14] == pytest.approx(found[15], abs=1e-9)
     assert np.all(cross_fitted(np.zeros((9, 0)), np.ones(5), np.arange(5)) == 0)
+
+
+def test_predictions_that_point_the_wrong_way_are_left_out():
+    y = np.arange(40) % 2.0
+    found = mean_of_all(y, np.arange(40), np.concatenate([1 - y, np.full(400, 0.3)]))
+    assert found.power == 0 and found.estimate == pytest.approx(y.mean())
