@@ -107,7 +107,7 @@ LOSS = np.dtype(
         ("square_gradient", "u8"),  # address: what the adaptive rates accumulate
         ("plain_value", "u8"),  # address of a plugin's (prediction, label, parameter) -> loss; 0 for built-in losses
         ("plain_derivative", "u8"),  # address of a plugin's (prediction, label, parameter) -> derivative; else 0
-        ("kind", "i8"),  # one of core.loss_kinds: which closed forms hold; 0 for none
+        ("kind", "i8"),  # one of core.loss.kinds: which closed forms hold; 0 for none
         ("parameter", "f8"),  # tau of quantile and expectile, a plugin's own parameter
         ("lower", "f8"),  # logistic: the labels that stand for -1 and +1
         ("upper", "f8"),

@@ -1,7 +1,7 @@
 """Decay of all weights of the dyadic learner, applied to a feature when it is met again.
 
 Each sub-model has a clock, the sum of rate · importance of what it has learned; between two readings T and T' of it a
-weight shrinks by e^(-decay rate (T' - T)), with the rate that is its own (see `dyadic_rates`), which changes only when
+weight shrinks by e^(-decay rate (T' - T)), with the rate that is its own (see `rates`), which changes only when
 its feature occurs. So a row need only know the time up to which it has been shrunk. Its two floats before the factor
 hold it, high and low part: 48 bits.
 """

@@ -1,6 +1,6 @@
 """The dyadic learner where it is simplest: one pair of sides of one feature each, all rates equal, nothing gathered.
 
-What it does is what `dyadic_kernels` does in general, in half the time: what the step needs stays in registers.
+What it does is what `kernels` does in general, in half the time: what the step needs stays in registers.
 """
 
 import math

@@ -1,7 +1,7 @@
 """What the kernels of the dyadic learner see: its record, the layout of a row, the sides of an example.
 
 A row of the weight table is (w, …, factor of `rank` numbers): the linear weight of a feature, whatever the rates keep
-(see `dyadic_rates`), and the feature's vector; zeros alone are the vector of a feature never touched. A side of a dyad
+(see `rates`), and the feature's vector; zeros alone are the vector of a feature never touched. A side of a dyad
 is a = shift + Σ x_f A_f over the features f of its namespace, so that p = a·b - shift² rank + w·x.
 """
 
@@ -38,7 +38,7 @@ DYADIC = np.dtype(
         ("rival", "u8"),  # address of a second DYADIC record, of the sub-model whose prediction is subtracted
         ("step", "u8"),  # address of the kernel that makes the step; see `dyadic_steps`
         ("generic_step", "u8"),  # the same for labels without a closed form
-        ("see", "u8"),  # addresses of the kernels of the rates, see `dyadic_rates`; 0 where there is nothing to do
+        ("see", "u8"),  # addresses of the kernels of the rates, see `rates`; 0 where there is nothing to do
         ("measure", "u8"),
         ("decay", "u8"),
         ("observe", "u8"),

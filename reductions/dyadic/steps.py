@@ -92,7 +92,7 @@ def kernels_of(kind: int, dynamics: str) -> tuple[AddressKernel, AddressKernel |
     """The step of a loss, its step for labels that its closed form does not know, and the tolerance of generic steps.
 
     Args:
-        kind: of `core.loss_kinds`.
+        kind: of `core.loss.kinds`.
         dynamics: as the parameter of `dyadic`.
     """
     tolerance = TOLERANCE_EXACT if dynamics == "exact" else TOLERANCE_FAST
