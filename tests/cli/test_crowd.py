@@ -461,3 +461,19 @@ def test_all_judges_and_copies_are_told(tmp_path):
     assert json.loads(invoke(path, "--all-judges", "--gold", gold, "--json")[0])["model"] == "mixed"
     with pytest.raises(UsageError, match="--all-judges: cannot be combined with --reference"):
         invoke(path, "--all-judges", "--reference", "w7")
+
+
+def test_the_encoding_of_labels_and_gold_is_named(tmp_path):
+    rows = "worker,task,label\nJosé,café,sí\nann,café,sí\nann,té,no\n".encode("cp1252")
+    (tmp_path / "labels.csv").write_bytes(rows)
+    (tmp_path / "gold.csv").write_bytes("task,label\ncafé,sí\n".encode("cp1252"))
+    with pytest.raises(DataError, match="labels.csv:2:1: got bytes that are not UTF-8; --encoding names another"):
+        invoke(tmp_path / "labels.csv")
+    gold = ("--gold", tmp_path / "gold.csv", "--encoding", "cp1252")
+    invoke(tmp_path / "labels.csv", *gold, "-p", tmp_path / "p.tsv", "--next", 1)
+    assert [line.split("\t")[:2] for line in (tmp_path / "p.tsv").read_text().splitlines()[1:]] == [
+        ["café", "sí"],
+        ["té", "no"],
+    ]
+    with pytest.raises(UsageError, match="--encoding: got 'cp125'"):
+        invoke(tmp_path / "labels.csv", "--encoding", "cp125")

@@ -85,3 +85,16 @@ def test_a_model_of_another_kind(hutch, votes, tmp_path):
     result = hutch("crowd", votes, "--pairs", "-i", tmp_path / "p")
     assert result.code == 2 and "batch fits all votes at once" in result.err
     assert hutch("crowd", labels, "--features", "a").code == 2
+
+
+def test_blank_votes_are_reported_and_counted(hutch, tmp_path):
+    (tmp_path / "votes.csv").write_bytes(
+        "quién,left,right,winner\nJosé,x,y,left\nJosé,x,y,\nann,y,x,N/A\n".encode("cp1252")
+    )
+    result = hutch(
+        "crowd", tmp_path / "votes.csv", "--pairs", "--encoding", "cp1252", "--columns", "worker=quién", "--json"
+    )
+    assert result.code == 0 and "left out: 2 without a side or a winner (first: line 3)" in result.err
+    found = json.loads(result.out)
+    assert (found["votes"], found["left_out"], found["workers"]) == (1, 2, 1)
+    assert hutch("crowd", tmp_path / "votes.csv", "--pairs").code == 1

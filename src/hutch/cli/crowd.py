@@ -1,5 +1,6 @@
 """`hutch crowd`: who labels well, and what is true."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from hutch.cli.crowds.options import CrowdOptions
@@ -116,7 +117,7 @@ def crowd(
         list[str] | None, Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
     ] = None,
     pairs: Annotated[
-        bool, Option("--pairs", help="Votes on pairs: worker TAB left TAB right TAB winner; infer strengths.")
+        bool, Option("--pairs", help="Votes on pairs: worker TAB left TAB right TAB winner, or JSON; infer strengths.")
     ] = False,
     features: Annotated[
         str | None,
@@ -130,9 +131,20 @@ def crowd(
         str | None,
         Option(
             metavar="ROLE=NAME,...",
-            help="Names of columns or fields: worker, task, label, gold. Labels with globs: one column per worker.",
+            help="Names of columns or fields: worker, task, label, gold; with --pairs worker, left, right, winner. "
+            "Labels with globs: one column per worker.",
         ),
     ] = None,
+    encoding: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Encoding of the text, such as cp1252.", show_default="UTF-8"),
+    ] = None,
+    multi_label: Annotated[
+        bool,
+        Option(
+            "--multi-label", help="A task may have several labels: each is a yes or no of its own, reported together."
+        ),
+    ] = False,
     quiet: Annotated[bool, Option("--quiet", help="Print no progress table and no notices.")] = False,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -145,13 +157,19 @@ def crowd(
         all_judges=all_judges, next=next_, ask_of=ask_of, predictions=predictions, workers=workers, judges=judges,
         report=report, suspects=suspects, initial=initial, final=final, test=test, passes=passes, slots=slots,
         shards=shards, ray=ray, classes=tuple(name for name in (classes or "").split(",") if name), ordered=ordered,
-        set=tuple(set_ or ()), columns=columns, quiet=quiet, json=json,
+        set=tuple(set_ or ()), columns=columns, encoding=encoding or "", quiet=quiet, json=json,
     )  # fmt: skip
+    if multi_label and (pairs or stream):
+        raise UsageError(f"--multi-label: cannot be combined with {'--pairs' if pairs else '--stream'}")
     if pairs:
         _run_pairs(given, features, stream)
         return
     if features is not None:
         raise UsageError("--features: needs --pairs")
+    from hutch.crowd.exports.found import Columns
+
+    read_as = replace(Columns.of(columns), encoding=given.encoding, sets=multi_label)
+    given = replace(given, columns=read_as if columns or encoding or multi_label else None)
     from hutch.cli.crowds.model import model_of
     from hutch.cli.crowds.summary import show
     from hutch.core.run.output import is_stdout
@@ -160,9 +178,11 @@ def crowd(
     written = _check_outputs(given)
     if ask_of and not next_:
         raise UsageError("--ask-of: needs --next, which lists the tasks to ask for")
-    kinds = () if all_judges else reference_workers(labels, columns)
+    kinds = () if all_judges else reference_workers(labels, given.columns)
     chosen, options, history = model_of(given, given.reference or kinds)
-    if stream:
+    if multi_label:
+        from hutch.cli.crowds.multi_label import run
+    elif stream:
         from hutch.cli.crowds.stream import run
     else:
         from hutch.cli.crowds.tasks import run
@@ -212,7 +232,6 @@ def _run_pairs(given: CrowdOptions, features: str | None, stream: bool) -> None:
         "passes",
         "shards",
         "ray",
-        "columns",
         "judges",
         "all_judges",
     )

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
 from hutch.core.errors import Problem, reading
 from hutch.crowd.data.labels import Labels, from_codes
-from hutch.crowd.data.rows import known_first, recoded
+from hutch.crowd.data.rows import known_first, recoded, recoded_text, used_names
 from hutch.crowd.data.sheets import Piece, SheetReader, sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.exports.json_export import is_json
@@ -45,7 +44,8 @@ def label_blocks(
         DataError: the file cannot be read, a place in it is wrong, or a label is not a class.
     """
     known, truth = list(classes), gold or {}
-    pieces = _pieces(path, chunk_bytes, Columns.of(columns), problems if problems is not None else Problems())
+    found = problems if problems is not None else Problems()
+    pieces = _pieces(path, classes, chunk_bytes, Columns.of(columns), found)
     for piece in _whole_tasks(pieces):
         codes, (people, tasks, answers) = piece.codes, piece.names
         here = {
@@ -60,18 +60,18 @@ def label_blocks(
         yield labels
 
 
-def _pieces(path: str | Path, chunk_bytes: int, columns: Columns, problems: Problems) -> Pieces:
+def _pieces(path: str | Path, classes: Sequence[str], chunk_bytes: int, columns: Columns, problems: Problems) -> Pieces:
     """The labels of each chunk."""
     reader: SheetReader | None = None
     line = 1
     for chunk in Chunks([path], chunk_bytes):
-        data = bytes(chunk.data)
+        data = recoded_text(bytes(chunk.data), columns.encoding)
         lines, start, first = data.count(b"\n"), 0, line
         with reading(chunk.source):
             if reader is None:
                 if is_json(data):
                     raise Problem("got JSON or an archive, wanted a table of labels; leave out --stream")
-                reader = sheet_reader(data, columns)
+                reader = sheet_reader(data, columns, classes)
                 if reader is None:
                     line += lines
                     continue
@@ -96,23 +96,11 @@ def _whole_tasks(pieces: Pieces) -> Pieces:
             continue
         cut = int(np.flatnonzero(np.append(-1, rows[:, 1]) != rows[-1, 1])[-1])
         if cut:
-            yield Piece(*_used(rows[:cut], order), gold)
-        held, held_names = _used(rows[cut:], order)
+            yield Piece(*used_names(rows[:cut], order), gold)
+        held, held_names = used_names(rows[cut:], order)
         held_gold = {task: gold[task] for task in held_names[1] if task in gold}
     if len(held):
         yield Piece(held, held_names, held_gold)
-
-
-def _used(rows: NDArray[np.int32], names: Sequence[Sequence[str]]) -> tuple[NDArray[np.int32], list[Sequence[str]]]:
-    """Rows with only the names that they use, in the order of their first appearance."""
-    codes = np.empty_like(rows)
-    kept: list[Sequence[str]] = []
-    for role in range(3):
-        used, first, inverse = np.unique(rows[:, role], return_index=True, return_inverse=True)
-        rank = np.argsort(np.argsort(first))
-        codes[:, role] = rank[inverse]
-        kept.append([names[role][code] for code in used[np.argsort(first)].tolist()])
-    return codes, kept
 
 
 @dataclass

@@ -64,17 +64,22 @@ def posterior_rows(file: BinaryIO, labels: Labels, probability: Array, scale: Ar
         file.write("".join([line % row for row in rows]).encode())
 
 
-def write_workers(file: BinaryIO, result: Aggregate, report: WorkerReport) -> None:
+def write_workers(
+    file: BinaryIO, result: Aggregate, report: WorkerReport, question: str = "", header: bool = True
+) -> None:
     """Write `worker labels accuracy spam c:<true>:<label>... low high gold_labels gold_accuracy confusions noise`.
 
     One line for each worker of the present labels; `accuracy` is empty for a worker with too few labels to judge,
     `low` and `high` bound it with 95 %, `confusions` are the three most probable wrong labels, `noise`
-    how often two labels of theirs on one task differ.
+    how often two labels of theirs on one task differ. With a question, whose answers the labels are, it is the last
+    column.
     """
     names, classes = cells(result.labels.worker_names), cells(result.labels.classes)
     pairs = [f"c:{true}:{label}" for true in classes for label in classes]
     extra = ["low", "high", "gold_labels", "gold_accuracy", "confusions", "noise"]
-    file.write(("\t".join(["worker", "labels", "accuracy", "spam", *pairs, *extra]) + "\n").encode())
+    if header:
+        columns = ["worker", "labels", "accuracy", "spam", *pairs, *extra, *(["question"] if question else [])]
+        file.write(("\t".join(columns) + "\n").encode())
     for w in np.flatnonzero(report.labels).tolist():
         accuracy = "" if math.isnan(report.accuracy[w]) else f"{report.accuracy[w]:.4f}"
         fields = [names[w], str(report.labels[w]), accuracy, f"{report.spam[w]:.4f}"]
@@ -83,7 +88,7 @@ def write_workers(file: BinaryIO, result: Aggregate, report: WorkerReport) -> No
         fields.append(f"{report.gold_accuracy[w]:.4f}" if report.gold_labels[w] else "")
         fields.append(" ".join(f"{k}>{label}:{p:.2f}" for k, label, p in report.top_confusions(w, classes)))
         fields.append("" if math.isnan(report.noise[w]) else f"{report.noise[w]:.4f}")
-        file.write(("\t".join(fields) + "\n").encode())
+        file.write(("\t".join([*fields, *cells([question] if question else [])]) + "\n").encode())
 
 
 def summary(result: Aggregate) -> dict[str, Any]:

@@ -8,8 +8,9 @@ import zipfile
 import pytest
 from zstandard import ZstdCompressor
 
-from hutch.core.errors import DataError
+from hutch.core.errors import DataError, UsageError
 from hutch.crowd.data.labels import read_labels
+from hutch.crowd.exports.found import Columns
 from hutch.crowd.label_stream import label_blocks
 
 
@@ -81,6 +82,11 @@ MTURK_JSON = (
     'h2,w1,Approved,"[{""animal"":{""cat"":true,""dog"":true}}]"\n'
     'h2,w2,Approved,"[{""animal"":{""cat"":false,""dog"":false}}]"\n'
 )
+MTURK_CHOICES = (
+    "HITId,WorkerId,AssignmentStatus,Answer.animal.cat,Answer.animal.dog,Answer.animal.fox,Answer.comment\n"
+    "h1,w1,Approved,true,false,,nice\nh1,w2,Approved,false,true,,\nh1,w3,Rejected,true,false,,\n"
+    "h2,w1,Approved,true,true,,\nh2,w2,Approved,false,false,,\n"
+)
 OPTIONS = [{"id": "cat", "text": "Cat"}, {"id": "dog", "text": "Dog"}]
 PRODIGY = lines(
     {"text": "one", "_input_hash": -5, "_task_hash": 1, "options": OPTIONS, "accept": ["cat"], "answer": "accept",
@@ -104,6 +110,8 @@ DOCCANO_USERS = lines(
     {"id": 1, "text": "one", "meta": {}, "annotations": [{"label": 3, "user": 1}, {"label": 4, "user": 2}]},
     {"id": 2, "text": "two", "meta": {}, "annotations": []},
 )
+DOCCANO_NAMES = lines({"doc_id": 1, "text": "one", "labels": ["cat"], "username": "ann"},
+                      {"doc_id": 1, "text": "one", "labels": ["dog"], "username": "bob"})  # fmt: skip
 ARGILLA = [
     {"id": "r1", "fields": {"text": "one"}, "metadata": {}, "suggestions": {}, "vectors": {}, "status": "completed",
      "_server_id": "s1",
@@ -151,6 +159,7 @@ EXPECTED = {
                    {"rejected": 1, "without a label": 1}),
     "mturk.csv": (MTURK, TWO, {}, {"rejected": 1, "without a label": 1}),
     "mturk_elements.csv": (MTURK_JSON, TWO, {}, {"with two labels at once": 1, "without a label": 1}),
+    "doccano_names.jsonl": (DOCCANO_NAMES, [("ann", "1", "cat"), ("bob", "1", "dog")], {}, {}),
     "prodigy.jsonl": (PRODIGY, [("pets-ann", "-5", "cat"), ("pets-bob", "-5", "dog")], {},
                       {"with two labels at once": 1, "without a label": 1, "skipped": 1}),
     "prodigy_binary.jsonl": (PRODIGY_BINARY, [("pets-ann", "1", "accept"), ("pets-bob", "1", "reject")], {}, {}),
@@ -180,6 +189,50 @@ def test_an_export_is_read_without_an_option(tmp_path, name):
     triples, gold, problems = read(tmp_path / "labels", content)  # the name tells nothing
     assert [sorted(triples), gold, problems] == [sorted(expected[0]), *expected[1:]]
     assert read_labels(tmp_path / "labels").form
+
+
+def test_a_column_per_choice(tmp_path):
+    with pytest.raises(DataError, match="'Answer.comment' and 'animal', wanted one label"):
+        read(tmp_path / "labels", MTURK_CHOICES)
+    triples, _, problems = read(tmp_path / "labels", MTURK_CHOICES, columns="label=animal")
+    assert triples == TWO
+    assert problems == {"rejected": 1, "with two labels at once": 1, "without a label": 1}
+    assert (
+        read_labels(tmp_path / "labels", columns="label=animal").problems.found["with two labels at once"][1]
+        == "line 5"
+    )
+    boxes = "HITId,WorkerId,Answer.cat.on,Answer.dog.on\nh1,w1,true,false\nh1,w2,false,true\n"
+    assert read(tmp_path / "labels", boxes)[0] == TWO
+    several = 'HITId,WorkerId,Answer.animal.labels\nh1,w1,"[""cat""]"\nh1,w2,"[""dog""]"\nh2,w1,"[""cat"",""dog""]"\n'
+    assert read(tmp_path / "labels", several) == (TWO, {}, {"with two labels at once": 1})
+    yes_or_no = "HITId,WorkerId,Answer.cat\nh1,w1,true\nh1,w2,false\n"
+    assert read(tmp_path / "labels", yes_or_no)[0] == [("w1", "h1", "true"), ("w2", "h1", "false")]
+
+
+def test_what_spreadsheets_write_into_empty_cells_is_no_label(tmp_path):
+    text = "worker,task,label,gold\nann,t1,yes,N/A\nbob,t1,N/A,yes\ncy,t1,NA,\ndan,t1,null,\n"
+    assert read(tmp_path / "labels", text) == ([("ann", "t1", "yes")], {"t1": "yes"}, {"without a label": 3})
+    assert len(read(tmp_path / "labels", text, classes=["yes", "N/A"])[0]) == 2
+    wide = "id,ann,bob\nt1,yes,no\nt2,no,N/A\n"
+    assert read(tmp_path / "labels", wide)[0] == [("ann", "t1", "yes"), ("bob", "t1", "no"), ("ann", "t2", "no")]
+    assert read(tmp_path / "labels", MTURK.replace('"cat"', '"N/A"'))[0][0] == ("w1", "h1", "N/A")  # a choice of a tool
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "shift_jis"])
+def test_an_encoding_is_named(tmp_path, encoding):
+    who = "山田" if encoding == "shift_jis" else "José"
+    text = f"worker,task,label\n{who},t1,yes\nbob,t1,no\n".encode(encoding)
+    expected = [(who, "t1", "yes"), ("bob", "t1", "no")]
+    assert read(tmp_path / "labels", text, columns=Columns(encoding=encoding))[0] == expected
+    if encoding == "cp1252":
+        for block in label_blocks(tmp_path / "labels", ["yes", "no"], columns=Columns(encoding=encoding)):
+            assert block.worker_names == ["José", "bob"]
+        with pytest.raises(DataError, match="labels:2:1: got bytes that are not UTF-8; --encoding"):
+            read_labels(tmp_path / "labels")
+        with pytest.raises(DataError, match="got ASCII that cannot be read"):
+            read_labels(tmp_path / "labels", columns=Columns(encoding="ascii"))
+        with pytest.raises(UsageError, match="--encoding: got 'cp12525'"):
+            read_labels(tmp_path / "labels", columns=Columns(encoding="cp12525"))
 
 
 @pytest.mark.parametrize("name", ["label_studio.csv", "toloka.tsv", "mturk.csv", "wide.csv"])

@@ -1,9 +1,13 @@
 """Votes on pairs from rows and files."""
 
+import json
+
 import numpy as np
 import pytest
 
 from hutch.core.errors import DataError, UsageError
+from hutch.crowd.data.labels import read_labels
+from hutch.crowd.exports.found import Problems
 from hutch.crowd.pairs.votes import from_rows, read_votes, vote_blocks
 
 
@@ -61,13 +65,96 @@ def test_a_name_of_a_player_goes_before_a_word():
         ("worker\tleft\trihgt\twinner\n", "votes.tsv:1:1: the header names no right column"),
         ("worker\tleft\tright\twinner\tleft\n", "column 'left' appears twice"),
         ("a\tx\ty\tleft\nb\tx\ty\n", "votes.tsv:2:1: got 3 fields, wanted 4"),
-        ("a\tx\t\tleft\n", "the right is empty"),
+        ('{"left": "x", "right": "y", "winner": "lft"}\n', "votes.tsv: record 1: the winner is 'lft'"),
+        (
+            '{"left": "x", "right": "y", "winner": "left"}\n{"left": "x", "right": "x", "winner": "tie"}\n',
+            "votes.tsv:2: both sides are 'x'",
+        ),
+        ('[{"answer_1": "x", "answer_2": "y", "winner": "left"}]', "the header names no left column, got answer_1"),
+        ("[5]", "votes.tsv"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, text, message):
     with pytest.raises(DataError) as caught:
         read_votes(write(tmp_path, text))
     assert message in str(caught.value)
+
+
+BLANK = "worker,left,right,winner,topic\nann,x,y,left,p\nbob,x,y,,q\ncy,,y,right,q\nann,y,z,N/A,r\nann,y,z,tie,q\n"
+
+
+@pytest.mark.parametrize("chunk_bytes", [0, 50])
+def test_votes_that_are_blank_are_left_out_and_counted(tmp_path, chunk_bytes):
+    problems, path = Problems(), write(tmp_path, BLANK)
+    blocks = list(vote_blocks(path, problems=problems, chunk_bytes=chunk_bytes))
+    assert [len(block) for block in blocks if len(block)] == ([2] if not chunk_bytes else [1, 1])
+    assert problems.lines("votes") == ["votes: left out: 3 without a side or a winner (first: line 3)"]
+    whole = read_votes(path)
+    assert whole.worker_names == ["ann"] and whole.players == ["x", "y", "z"] and whole.value_names == [["p", "q"]]
+    kept = "".join(BLANK.splitlines(True)[i] for i in (0, 1, 5))
+    same = read_votes(write(tmp_path, kept))
+    for name in ("workers", "left", "right", "outcomes", "values"):
+        assert getattr(whole, name).tolist() == getattr(same, name).tolist(), name
+
+
+ARENA = [
+    {"question_id": "c0fc", "model_a": "vicuna", "model_b": "koala", "winner": "model_a", "judge": "arena_user_973",
+     "conversation_a": [{"role": "user", "content": "Hi"}], "conversation_b": [], "turn": 1, "anony": True,
+     "language": "English", "tstamp": 1682351591.1322, "toxic_chat_tag": {"flagged": False}},
+    {"question_id": "c0fd", "model_a": "koala", "model_b": "alpaca", "winner": "tie (bothbad)",
+     "judge": "arena_user_2", "turn": 2, "anony": True, "language": "German", "tstamp": 1682351592.0},
+    {"question_id": "c0fe", "model_a": "koala", "model_b": "alpaca", "winner": None, "judge": "arena_user_2"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["\n".join(map(json.dumps, ARENA)), json.dumps(ARENA)])
+def test_the_records_of_an_arena(tmp_path, text):
+    problems, path = Problems(), write(tmp_path, text)
+    votes = read_votes(path, problems=problems)
+    assert votes.players == ["vicuna", "koala", "alpaca"] and votes.worker_names == ["arena_user_973", "arena_user_2"]
+    assert votes.outcomes.tolist() == [0, 2] and votes.features == [] and problems.total == 1
+    assert read_votes(path, ["language"]).value_names == [["English", "German"]]
+    with pytest.raises(UsageError, match="no column 'conversation_a'"):
+        read_votes(path, ["conversation_a"])
+
+
+def pairwise(worker, side, **more):
+    result = [{"from_name": "pw", "to_name": "txt-1,txt-2", "type": "pairwise", "value": {"selected": side}}]
+    return {"completed_by": worker, "result": result if side else [], "was_cancelled": False} | more
+
+
+def test_the_pairs_of_label_studio(tmp_path):
+    tasks = [
+        {"id": 1, "data": {"model_a": "gpt", "model_b": "llama", "text1": "Yes.", "text2": "No."},
+         "annotations": [pairwise({"id": 4, "email": "ann@x.org"}, "left"), pairwise(5, "right", was_cancelled=True)]},
+        {"id": 2, "data": {"model_a": "llama", "model_b": "gpt", "text1": "No.", "text2": "Yes."},
+         "annotations": [pairwise(5, "right"), pairwise(6, None)]},
+    ]  # fmt: skip
+    problems, path = Problems(), write(tmp_path, json.dumps(tasks))
+    votes = read_votes(path, problems=problems)
+    assert votes.players == ["gpt", "llama"] and votes.worker_names == ["ann@x.org", "5"]
+    assert votes.left.tolist() == [0, 1] and votes.outcomes.tolist() == [0, 1] and problems.total == 1
+    assert read_votes(path, columns="left=text1,right=text2").players == ["Yes.", "No."]
+    labels = read_labels(path)  # without --pairs, a choice like any other
+    assert labels.classes == ["left", "right"] and len(labels) == 2
+
+
+def test_columns_of_votes_are_named(tmp_path):
+    path = write(tmp_path, "who,one,other,better,left\nann,x,y,x,a\n")
+    votes = read_votes(path, [], "worker=who,left=one,right=other,winner=better")
+    assert votes.players == ["x", "y"] and votes.worker_names == ["ann"]
+    with pytest.raises(DataError, match="no column 'oen' for the left; did you mean 'one'"):
+        read_votes(path, [], "left=oen")
+    with pytest.raises(UsageError, match="no role 'task'; wanted one of|no role 'task'"):
+        read_votes(path, [], "task=one")
+
+
+def test_the_encoding_of_votes_is_named(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_bytes("José,x,y,left\n".encode("cp1252"))
+    assert read_votes(path, encoding="cp1252").worker_names == ["José"]
+    with pytest.raises(DataError, match="votes.csv:1:1: got bytes that are not UTF-8; --encoding names another"):
+        read_votes(path)
 
 
 def test_features_must_be_columns(tmp_path):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from hutch.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from hutch.crowd.exports.found import Columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,8 @@ class CrowdOptions:
     classes: tuple[str, ...]
     ordered: bool | None
     set: tuple[str, ...]
-    columns: str | None
+    columns: Columns | str | None
+    encoding: str
     quiet: bool
     json: bool
 

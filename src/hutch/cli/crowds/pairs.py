@@ -10,6 +10,7 @@ from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
+    from hutch.crowd.exports.found import Problems
     from hutch.crowd.pairs.model import PairModel
     from hutch.crowd.pairs.report import Tally
     from hutch.crowd.pairs.state import PairState
@@ -27,6 +28,7 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
     """
     from hutch.core.atomic import check_apart, check_writable
     from hutch.core.run.output import is_stdout, open_output
+    from hutch.crowd.exports.found import Problems
     from hutch.crowd.pairs import report
     from hutch.crowd.pairs.votes import read_votes
 
@@ -37,7 +39,10 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
     for path in written:
         check_writable(path)
     check_apart(written, [options.labels])
-    model, state, tally, extra = _learned(options, method, columns)
+    problems = Problems()
+    model, state, tally, extra = _learned(options, method, columns, problems)
+    for line in problems.lines(options.labels):
+        options.notice(line)
     if options.predictions:
         with open_output(options.predictions) as file:
             report.write_strengths(file, state, tally)
@@ -46,9 +51,9 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
             report.write_workers(file, model, state, tally)
     if options.final:
         state.save(options.final)
-    summary = report.summary(model, method, state, tally) | extra
+    summary = report.summary(model, method, state, tally) | {"left_out": problems.total} | extra
     if options.score:
-        summary["score"] = report.score(model, state, read_votes(options.score, state.features))
+        summary["score"] = report.score(model, state, read_votes(options.score, state.features, *_read_as(options)))
     found = report.strengths(state)
     rows = zip(found.players, found.strength.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
     summary["strengths"] = [{"player": p, "strength": s, "low": a, "high": b} for p, s, a, b in rows]
@@ -58,8 +63,13 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
     print(text, file=sys.stderr if is_stdout(options.predictions) or is_stdout(options.workers) else sys.stdout)
 
 
+def _read_as(options: CrowdOptions) -> tuple[str | None, str]:
+    """Columns and encoding of files of votes."""
+    return options.columns if isinstance(options.columns, str) else None, options.encoding
+
+
 def _learned(
-    options: CrowdOptions, method: str, columns: str | None
+    options: CrowdOptions, method: str, columns: str | None, problems: Problems
 ) -> tuple[PairModel, PairState, Tally, dict[str, Any]]:
     """The model, what was learned, what was counted, and further lines of the summary."""
     from hutch.crowd.pairs.model import create
@@ -78,17 +88,19 @@ def _learned(
     model = create(state.model if state else options.model)
     if state:
         features = state.features if features is None else features
+    source = (options.labels, features, *_read_as(options), problems)
+    if state:
         if options.test:
-            votes = read_votes(options.labels, features)
+            votes = read_votes(*source)
             tally = Tally()
             tally.add(votes, state)
             return model, state, tally, score(model, state, votes)
         if method == "batch":
             raise UsageError("-i: batch fits all votes at once; wanted --method online, or -t to score only")
     if method == "online":
-        learned, tally = learn_blocks(model, state, vote_blocks(options.labels, features))
+        learned, tally = learn_blocks(model, state, vote_blocks(*source))
         return model, learned or model.start(features or []), tally, {}
-    votes = read_votes(options.labels, features)
+    votes = read_votes(*source)
     fit = model.fit(votes)
     tally = Tally()
     tally.add(votes, fit.state)

@@ -38,7 +38,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         raise UsageError("--stream: wanted --method online; batch models need all labels at once")
     if options.passes > 1 and path == "-":
         raise UsageError("--passes: each pass reads the labels again: wanted a file, got standard input")
-    truth, table = read_gold(given.gold) if given.gold else None, Table(given.notice)
+    truth, table = read_gold(given.gold, given.encoding) if given.gold else None, Table(given.notice)
     totals, problems = Totals(), Problems()
     known = history.classes if history else list(given.classes)
     blocks = label_blocks(path, known, truth, columns=columns, problems=problems)

@@ -29,6 +29,12 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     """The summary for people."""
     lines = [f"{name.replace('_', ' '):<20} {_shown(summary[name])}" for name in _SHOWN if name in summary]
     lines += [f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in summary.get("score", {}).items()]
+    if "each" in summary:
+        lines += ["", "label\tshare\tkrippendorff alpha" + ("\taccuracy\tlog loss" if "score" in summary else "")]
+    for row in summary.get("each", ()):
+        lines.append(
+            "\t".join(map(_shown, (row["label"], row["share"], row["krippendorff_alpha"], *row["score"].values())))
+        )
     titles = {"next": "label next", "unsettled": "further labels will not settle"}
     for name, title in titles.items():
         if name not in summary:

@@ -79,7 +79,7 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
     """The labels that count; says what is wrong with the others."""
     path = given.labels
     known = history.classes if history else list(given.classes)
-    truth = read_gold(given.gold) if given.gold else None
+    truth = read_gold(given.gold, given.encoding) if given.gold else None
     data = read_labels(path, known, history.worker_names if history else (), truth, given.columns)
     if data.form:
         given.notice(f"{path}: read as {data.form}")
@@ -104,7 +104,7 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
         given.notice(f"{given.gold or path}: gold without labels: {counted(data.unmatched_gold, 'task')}")
     for classes in (given.gold, given.score):
         if classes:
-            check_classes(classes, read_gold(classes), data, known, given.notice)
+            check_classes(classes, read_gold(classes, given.encoding), data, known, given.notice)
     if options.test and history:
         data, dropped = restricted(data, len(history.classes))
         if dropped:
@@ -180,7 +180,7 @@ def _write_quality(given: CrowdOptions, result: Aggregate) -> None:
 def _score(given: CrowdOptions, path: str, result: Aggregate) -> dict[str, Any]:
     """How good the classes found are by those in a file, gold left out."""
     data = result.labels
-    truth = true_classes(data, read_gold(path))
+    truth = true_classes(data, read_gold(path, given.encoding))
     if learned := int(((truth >= 0) & (data.gold >= 0)).sum()):
         tasks = counted(learned, "task")
         given.notice(f"{path}: left out of the score: {tasks} also in {given.gold}, which is learned from")

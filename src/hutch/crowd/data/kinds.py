@@ -6,7 +6,7 @@ import numpy as np
 
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import Problem, did_you_mean, reading
-from hutch.crowd.data.rows import Layout, Rows, first_line, only_column, read_rows
+from hutch.crowd.data.rows import Layout, Rows, first_line, only_column, read_rows, recoded_text
 from hutch.crowd.exports.found import Columns
 from hutch.crowd.exports.headers import HEADERS, key_of
 from hutch.crowd.exports.json_export import is_json
@@ -17,7 +17,7 @@ JUDGE = ("judge", "model", "llm")
 """Kinds of all others."""
 
 
-def beside_workers(path: str | Path, column: str, columns: str | None = None) -> Rows | None:
+def beside_workers(path: str | Path, column: str, columns: str | Columns | None = None) -> Rows | None:
     """The rows (worker, column) of a file; None if its header does not name both, and for standard input.
 
     Args:
@@ -31,11 +31,12 @@ def beside_workers(path: str | Path, column: str, columns: str | None = None) ->
     """
     if str(path) == "-":
         return None
-    pieces = (bytes(chunk.data) for chunk in Chunks([path]))
+    given = Columns.of(columns)
+    pieces = (recoded_text(bytes(chunk.data), given.encoding) for chunk in Chunks([path]))
     data = next(pieces, b"")
     first = None if is_json(data) else first_line(data, 3)
     keys = [key_of(field) for field in first.fields] if first else []
-    named = Columns.of(columns).worker
+    named = given.worker
     if not first or column not in keys or not (named in first.fields or HEADERS["worker"].intersection(keys)):
         return None
     data += b"".join(pieces)
@@ -45,7 +46,7 @@ def beside_workers(path: str | Path, column: str, columns: str | None = None) ->
     return read_rows(data, first.rows, first.rows_line, layout, ("worker", column), ("worker",))
 
 
-def reference_workers(path: str | Path, columns: str | None = None) -> tuple[str, ...]:
+def reference_workers(path: str | Path, columns: str | Columns | None = None) -> tuple[str, ...]:
     """The patterns of the workers that a column `kind` declares as reference; none without such a column.
 
     Args:

@@ -1,7 +1,6 @@
 """Worker-task-label triples, from any of the usual files, as integer codes sorted by item."""
 
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,8 +14,8 @@ from hutch.core.data.chunks import Chunks, source_name
 from hutch.core.errors import Problem, reading
 from hutch.crowd.data import scan
 from hutch.crowd.data.names import Names
-from hutch.crowd.data.rows import known_first, read_table, recoded
-from hutch.crowd.data.sheets import sheet_reader
+from hutch.crowd.data.rows import coded, known_first, read_table, recoded, recoded_text
+from hutch.crowd.data.sheets import Piece, sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.exports.headers import may_be_header
 from hutch.crowd.exports.json_export import is_json
@@ -225,12 +224,8 @@ def from_triples(
     >>> labels.classes, len(labels), labels.duplicates
     (['cat', 'dog'], 2, 1)
     """
-    codes: list[int] = []
-    names: tuple[dict[str, int], ...] = ({}, {}, {})
-    for triple in triples:
-        codes.extend(known.setdefault(name, len(known)) for known, name in zip(names, triple, strict=True))
-    rows = np.array(codes, np.int32).reshape(-1, 3)
-    return from_codes(rows, list(names[0]), list(names[1]), list(names[2]), classes, workers, gold)
+    rows, (people, tasks, answers) = coded(triples, 3)
+    return from_codes(rows, people, tasks, answers, classes, workers, gold)
 
 
 def read_labels(
@@ -243,46 +238,54 @@ def read_labels(
     """Read labels from a file.
 
     Text separated by tabs, commas or semicolons (`worker task label`, or any order under a header that names them, or a
-    column per worker), UTF-8 or UTF-16, gzip or Zstandard, `-` for standard input, or what tools export: Label Studio,
-    Toloka, Mechanical Turk, Prodigy, doccano, Argilla, Inspect, promptfoo and DeepEval, found by what is in it. An
-    empty worker is the anonymous worker; a label that is empty, or that is several, is left out and counted.
+    column per worker), UTF-8 or UTF-16 unless an encoding is named, gzip or Zstandard, `-` for standard input, or what
+    tools export: Label Studio, Toloka, Mechanical Turk, Prodigy, doccano, Argilla, Inspect, promptfoo and DeepEval,
+    found by what is in it. An empty worker is the anonymous worker; a label that is empty, `N/A` or the like in a plain
+    table, or that is several, is left out and counted.
 
     Args:
         path: the file.
         classes, workers: those known beforehand; they keep their numbers, new ones follow.
         gold: true class of some tasks, as from `read_gold`; it goes before gold in the file.
         columns: names of the columns or fields, as `worker=who,task=id,label=answer`, where they are not found.
+            As `Columns` they also say the encoding of the text.
 
     Raises:
         DataError: the file cannot be read, or a place in it is wrong.
         UsageError: `columns` is not understood.
     """
-    wanted = Columns.of(columns)
-    with reading(source_name(path)):
-        data = _read(path)
-        if is_json(data):
-            tool, found = read_json(data, source_name(path), wanted)
-            truth = {**found.gold, **(gold or {})}
-            return replace(from_triples(found.triples, classes, workers, truth), problems=found.problems, form=tool)
-        reader = sheet_reader(data, wanted)
-        if reader is None:
-            return from_triples((), classes, workers, gold)
-        piece = reader.read(data, reader.start, reader.line)
-    del data
-    truth = {**piece.gold, **(gold or {})}
+    piece, form = read_piece(path, classes, Columns.of(columns))
     people, tasks, answers = piece.names
-    labels = from_codes(piece.codes, people, tasks, answers, classes, workers, truth)
-    return replace(labels, problems=piece.problems, form=reader.sheet.describe() if reader.sheet.tool else "")
+    labels = from_codes(piece.codes, people, tasks, answers, classes, workers, {**piece.gold, **(gold or {})})
+    return replace(labels, problems=piece.problems, form=form)
 
 
-def read_gold(path: str | Path) -> dict[str, str]:
+def read_piece(path: str | Path, classes: Sequence[str], columns: Columns) -> tuple[Piece, str]:
+    """All labels of a file as they are, and what it was read as; arguments and errors are those of `read_labels`."""
+    with reading(source_name(path)):
+        data = _read(path, columns.encoding)
+        if is_json(data):
+            tool, found = read_json(data, source_name(path), columns)
+            return Piece(*coded(found.triples, 3), found.gold, found.problems), tool
+        reader = sheet_reader(data, columns, classes)
+        if reader is None:
+            return Piece(*coded((), 3)), ""
+        piece = reader.read(data, reader.start, reader.line)
+    return piece, reader.sheet.describe() if reader.sheet.tool else ""
+
+
+def read_gold(path: str | Path, encoding: str = "") -> dict[str, str]:
     """Read the true classes of some tasks: `task label`, or any order under a header.
+
+    Args:
+        path: the file.
+        encoding: as of `hutch.crowd.exports.found.Columns`.
 
     Raises:
         DataError: the file cannot be read, a place in it is wrong, or a task has two different classes.
     """
     with reading(source_name(path)):
-        codes, (tasks, labels) = read_table(_read(path), ("task", "label"))
+        codes, (tasks, labels) = read_table(_read(path, encoding), ("task", "label"))
         gold: dict[str, str] = {}
         for task, label in codes.tolist():
             if gold.setdefault(tasks[task], labels[label]) != labels[label]:
@@ -291,12 +294,6 @@ def read_gold(path: str | Path) -> dict[str, str]:
     return gold
 
 
-def _read(path: str | Path) -> bytes:
-    """The whole content of a source, unpacked."""
-    data = b"".join(bytes(chunk.data) for chunk in Chunks([path]))
-    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # as spreadsheets save what they call Unicode
-        try:
-            data = data.decode("utf-16").encode()
-        except UnicodeError as error:
-            raise Problem(f"got UTF-16 that cannot be read ({error})") from None
-    return data
+def _read(path: str | Path, encoding: str) -> bytes:
+    """The whole content of a source, unpacked, in UTF-8."""
+    return recoded_text(b"".join(bytes(chunk.data) for chunk in Chunks([path])), encoding)

@@ -7,9 +7,10 @@ import numpy as np
 
 from hutch.core.errors import Problem, reading
 from hutch.crowd.data.kinds import beside_workers
+from hutch.crowd.exports.found import Columns
 
 
-def read_prices(path: str | Path, columns: str | None = None) -> dict[str, float]:
+def read_prices(path: str | Path, columns: str | Columns | None = None) -> dict[str, float]:
     """The mean price of a label by worker; empty without a column `price`.
 
     Args:

@@ -1,6 +1,7 @@
 """Rows of separated text as integer codes: the wanted columns only, each distinct name once."""
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.data.cells import BYTE_ORDER_MARK, Records, first_record, place_of, records_in
-from hutch.core.errors import Problem, counted, did_you_mean
+from hutch.core.errors import Problem, UsageError, counted, did_you_mean
 from hutch.crowd.data import scan
 from hutch.crowd.data.names import Names
 from hutch.crowd.exports.headers import key_of, places_of
@@ -42,11 +43,13 @@ class Rows:
         codes: int32 (rows, roles).
         names: what the codes stand for, by role, in the order of first appearance; of tasks, which are many, `Names`.
         place: the line and the column where a name of a role appears first.
+        line: the line on which a row begins.
     """
 
     codes: NDArray[np.int32]
     names: list[Sequence[str]]
     place: Callable[[int, int], tuple[int, int]]
+    line: Callable[[int], int]
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,13 @@ def read_rows(
     def place(byte: int) -> tuple[int, int]:
         return place_of(data, byte, line - data.count(b"\n", 0, start))
 
+    def line_of(row: int) -> int:
+        for records in records_in(data, layout.separator, start, line, layout.width):
+            if row < len(records):
+                break
+            row -= len(records)
+        return int(records.lines[row])
+
     rows = data.count(b"\n", start) + 1
     codes, coders, read = np.empty((rows, len(roles)), np.int32), [Coder(rows, len(data) - start) for _ in roles], 0
     needed = [role for role, wanted in enumerate(roles) if wanted not in optional]
@@ -155,11 +165,14 @@ def read_rows(
     names = [coder.names() for coder in coders]
     for role, found in enumerate(names):
         if (broken := found.broken()) is not None:
-            raise Problem("got bytes that are not UTF-8", *place(int(coders[role].places[broken])))
+            raise Problem(
+                "got bytes that are not UTF-8; --encoding names another, such as cp1252",
+                *place(int(coders[role].places[broken])),
+            )
     kept: list[Sequence[str]] = [
         each if role == "task" else list(each) for role, each in zip(roles, names, strict=True)
     ]
-    found_rows = Rows(codes[:read], kept, lambda role, code: place(int(coders[role].places[code])))
+    found_rows = Rows(codes[:read], kept, lambda role, code: place(int(coders[role].places[code])), line_of)
     _refuse_header(found_rows, layout.header)
     return found_rows
 
@@ -239,6 +252,47 @@ def only_column(fields: Sequence[str], role: str, line: int) -> int:
     if keys.count(keys[found[0]]) > 1:
         raise Problem(f"column {fields[found[0]]!r} appears twice, wanted one {role} column", line, 1)
     return found[0]
+
+
+def coded(rows: Iterable[Sequence[str]], width: int) -> tuple[NDArray[np.int32], list[Sequence[str]]]:
+    """Rows of so many names as codes (rows, width), and the names in the order of their first appearance."""
+    names: list[dict[str, int]] = [{} for _ in range(width)]
+    codes = [known.setdefault(name, len(known)) for row in rows for known, name in zip(names, row, strict=True)]
+    return np.array(codes, np.int32).reshape(-1, width), [list(known) for known in names]
+
+
+def used_names(
+    rows: NDArray[np.int32], names: Sequence[Sequence[str]]
+) -> tuple[NDArray[np.int32], list[Sequence[str]]]:
+    """Coded rows with only the names that they use, in the order of their first appearance."""
+    codes = np.empty_like(rows)
+    kept: list[Sequence[str]] = []
+    for role, known in enumerate(names):
+        used, first, inverse = np.unique(rows[:, role], return_index=True, return_inverse=True)
+        rank = np.argsort(np.argsort(first))
+        codes[:, role] = rank[inverse]
+        kept.append([known[code] for code in used[np.argsort(first)].tolist()])
+    return codes, kept
+
+
+def recoded_text(data: bytes, encoding: str) -> bytes:
+    """A text, or whole lines of one, in UTF-8.
+
+    Args:
+        data: in some encoding; with the mark of UTF-16, in that, as spreadsheets save what they call Unicode.
+        encoding: its name; empty: UTF-8, which is left as it is.
+
+    Raises:
+        Problem: it is not of that encoding.
+        UsageError: there is no such encoding.
+    """
+    name = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else encoding
+    try:
+        return data.decode(name).encode() if name else data
+    except LookupError:
+        raise UsageError(f"--encoding: got {encoding!r}, wanted an encoding of Python, such as cp1252") from None
+    except UnicodeError as error:
+        raise Problem(f"got {name.upper()} that cannot be read ({error})") from None
 
 
 def known_first(known: Sequence[str], names: Iterable[str]) -> list[str]:

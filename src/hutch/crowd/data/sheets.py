@@ -1,17 +1,20 @@
 """Labels in separated text: a plain table, a wide one, or what a tool exports, found by the header."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.data.cells import first_rows
 from hutch.core.errors import Problem
+from hutch.core.strict_json import dumps
 from hutch.crowd.data.rows import Layout, Rows, first_line, only_column, read_rows, recoded, wrong_width
-from hutch.crowd.exports.found import NO_LABEL, NO_LABELS, ROLES, TWO_TRUTHS, Columns, Problems, label_of
+from hutch.crowd.exports.found import MISSING, NO_LABEL, NO_LABELS, ROLES, TWO_TRUTHS, Columns, Problems, label_of
 from hutch.crowd.exports.headers import places_of
-from hutch.crowd.exports.sheet import Sheet, place_of
+from hutch.crowd.exports.sheet import Sheet, cell, place_of
 from hutch.crowd.exports.tools import SHEETS
 
 TRIPLE = ("worker", "task", "label")
@@ -46,6 +49,7 @@ class SheetReader:
         layout: of the rows.
         roles: of the layout's columns.
         start, line: where the rows begin in the text with the first line, and the number of the line there.
+        sets: as of `hutch.crowd.exports.found.Columns`.
     """
 
     sheet: Sheet
@@ -53,6 +57,7 @@ class SheetReader:
     roles: tuple[str, ...]
     start: int
     line: int
+    sets: bool = False
 
     def read(self, data: bytes, start: int, line: int) -> Piece:
         """The labels of a text from a byte on a line.
@@ -68,12 +73,13 @@ class SheetReader:
         codes, labels = self._triples(rows)
         if self.sheet.workers:
             kept = np.repeat(kept, len(self.sheet.workers))
-        values = [label_of(self.sheet.value_of(text)) for text in labels]
+        values = [label_of(self.sheet.value_of(text), self.sets) for text in labels]
         for code, value in enumerate(values):
             if value in NO_LABELS:
                 those = codes[:, 2] == code
                 if labels[code] or not self.sheet.workers:  # in a wide table not all workers label all tasks
-                    problems.add(value, self._place_of_label(rows, labels[code]), int(np.sum(those & kept)))
+                    place = rows.line(int(np.argmax(those)) // max(len(self.sheet.workers), 1))
+                    problems.add(value, f"line {place}", int(np.sum(those & kept)))
                 kept &= ~those
         if not kept.all():
             codes = codes[kept]
@@ -93,6 +99,8 @@ class SheetReader:
 
     def _triples(self, rows: Rows) -> tuple[NDArray[np.int32], list[str]]:
         """Codes (labels, 3), and the names of the labels as they are in the text."""
+        if self.sheet.choices:
+            return self._chosen(rows)
         if not self.sheet.workers:
             columns = [self.roles.index(role) for role in TRIPLE]
             codes = rows.codes if columns == list(range(rows.codes.shape[1])) else rows.codes[:, columns]
@@ -107,6 +115,17 @@ class SheetReader:
         codes[:, 1] = np.repeat(rows.codes[:, self.roles.index("task")], workers)
         codes[:, 2] = np.stack(given, axis=1).reshape(-1) if count else 0
         return codes, labels
+
+    def _chosen(self, rows: Rows) -> tuple[NDArray[np.int32], list[str]]:
+        """As of `_triples`, where each choice has a column; a label is the JSON list of the choices ticked."""
+        columns = [self.roles.index(f"choice {place}") for place in range(len(self.sheet.choices))]
+        yes = [np.array([name.strip().lower() == "true" for name in rows.names[c]] or [False]) for c in columns]
+        ticked = np.stack([each[rows.codes[:, c]] for each, c in zip(yes, columns, strict=True)], axis=1)
+        sets, codes = np.unique(ticked, axis=0, return_inverse=True)
+        people_and_tasks = rows.codes[:, [self.roles.index(role) for role in ("worker", "task")]]
+        names = np.array(list(self.sheet.choices.values()))
+        labels = [dumps(names[chosen].tolist()) for chosen in sets]
+        return np.insert(people_and_tasks, 2, codes.reshape(-1), axis=1), labels
 
     def _kept(self, rows: Rows, problems: Problems) -> NDArray[np.bool_]:
         kept = np.ones(len(rows.codes), np.bool_)
@@ -126,7 +145,7 @@ class SheetReader:
         role, task = self.roles.index("gold"), self.roles.index("task")
         pairs = np.unique(rows.codes[:, [task, role]], axis=0)
         for item, code in pairs.tolist():
-            label = label_of(self.sheet.value_of(rows.names[role][code]))
+            label = label_of(self.sheet.value_of(rows.names[role][code]), self.sets)
             if label == NO_LABEL:
                 continue
             place = f"line {rows.place(role, code)[0]}"
@@ -136,19 +155,14 @@ class SheetReader:
                 problems.add(TWO_TRUTHS, place)
         return found
 
-    def _place_of_label(self, rows: Rows, name: str) -> str:
-        """The line on which a label appears first."""
-        roles = [r for r, role in enumerate(self.roles) if role.startswith("label")]
-        lines = [rows.place(role, rows.names[role].index(name))[0] for role in roles if name in rows.names[role]]
-        return f"line {min(lines)}"
 
-
-def sheet_reader(data: bytes, columns: Columns) -> SheetReader | None:
+def sheet_reader(data: bytes, columns: Columns, classes: Sequence[str] = ()) -> SheetReader | None:
     """How to read a text, as its first line shows it; None for a blank text.
 
     Args:
         data: the text, or its beginning.
         columns: those wanted.
+        classes: those known beforehand: a cell that says so is no missing value.
 
     Raises:
         Problem: the first line is neither a row nor a header with all roles.
@@ -163,12 +177,28 @@ def sheet_reader(data: bytes, columns: Columns) -> SheetReader | None:
             break
     else:
         sheet = _plain(first.fields, columns, first.line, sample)
+    if sheet.tool in ("", "wide table"):  # a tool's cells are somebody's choices
+        sheet = replace(sheet, value_of=partial(value_of_cell, missing=MISSING - set(classes), sets=columns.sets))
     is_header = bool(sheet.fields)
-    places: Mapping[str, int] = {**sheet.places, **{f"label {w}": place for w, place in enumerate(sheet.workers)}}
+    boxes = {f"choice {c}": place_of(name, first.fields, "choice") for c, name in enumerate(sheet.choices)}
+    places: Mapping[str, int] = {
+        **sheet.places,
+        **{f"label {w}": place for w, place in enumerate(sheet.workers)},
+        **boxes,
+    }
     header = tuple(first.fields[place] for place in places.values()) if is_header else ()
     layout = Layout(first.separator, np.array(list(places.values()), np.int64), len(first.fields), header)
     start, line = (first.rows, first.rows_line) if is_header else (first.start, first.line)
-    return SheetReader(sheet, layout, tuple(places), start, line)
+    return SheetReader(sheet, layout, tuple(places), start, line, columns.sets)
+
+
+def value_of_cell(text: str, missing: Collection[str], sets: bool) -> Any:
+    """What a cell of a table without a tool says; a set of labels is JSON or has `|` between them."""
+    if text.strip() in missing:
+        return None
+    if not sets:
+        return text
+    return text.split("|") if "|" in text else cell(text)
 
 
 def _plain(fields: list[str], columns: Columns, line: int, sample: Sequence[Sequence[str]]) -> Sheet:

@@ -1,4 +1,4 @@
-"""doccano: JSON lines of text classification, or the archive with a file per user; older ones name users by number."""
+"""doccano: JSON lines of text classification, or the archive with a file per user; others name users."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ from hutch.crowd.exports.found import NO_LABEL, Found, name_of
 from hutch.crowd.exports.json_export import JsonExport, first_record
 
 _LABELS = ("label", "labels", "cats")
+_USERS = ("user", "username", "annotator")
 
 
 def _records(value: Any) -> list[Any] | None:
@@ -20,7 +21,9 @@ def _records(value: Any) -> list[Any] | None:
 
 def _read(records: list[tuple[str, Any]], found: Found) -> None:
     for place, example in records:
-        task = example.get(found.columns.task or "id", example.get("text", example.get("filename")))
+        task = example.get(
+            found.columns.task or ("id" if "id" in example else "doc_id"), example.get("text", example.get("filename"))
+        )
         if isinstance(example.get("annotations"), list):
             for mark in example["annotations"]:
                 if isinstance(mark, dict):
@@ -30,8 +33,9 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
             continue
         keys = found.columns.label or _LABELS
         value = next((example[key] for key in keys if key in example), None)
-        worker = name_of(example.get(found.columns.worker)) if found.columns.worker else found.worker
-        found.add(worker, task, value, place)
+        named = (found.columns.worker,) if found.columns.worker else _USERS
+        worker = next((name_of(example[key]) for key in named if example.get(key) is not None), found.worker)
+        found.add(worker, task, value or None, place)  # nobody's document has an empty list
 
 
 EXPORT = JsonExport("doccano", _records, _read)

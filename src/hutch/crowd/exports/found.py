@@ -1,7 +1,7 @@
 """What the readers of exports share: which columns are wanted, what was found, what was left out and why."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Self
@@ -17,8 +17,12 @@ TWO_TRUTHS = "with a second, different gold label"
 """Why a label is left out, as messages say it."""
 NO_LABELS = (NO_LABEL, SEVERAL, NO_NAME)
 """What `label_of` says of values that are not labels."""
+MISSING = frozenset(("N/A", "n/a", "#N/A", "NA", "<NA>", "NaN", "nan", "NULL", "null"))
+"""What spreadsheets, pandas and R write into a cell without a value."""
 
 ROLES = ("worker", "task", "label", "gold")
+SET_SIGN = "\x1f"
+"""Between the labels of a set, as one name; the empty name is the empty set."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,16 @@ class Columns:
     Attributes:
         worker, task, gold: one name each.
         label: one name or glob; several, or a glob that fits several, are the columns of a wide table, one per worker.
+        encoding: of the text, as Python names it; empty: UTF-8, or UTF-16 with its mark.
+        sets: a worker may give a task several labels at once; they are read as one name, see `SET_SIGN`.
     """
 
     worker: str = ""
     task: str = ""
     label: tuple[str, ...] = ()
     gold: str = ""
+    encoding: str = ""
+    sets: bool = False
 
     @classmethod
     def of(cls, given: "str | Mapping[str, str] | Columns | None") -> Self:
@@ -42,21 +50,13 @@ class Columns:
         Raises:
             UsageError: not ROLE=NAME, or no such role.
 
-        >>> Columns.of("worker=who,label=ann,label=bob")
-        Columns(worker='who', task='', label=('ann', 'bob'), gold='')
+        >>> Columns.of("worker=who,label=ann,label=bob").label
+        ('ann', 'bob')
         """
         if given is None or isinstance(given, Columns):
             return replace(given) if given else cls()  # type: ignore[return-value]
-        pairs: Iterable[tuple[str, str]]
-        if isinstance(given, str):
-            parts = [part.partition("=") for part in given.split(",")]
-            if wrong := [name for name, equals, value in parts if not (equals and value)]:
-                raise UsageError(f"--columns: got {wrong[0]!r}, wanted ROLE=NAME, such as worker=annotator")
-            pairs = [(name.strip(), value) for name, _, value in parts]
-        else:
-            pairs = given.items()
         found: dict[str, Any] = {}
-        for name, value in pairs:
+        for name, value in named_roles(given, ROLES) if isinstance(given, str) else given.items():
             if name not in ROLES:
                 raise UsageError(f"--columns: no role {name!r}; {did_you_mean(name, ROLES)}")
             if name == "label":
@@ -68,6 +68,21 @@ class Columns:
     def matching(self, fields: Iterable[str]) -> list[str]:
         """The fields that `label` names, by name or as a glob."""
         return [name for name in fields if any(name == each or fnmatchcase(name, each) for each in self.label)]
+
+
+def named_roles(given: str, roles: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs of a text like `worker=who,task=id`.
+
+    Raises:
+        UsageError: not ROLE=NAME, or no such role.
+    """
+    parts = [part.partition("=") for part in given.split(",")]
+    for name, equals, value in parts:
+        if not (equals and value):
+            raise UsageError(f"--columns: got {name!r}, wanted ROLE=NAME, such as worker=annotator")
+        if name.strip() not in roles:
+            raise UsageError(f"--columns: no role {name.strip()!r}; {did_you_mean(name.strip(), roles)}")
+    return [(name.strip(), value) for name, _, value in parts]
 
 
 @dataclass
@@ -123,7 +138,7 @@ class Found:
 
     def add(self, worker: Any, task: Any, value: Any, place: str) -> None:
         """Add a label, or count why it is none."""
-        label = label_of(value)
+        label = label_of(value, self.columns.sets)
         if label in NO_LABELS:
             self.problems.add(label, place)
         else:
@@ -131,7 +146,7 @@ class Found:
 
     def add_gold(self, task: Any, value: Any, place: str) -> None:
         """Add the true class of a task, or count why it is none; the first one counts."""
-        label, name = label_of(value), name_of(task)
+        label, name = label_of(value, self.columns.sets), name_of(task)
         if label in NO_LABELS:
             self.problems.add(label, place)
         elif self.gold.setdefault(name, label) != label:
@@ -182,8 +197,12 @@ def name_of(value: Any) -> str:
     return str(value)
 
 
-def label_of(value: Any) -> str:
+def label_of(value: Any, sets: bool = False) -> str:
     """The label that a value is, or which kind of problem.
+
+    Args:
+        value: of a cell or a field.
+        sets: several labels, or none, are a set: their names in order, with `SET_SIGN` between them.
 
     >>> [label_of(value) for value in ("cat", 4.0, True, ["cat"])]
     ['cat', '4', 'true', 'cat']
@@ -193,6 +212,9 @@ def label_of(value: Any) -> str:
     if isinstance(value, dict) and len(value) == 1 and "choices" in value:
         value = value["choices"]
     if isinstance(value, list | tuple):
+        if sets:
+            names = sorted({label_of(each) for each in value})
+            return next((name for name in names if name in NO_LABELS), SET_SIGN.join(names))
         if len(value) > 1:
             return SEVERAL
         value = value[0] if value else None

@@ -7,16 +7,16 @@ gave it. The other exports are one record per annotation. A choice below others 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hutch.core.errors import DataError, Problem
-from hutch.core.strict_json import loads
+from hutch.core.errors import Problem
 from hutch.crowd.exports.found import NO_LABEL, NO_NAME, SEVERAL, SKIPPED, Columns, Found
 from hutch.crowd.exports.json_export import JsonExport, first_record
-from hutch.crowd.exports.sheet import Sheet
+from hutch.crowd.exports.sheet import Sheet, cell
 
 _OF_ANNOTATION = ("annotator", "annotation_id")
 _KNOWN = {"id", "created_at", "updated_at", "lead_time", "agreement", "history", *_OF_ANNOTATION}
 _USUAL = ("choice", "choices", "label", "sentiment", "class", "rating", "answer")
-_KINDS = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "number": "number"}
+_KINDS = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "number": "number",
+          "pairwise": "selected"}  # fmt: skip
 
 
 def _records(value: Any) -> list[Any] | None:
@@ -53,6 +53,8 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
     wanted = found.question(question for *_, given in answers for question, _ in given)
     for worker, name, truth, why, given in answers:
         values = [value for question, value in given if question == wanted]
+        if found.columns.sets and not values:  # boxes of which none is ticked have no result
+            values = [[]]
         if not values or any(value != values[0] for value in values):  # of none or several regions or items
             found.problems.add(SEVERAL if values else why, f"task {name}")
         elif truth:
@@ -81,6 +83,19 @@ def _worker(value: Any) -> Any:
 EXPORT = JsonExport("Label Studio", _records, _read)
 
 
+def pairwise_records(tasks: list[Any]) -> list[dict[str, Any]]:
+    """The votes of tasks with `Pairwise`: the task's data, `annotator` and, as `winner`, the side that was selected."""
+    found = []
+    for task in tasks:
+        for annotation in task.get("annotations", task.get("completions")) or []:
+            if not annotation.get("was_cancelled"):
+                results = [each for each in annotation.get("result") or [] if each.get("type") == "pairwise"]
+                side = results[0]["value"].get("selected") if results else None
+                worker = _worker(annotation.get("completed_by"))
+                found.append({**(task.get("data") or {}), "annotator": worker, "winner": side})
+    return found
+
+
 def _minimal_records(value: Any) -> list[Any] | None:
     return list(value) if all(key in first_record(value) for key in _OF_ANNOTATION) else None
 
@@ -104,17 +119,7 @@ def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str
     rows = [dict(zip(fields, row, strict=False)) for row in sample]
     label = _label_column(list(fields), rows, columns)
     places = {"worker": columns.worker or "annotator", "task": columns.task or "id", "label": label}
-    return Sheet.of("Label Studio", fields, places | ({"gold": columns.gold} if columns.gold else {}), _cell)
-
-
-def _cell(text: str) -> Any:
-    """The value of a cell: several choices are written as JSON."""
-    if text.startswith(("{", "[")):
-        try:
-            return loads(text, "cell")
-        except DataError:
-            return text
-    return text
+    return Sheet.of("Label Studio", fields, places | ({"gold": columns.gold} if columns.gold else {}), cell)
 
 
 def _label_column(fields: list[str], rows: Sequence[Mapping[str, Any]], columns: Columns) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from hutch.core.errors import DataError, Problem
 from hutch.core.strict_json import loads
 from hutch.crowd.exports.found import REJECTED, Columns
-from hutch.crowd.exports.sheet import Sheet
+from hutch.crowd.exports.sheet import Sheet, cell
 
 _STATUS, _ANSWERS = "AssignmentStatus", "Answer.taskAnswers"
 
@@ -17,17 +17,34 @@ def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str
     if not {"HITId", "WorkerId"} <= set(fields):
         return None
     answers = [name for name in fields if name.startswith("Answer.")]
-    label = columns.label[0] if columns.label else ""
-    value_of: Callable[[str], Any] = str
+    label, choices = columns.label[0] if columns.label else "", _choices(fields, answers, sample)
+    value_of: Callable[[str], Any] = cell
     if _ANSWERS in fields and label not in fields:
         question, label = label, _ANSWERS
         value_of = partial(_answer, question=question)
-    elif not label:
-        label = _one(answers)
-    names = {"worker": columns.worker or "WorkerId", "task": columns.task or "HITId", "label": label}
+    elif label not in fields and (not label or label in choices):
+        single = [name for name in answers if not any(name in found for found in choices.values())]
+        label = label or _one([*single, *choices])
+    boxes = {} if label in fields else choices.get(label, {})
+    names = {"worker": columns.worker or "WorkerId", "task": columns.task or "HITId"} | (
+        {} if boxes else {"label": label}
+    )
     names |= {"gold": columns.gold} if columns.gold else {}
     names |= {"status": _STATUS} if _STATUS in fields else {}
-    return Sheet.of("Mechanical Turk", fields, names, value_of, {"Rejected": REJECTED})
+    return Sheet.of("Mechanical Turk", fields, names, value_of, {"Rejected": REJECTED}, boxes)
+
+
+def _choices(fields: Sequence[str], answers: list[str], sample: Sequence[Sequence[str]]) -> dict[str, dict[str, str]]:
+    """By question, the columns of its choices and their names: `Answer.animal.cat`, or `Answer.cat.on` of a box."""
+    found: dict[str, dict[str, str]] = {}
+    ticked = set()
+    for name in answers:
+        question, dot, choice = name.removeprefix("Answer.").removesuffix(".on").rpartition(".")
+        values = {row[place].strip().lower() for row in sample for place in [fields.index(name)] if place < len(row)}
+        if values <= {"true", "false", ""} and (dot or values != {""}):
+            found.setdefault(question, {})[name] = choice
+            ticked |= {question} if values != {""} else set()
+    return {question: names for question, names in found.items() if question in ticked and len(names) > 1}
 
 
 def _one(answers: list[str]) -> str:

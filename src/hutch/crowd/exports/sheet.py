@@ -1,10 +1,11 @@
 """Separated text with a header, as tools export it: which columns hold workers, tasks, labels and gold."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from hutch.core.errors import Problem, did_you_mean
+from hutch.core.errors import DataError, Problem, did_you_mean
+from hutch.core.strict_json import loads
 from hutch.crowd.exports.found import Columns
 
 
@@ -19,6 +20,7 @@ class Sheet:
         value_of: the label that a cell holds, as `hutch.crowd.exports.found.label_of` takes it.
         left_out: why rows of a status are left out.
         workers: of a wide table: the column of each worker.
+        choices: where each choice has a column of `true` and `false`: the names of these columns and the choices.
     """
 
     tool: str
@@ -27,6 +29,7 @@ class Sheet:
     value_of: Callable[[str], Any] = str
     left_out: Mapping[str, str] | None = None
     workers: tuple[int, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -36,6 +39,7 @@ class Sheet:
         names: Mapping[str, str],
         value_of: Callable[[str], Any] = str,
         left_out: Mapping[str, str] | None = None,
+        choices: Mapping[str, str] | None = None,
     ) -> "Sheet":
         """A sheet whose columns are given by name.
 
@@ -43,7 +47,7 @@ class Sheet:
             Problem: there is no such column.
         """
         places = {role: place_of(name, fields, role) for role, name in names.items()}
-        return cls(tool, tuple(fields), places, value_of, left_out)
+        return cls(tool, tuple(fields), places, value_of, left_out, choices=choices or {})
 
     def describe(self) -> str:
         """What is read from where, for people."""
@@ -53,7 +57,18 @@ class Sheet:
             more = f" and {len(self.workers) - 8} more" if len(self.workers) > 8 else ""
             return f"{told}task {self.fields[self.places['task']]!r}, one column per worker: {listed}{more}"
         roles = ("worker", "task", "label", "gold")
-        return told + ", ".join(f"{role} {self.fields[self.places[role]]!r}" for role in roles if role in self.places)
+        found = [f"{role} {self.fields[self.places[role]]!r}" for role in roles if role in self.places]
+        return told + ", ".join([*found, *([f"choices {' '.join(self.choices)}"] if self.choices else [])])
+
+
+def cell(text: str) -> Any:
+    """The value of a cell: several choices are written as JSON."""
+    if text.startswith(("{", "[")):
+        try:
+            return loads(text, "cell")
+        except DataError:
+            return text
+    return text
 
 
 SheetFinder = Callable[[Sequence[str], Columns, Sequence[Sequence[str]]], Sheet | None]

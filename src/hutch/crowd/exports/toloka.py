@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hutch.core.errors import Problem
 from hutch.crowd.exports.found import REJECTED, SKIPPED, Columns
-from hutch.crowd.exports.sheet import Sheet
+from hutch.crowd.exports.sheet import Sheet, cell
 
 _WORKER, _TASK, _STATUS = "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id", "ASSIGNMENT:status"
 _LEFT_OUT = {"REJECTED": REJECTED, "SKIPPED": SKIPPED, "EXPIRED": SKIPPED}
@@ -21,7 +21,7 @@ def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str
     names = {"worker": columns.worker or _WORKER, "task": task, "label": label}
     names |= {"gold": gold} if columns.gold or (gold in fields and gold != label) else {}
     names |= {"status": _STATUS} if _STATUS in fields else {}
-    return Sheet.of("Toloka", fields, names, left_out=_LEFT_OUT)
+    return Sheet.of("Toloka", fields, names, cell, _LEFT_OUT)
 
 
 def _one(fields: Sequence[str], start: str, role: str) -> str:

@@ -72,6 +72,28 @@ def read_json(data: bytes, source: str, columns: Columns) -> tuple[str, Found]:
     return tool, found
 
 
+def read_votes(data: bytes, source: str) -> list[tuple[str | int, dict[str, Any]]]:
+    """The votes on pairs of a JSON file, each with its place: Label Studio's `Pairwise`, or an object for each vote.
+
+    Args:
+        data: the file; the line of a vote is its place in JSON lines.
+        source: its name in messages.
+
+    Raises:
+        DataError: it is not JSON.
+        Problem: it holds something else.
+    """
+    found: list[tuple[str | int, dict[str, Any]]] = []
+    for _, values, unit in _parts(data, source):
+        tasks = label_studio.EXPORT.records(values)
+        votes = values if tasks is None else label_studio.pairwise_records(tasks)
+        for number, vote in enumerate(votes if isinstance(votes, list) else [votes], 1):
+            if not isinstance(vote, dict):
+                raise Problem(f"{unit} {number}: got a JSON {type(vote).__name__}, wanted an object")
+            found.append((number if unit == "line" else f"{unit} {number}", vote))
+    return found
+
+
 def _parts(data: bytes, source: str) -> list[tuple[str, Any, str]]:
     """The (worker, parsed text, unit of places) of a file, or of each file in an archive."""
     if not data.startswith(b"PK\x03\x04"):

@@ -1,0 +1,109 @@
+"""`hutch crowd --multi-label`: each label a yes or no of its own, reported together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hutch.cli.crowds.options import CrowdOptions
+from hutch.cli.crowds.tasks import true_classes
+from hutch.core.errors import UsageError
+from hutch.core.run.output import open_output
+from hutch.crowd import output
+from hutch.crowd.aggregate import Aggregate, Options, aggregate
+from hutch.crowd.data.labels import read_gold
+from hutch.crowd.data.multi_label import ANSWERS, read_multi_label, set_in, set_of
+from hutch.crowd.exports.found import Columns
+from hutch.crowd.models.model import CrowdModel, State
+
+_REFUSED = (
+    "reference", "all_judges", "next", "ask_of", "judges", "report", "suspects", "initial", "final", "test", "passes",
+    "slots", "shards", "ray", "ordered",
+)  # fmt: skip
+
+
+def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
+    """Aggregate the answers to each label, write what was asked for, and return the summary.
+
+    Args:
+        given: the options of the command.
+        model: of the crowd; each label has parameters of its own.
+        options: how it runs.
+        history: none.
+
+    Raises:
+        UsageError: options that need one class per task.
+        DataError: labels or gold that cannot be used.
+    """
+    given.refuse(_REFUSED, "cannot be combined with --multi-label")
+    if options.method != "batch" or given.model == "mixed" or model.name == "mixed":
+        raise UsageError("--multi-label: wanted --method batch, and no column kind")
+    assert isinstance(given.columns, Columns)
+    gold = _sets(given, given.gold)
+    labels = read_multi_label(given.labels, given.classes, gold, given.columns)
+    if not labels:
+        raise UsageError(f"--multi-label: {given.labels} has no labels")
+    first = next(iter(labels.values()))
+    for line in ([f"read as {first.form}"] if first.form else []) + first.problems.lines(""):
+        given.notice(f"{given.labels}: {line.removeprefix(': ')}")
+    if "" in first.worker_names:
+        given.notice(f"{given.labels}: labels without a worker: all of a task are taken as one person's")
+    found = {name: aggregate(each, model, options) for name, each in labels.items()}
+    for name, result in found.items():
+        if result.doubt:
+            given.notice(f"{given.labels}: {name}: {result.doubt}; gold (--gold) can tell")
+    _write(given, found)
+    truth = {task: set_of(each) for task, each in (_sets(given, given.score) or {}).items() if task not in (gold or {})}
+    rows = []
+    for name, result in found.items():
+        whole = output.summary(result)
+        row = {"label": name, "share": float(result.probability[:, 1].mean())}
+        row |= {key: whole[key] for key in ("krippendorff_alpha", "effective_labels", "iterations", "objective")}
+        known = true_classes(result.labels, {task: ANSWERS[name in each] for task, each in truth.items()})
+        row["score"] = (
+            {key: output.score(result, known)[key] for key in ("accuracy", "log_loss")} if given.score else {}
+        )
+        rows.append(row)
+    summary = {
+        "model": model.name, "method": "batch", "tasks": first.items, "workers": whole["workers"], "labels": len(first),
+        "classes": len(found), "class_names": [*found], "left_out": first.problems.total, "gold": whole["gold"],
+        "each": rows,
+    }  # fmt: skip
+    if given.score:
+        chosen = np.stack([result.probability[:, 1] > 0.5 for result in found.values()], axis=1)
+        pairs = zip(first.item_names, chosen, strict=True)
+        right = [
+            truth[task] == {n for n, yes in zip(found, each, strict=True) if yes}
+            for task, each in pairs
+            if task in truth
+        ]
+        summary["score"] = {"subset_accuracy": float(np.mean(right)) if right else None}
+    return summary
+
+
+def _sets(given: CrowdOptions, path: str | None) -> dict[str, str] | None:
+    """The sets of labels of tasks in a file."""
+    return {task: set_in(text) for task, text in read_gold(path, given.encoding).items()} if path else None
+
+
+def _write(given: CrowdOptions, found: dict[str, Aggregate]) -> None:
+    """Write the files that were asked for."""
+    first = next(iter(found.values())).labels
+    if given.predictions:
+        with open_output(given.predictions) as file:
+            names = np.array(output.cells([*found]))
+            file.write(
+                ("\t".join(["task", "label", "confidence", "ratings", *(f"q:{n}" for n in names)]) + "\n").encode()
+            )
+            share = np.stack([result.probability[:, 1] for result in found.values()], axis=1)
+            sure = np.maximum(share, 1 - share).prod(axis=1)
+            for task, each, c, ratings in zip(
+                output.cells(first.item_names), share, sure, np.diff(first.item_ptr), strict=True
+            ):
+                cells = [task, "|".join(names[each > 0.5]), f"{c:.6g}", str(ratings), *(f"{q:.6g}" for q in each)]
+                file.write(("\t".join(cells) + "\n").encode())
+    if given.workers:
+        with open_output(given.workers) as file:
+            for number, (name, result) in enumerate(found.items()):
+                output.write_workers(file, result, result.report(), name, not number)

@@ -1,0 +1,72 @@
+"""Labels of which a task may have several: for each a question of its own, whose answer is yes or no."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hutch.core.data.chunks import source_name
+from hutch.core.errors import Problem, did_you_mean, reading
+from hutch.crowd.data.labels import Labels, class_order, from_codes, read_piece
+from hutch.crowd.data.sheets import value_of_cell
+from hutch.crowd.exports.found import SET_SIGN, Columns, label_of
+
+ANSWERS = ["no", "yes"]
+
+
+def set_of(name: str) -> frozenset[str]:
+    """The labels of a set that is written as one name.
+
+    >>> sorted(set_of("cat" + SET_SIGN + "dog")), set_of("")
+    (['cat', 'dog'], frozenset())
+    """
+    return frozenset(name.split(SET_SIGN)) if name else frozenset()
+
+
+def set_in(text: str) -> str:
+    """The name of the set in a cell: labels with `|` between them, or a JSON list.
+
+    >>> set_in("dog|cat") == set_in('["cat", "dog"]') == "cat" + SET_SIGN + "dog"
+    True
+    """
+    return label_of(value_of_cell(text, (), True), True)
+
+
+def read_multi_label(
+    path: str, classes: Sequence[str] = (), gold: Mapping[str, str] | None = None, columns: Columns | None = None
+) -> dict[str, Labels]:
+    """Read labels of which a worker may give a task several, by label: who said that a task has it, and who did not.
+
+    A worker who labels a task says no to every label that they do not give it. Rows of one worker and task are taken
+    together. An empty list, or a row of boxes of which none is ticked, says no to all; an empty cell is no answer.
+
+    Args:
+        path: a file as of `hutch.crowd.data.labels.read_labels`; cells have `|` between labels, or are JSON lists.
+        classes: all labels there are; without them, those in the file.
+        gold: sets of some tasks, as `set_in` reads them; they go before those in the file.
+        columns: as of `read_labels`.
+
+    Returns:
+        For each label what was said, with the classes no and yes; the tasks and workers are the same in all.
+
+    Raises:
+        DataError: as of `read_labels`, or a label is not among the classes.
+    """
+    piece, form = read_piece(path, classes, replace(columns or Columns(), sets=True))
+    (people, tasks, answers), truth = piece.names, {**piece.gold, **(gold or {})}
+    sets, true_sets = [set_of(name) for name in answers], {task: set_of(name) for task, name in truth.items()}
+    known = list(classes) or class_order(name for found in (*sets, *true_sets.values()) for name in found)
+    for name in (name for found in (*sets, *true_sets.values()) for name in sorted(found) if name not in known):
+        with reading(source_name(path)):
+            raise Problem(f"got label {name!r}, wanted one of {', '.join(known)}; {did_you_mean(name, known)}")
+    pairs, row_of = np.unique(piece.codes[:, 0].astype(np.int64) * len(tasks) + piece.codes[:, 1], return_inverse=True)
+    codes = np.stack([pairs // max(len(tasks), 1), pairs % max(len(tasks), 1), pairs * 0], axis=1).astype(np.int32)
+    found = {}
+    for name in known:
+        codes[:, 2] = 0
+        said = np.array([name in each for each in sets] or [False], np.int32)[piece.codes[:, 2]]
+        np.maximum.at(codes[:, 2], row_of, said)
+        yes_or_no = {task: ANSWERS[name in each] for task, each in true_sets.items()}
+        labels = from_codes(codes, people, tasks, ANSWERS, ANSWERS, (), yes_or_no)
+        found[name] = replace(labels, problems=piece.problems, form=form)
+    return found
