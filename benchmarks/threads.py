@@ -1,11 +1,9 @@
 """What a second thread gains, with the same bits; writes the last section of docs/performance.md.
 
-    python benchmarks/threads.py [--folder DIR] [--scale X] [--repeats N] [--threads N ...]
-                                [--only NAME ...] [--no-page]
+    python benchmarks/threads.py [--scale X] [--repeats N] [--threads N ...] [--only NAME ...] [--no-page]
 
-Predictions are whole processes of `hutch`, as it is installed beside this Python; crowds are batch EM of
-labels in memory, in a process of its own. Numbers of threads alternate, the least time of each counts, and what comes
-out must be the same to the bit. Wall times say something on a machine that does nothing else.
+Crowds are batch EM of labels in memory, in a process of its own. Numbers of threads alternate, the least time of each
+counts, and what comes out must be the same to the bit. Wall times say something on a machine that does nothing else.
 The first row is what the machine itself gains, with threads that have nothing in common.
 """
 
@@ -18,11 +16,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
-from speed import CLICKS, LOGISTIC, MARK, PAGE, ROOT, about, data
+from speed import MARK, PAGE, about
 
-CLASSES = 20
 CROWDS = ("two_level", "dawid_skene", "nominal")
 
 
@@ -36,49 +32,6 @@ class Took:
 
 
 Runner = Callable[[int], Took]
-
-
-def hutch(*arguments: str, threads: int) -> tuple[float, float]:
-    """Seconds of wall and of CPU that a command takes."""
-    program = Path(sys.executable).with_name("hutch")
-    begun = time.perf_counter()
-    process = subprocess.Popen(
-        [program, *arguments], stderr=subprocess.PIPE, env={**os.environ, "HUTCH_THREADS": str(threads)}
-    )
-    assert process.stderr is not None
-    said = process.stderr.read().decode()
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"hutch {' '.join(arguments)} failed:\n{said}")
-    return time.perf_counter() - begun, used.ru_utime + used.ru_stime
-
-
-def of_classes(path: Path, classes: int) -> Path:
-    """The same lines with a class for a label."""
-    found = path.with_suffix(f".{classes}.vw")
-    if not found.exists():
-        lines = path.read_bytes().splitlines(keepends=True)
-        found.write_bytes(
-            b"".join(b"%d |" % (1 + number * 7 % classes) + line.split(b"|", 1)[1] for number, line in enumerate(lines))
-        )
-    return found
-
-
-def prediction(path: Path, options: str, folder: Path, cached: bool = False) -> Runner:
-    """Predicts a file with a model of its first lines, by text or from the cache."""
-    name = hashlib.sha256(f"{path.name} {options}".encode()).hexdigest()[:12]
-    model, first, out = folder / f"{name}.model", folder / f"{name}.vw", folder / f"{name}.predictions"
-    with open(path, "rb") as lines:
-        first.write_bytes(b"".join(next(lines) for _ in range(2000)))
-    hutch("vw", "-d", str(first), *options.split(), "-f", str(model), "--quiet", threads=1)
-    cache = ["--cache_file", str(folder / f"{name}.cache")] if cached else []
-
-    def run(threads: int) -> Took:
-        command = ["vw", "-t", "-i", str(model), "-d", str(path), *cache, "-p", str(out), "--quiet"]
-        wall, cpu = hutch(*command, threads=threads)
-        return Took(wall, cpu, hashlib.sha256(out.read_bytes()).hexdigest())
-
-    return run
 
 
 def hashing() -> Runner:
@@ -122,20 +75,11 @@ def fit(name: str, items: int) -> None:
     print(hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
 
 
-def cases(folder: Path, scale: float) -> dict[str, tuple[str, Callable[[], Runner]]]:
+def cases(scale: float) -> dict[str, tuple[str, Callable[[], Runner]]]:
     """What is measured: by name, the words of the table and what makes it ready."""
-    words = data(folder, "words", round(500_000 * scale))
-    clicks = data(folder, "clicks", round(500_000 * scale))
-    classes = f"{LOGISTIC} --oaa {CLASSES}"
     items = round(200_000 * scale)
     found: dict[str, tuple[str, Callable[[], Runner]]] = {
         "machine": ("the machine itself: SHA-256 of 512 MiB", hashing),
-        "cache": ("predict a bag of words from the cache", lambda: prediction(words, LOGISTIC, folder, cached=True)),
-        "classes": (
-            f"predict {CLASSES} classes, one against all, from text",
-            lambda: prediction(of_classes(words, CLASSES), classes, folder),
-        ),
-        "clicks-q": ("predict ad clicks with -q ic, from text", lambda: prediction(clicks, f"{CLICKS} -q ic", folder)),
     }
     for model in CROWDS:
         found[model] = (f"batch EM of {items * 5:,} labels, {model}", lambda model=model: crowd(model, items))
@@ -164,9 +108,9 @@ def section(rows: list[str], options: argparse.Namespace, load: str) -> str:
     lines = [
         MARK,
         "",
-        "Written by `python benchmarks/threads.py`: whole processes of `hutch vw`, batch EM of labels in memory,",
-        f"the least of {options.repeats} runs each, in alternation. Predictions, posteriors and counts of",
-        f"workers are the same to the bit. Measured on: {about(load)}, --scale {options.scale:g}.",
+        "Written by `python benchmarks/threads.py`: batch EM of labels in memory,",
+        f"the least of {options.repeats} runs each, in alternation. Posteriors and counts of workers are the",
+        f"same to the bit. Measured on: {about(load)}, --scale {options.scale:g}.",
         "",
         f"| | {' | '.join(heads)} |",
         f"|{'---|' * (1 + len(heads))}",
@@ -179,7 +123,6 @@ def section(rows: list[str], options: argparse.Namespace, load: str) -> str:
 def main() -> None:
     """Measure, print, write the section."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    arguments.add_argument("--folder", type=Path, default=ROOT / ".speed", help="inputs, models, caches")
     arguments.add_argument("--scale", type=float, default=0.2)
     arguments.add_argument("--repeats", type=int, default=3)
     arguments.add_argument("--threads", type=int, nargs="+", default=[1, 2])
@@ -190,10 +133,8 @@ def main() -> None:
     if options.fit:
         fit(options.fit[0], int(options.fit[1]))
         return
-    folder = options.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
     load, rows = f"{os.getloadavg()[0]:.1f}", []
-    for name, (text, ready) in cases(folder, options.scale).items():
+    for name, (text, ready) in cases(options.scale).items():
         if options.only and name not in options.only:
             continue
         rows.append(row(text, ready(), options.threads, options.repeats))

@@ -39,7 +39,7 @@ class Binary(Reduction):
     """The sign of the prediction below."""
 
     name: ClassVar[str] = "binary"
-    parallel = Parallel(predicts_alone=True, merging={})
+    parallel = Parallel(merging={})
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)

@@ -306,7 +306,7 @@ class ErrorCorrectingTournament(Reduction):
     """Multiclass by a tournament in which classes survive some lost matches."""
 
     name: ClassVar[str] = "error_correcting_tournament"
-    parallel = Parallel(predicts_alone=True, merging={})
+    parallel = Parallel(merging={})
     Parameters: ClassVar[type[Parameters]] = TournamentParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS

@@ -83,7 +83,7 @@ class Link(Reduction):
     """Passes the prediction below through a function."""
 
     name: ClassVar[str] = "link"
-    parallel = Parallel(predicts_alone=True, merging={})
+    parallel = Parallel(merging={})
     Parameters: ClassVar[type[Parameters]] = LinkParameters
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     kernels = Kernels(learn, predict, importance_to, pass_sensitivity)

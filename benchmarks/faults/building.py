@@ -11,7 +11,7 @@ _CHAIN = "tests/core/chain/test_"
 TESTS: dict[str, list[str]] = {
     "tables": ["tests/core/data/test_decimals.py", "tests/core/data/test_cells.py", "tests/crowd/data/test_labels.py"],
     "chains built": [f"{_CHAIN}build.py", f"{_CHAIN}missing.py"],
-    _STATE: [f"{_CHAIN}build.py", "tests/core/run/test_in_threads.py"],
+    _STATE: [f"{_CHAIN}build.py"],
     _CHECK: [f"{_CHAIN}build.py", f"{_CHAIN}unexpected_labels.py"],
     _DERIVED: [f"{_CHAIN}build.py", f"{_CHAIN}declared.py"],
     _OPTION: [f"{_CHAIN}build.py"],

@@ -22,14 +22,14 @@ _ALL_PAIRS, _EPSILON, _SAMPLE = (
     f"reductions/bandits/{name}.py" for name in ("weighted_all_pairs", "explore_epsilon", "sample_action")
 )
 _EVALUATE, _BAYESIAN = "reductions/bandits/evaluate_class_policy.py", "reductions/bayesian_linear/layer.py"
-_IN_THREADS, _PARTS, _STATE = "core/run/in_threads.py", "src/hutch/crowd/models/parts.py", "core/chain/state.py"
+_PARTS = "src/hutch/crowd/models/parts.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
 _WORDS = "src/hutch/cli/shell/parse.py"
 
 _DATA = "tests/core/data/test_"
 _BANDITS = "tests/reductions/bandits/test_layers.py::test_"
 TESTS: dict[str, list[str]] = {
-    "threads": ["tests/core/run/test_in_threads.py", "tests/crowd/models/test_parts.py"],
+    "threads": ["tests/crowd/models/test_parts.py"],
     _SVMLIGHT: [f"{_DATA}readers.py", f"{_DATA}places.py", f"{_DATA}sources.py"],
     _CSV: [f"{_DATA}readers.py", f"{_DATA}sources.py", f"{_DATA}cells.py"],
     _CELLS: [f"{_DATA}cells.py", f"{_DATA}readers.py", f"{_DATA}places.py"],
@@ -143,12 +143,6 @@ FAULTS: tuple[Fault, ...] = (
           "s.multi, s.cost, s.action, s.place = 0, np.nan, 0, -1"),
     Fault("commands", "only the last pass's boundaries are counted", _EM, "boundaries += _learn(",
           "boundaries = _learn("),
-    Fault("threads", "a batch is parsed over one that is predicted", _IN_THREADS, "files.held = count + 1",
-          "files.held = count"),
-    Fault("threads", "what is said while a batch is read is lost", _IN_THREADS, "for text in self.said:",
-          "for text in ():"),
-    Fault("threads", "a twin begins without what layers learned", _STATE, "            array[...] = arrays[name]",
-          "            pass"),
     Fault("threads", "the first workers are left out", _PARTS, "for part in range(parts)]",
           "for part in range(1, parts)]"),
     Fault("threads", "parts count alike whatever their size", _PARTS, "mean * size for", "mean for"),

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hutch.core.chain.contract import kernels_of, made, width_of
 from hutch.core.chain.derived import lacking
@@ -31,7 +30,6 @@ class Stack:
         bits: the weight table has 2^bits rows.
         parser: how text is hashed; its `bits` and `label` are overridden by the chain's own.
         seed: of every random decision.
-        weights: of another chain of the same kind, which it then shares; None: its own.
 
     Attributes:
         takes, predicts: of the whole chain.
@@ -56,7 +54,6 @@ class Stack:
         bits: int,
         parser: ParserOptions,
         seed: int,
-        weights: NDArray[np.float32] | None,
     ) -> None:
         self.takes, self.predicts = check_neighbours(configs, registry)
         classes = [registry.reductions[config.name] for config in configs]
@@ -90,15 +87,14 @@ class Stack:
             self.layers.insert(0, below)
         base = self.layers[-1]
         try:
-            self.weights = zeros(1 << bits, base.stride) if weights is None else weights
+            self.weights = zeros(1 << bits, base.stride)
         except MemoryError:
             size = 4 * base.stride * 2**bits / 2**30
             raise ConfigError(
                 f"weights.bits: got {bits}, but there is no memory for a table of {size:.2g} GiB"
             ) from None
         self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
-        if weights is None:
-            base.initialise(self.weights)
+        base.initialise(self.weights)
         self.begins_with_zeros = not self.weights[spread(64, bits)].any()
         self.records = np.zeros(len(self.layers) + 1, LAYER)
         self._missed = np.zeros(1, np.uint64)

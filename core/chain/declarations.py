@@ -79,11 +79,9 @@ class Shortcuts:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """What several threads, or several chains over shards of the data, may do with a layer.
+    """What several chains over shards of the data may do with a layer.
 
     Attributes:
-        predicts_alone: True if a prediction depends only on its example and on what has been learned, not on examples
-            or counters before it, so that several threads may predict parts of the data.
         merging: how what chains learned from shards of the data becomes one state, for each array of `saved`: `add`
             (what the shards added), `mean`, `least`, `greatest`, `keep` (it does not change while a pass lasts), or
             `mean:W` and `squares:W:M` for the mean M and the sum of squares about it of values whose weights add up in
@@ -92,6 +90,5 @@ class Parallel:
             on average; None: all.
     """
 
-    predicts_alone: bool = False
     merging: Mapping[str, str] | None = None
     scaled: int | None = None

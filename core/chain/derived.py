@@ -59,11 +59,6 @@ def lacking(layer: Reduction, name: str) -> Reduction | None:
     return None if below is None or name in kernels.self_contained else lacking(below, name)
 
 
-def has_own_losses(layer: Reduction) -> bool:
-    """Whether a layer has a loss with functions of a plugin's own, which count how often they fail."""
-    return any(record["plain_value"][0] or record["own_value"][0] for _, record in layer.context.loss_records)
-
-
 def loss_failures(layer: Reduction) -> dict[str, int]:
     """How often a function of a plugin's loss raised, or was not finite, by the loss."""
     return {name: int(record["failures"][0]) for name, record in layer.context.loss_records if record["failures"][0]}

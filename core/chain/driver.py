@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel.abi import (
     UNLABELED,
-    array_at,
     call,
     caller_of,
     example_of,
@@ -71,15 +70,11 @@ RUN = np.dtype(
         ("losses", "u8"),
         ("scores", "u8"),  # out: float32 (examples, classes)
         ("classes", "u8"),
-        ("tallies", "u8"),  # address of TALLY (examples): out of `drive`, if it is not 0; in for `replay`
     ]
 )
 """What `drive` is told; the arrays behind the addresses must live while it runs."""
 
-TALLY = np.dtype([("loss", "f8"), ("features", "u8"), ("importance", "f4"), ("labeled", "i4")])
-"""What the statistics take of an example that was predicted elsewhere."""
-
-run_of, tallies_at = record_of(RUN), array_at(TALLY)
+run_of = record_of(RUN)
 
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 
@@ -302,35 +297,7 @@ def drive(run, start):
         else:
             predictions[i] = call(layer.predict, top, example, label, weight, uint64(0))
         raw[i], queries[i], losses[i] = e.raw, e.query, e.loss
-        if r.tallies != uint64(0):
-            tally_of = tallies_at(r.tallies, size)[i]
-            tally_of.loss, tally_of.features = e.loss, e.features
-            tally_of.importance, tally_of.labeled = e.importance, labeled
         _count(r, e, shared, labeled, held_out)
         if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
-            return int64(i) + 1
-    return int64(size)
-
-
-@entry("int64(uint64, int64)")
-def replay(run, start):
-    """Take examples `start`, `start + 1`, … of a batch, predicted elsewhere, into the statistics, as `drive` does.
-
-    Args:
-        run: address of a RUN record, with the tallies of the examples.
-        start: the first example.
-
-    Returns:
-        The number of the next example.
-    """
-    r = run_of(run)
-    e, size = example_of(r.example), r.size
-    shared, tallies, labels = shared_of(e.shared), tallies_at(r.tallies, size), float32s_at(r.labels, size)
-    for i in range(uint64(start), size):
-        found = tallies[i]
-        e.line += uint64(1)
-        e.label, e.importance, e.loss, e.features = labels[i], found.importance, found.loss, found.features
-        _count(r, e, shared, found.labeled != 0, False)
-        if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at:
             return int64(i) + 1
     return int64(size)

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
 from hutch.core.chain.build import Stack
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
-from hutch.core.chain.derived import has_own_losses
-from hutch.core.chain.driver import FETCHED, RUN, TALLY, drive, make_scratch, replay, show_costs
+from hutch.core.chain.driver import FETCHED, RUN, drive, make_scratch, show_costs
 from hutch.core.chain.driver import keep as keep_kernel
 from hutch.core.chain.label_check import LabelCheck
 from hutch.core.chain.outputs import Outputs as Outputs
-from hutch.core.chain.outputs import Predicted, outputs_in
+from hutch.core.chain.outputs import outputs_in
 from hutch.core.chain.reduction import Labels, LayerConfig
 from hutch.core.chain.registry import Registry
-from hutch.core.chain.state import arrays_of, restore, sync_from
+from hutch.core.chain.state import arrays_of, restore
 from hutch.core.chain.statistics import Statistics
 from hutch.core.chain.stored import Stored
 from hutch.core.kernel.abi import EXAMPLE
@@ -57,7 +56,6 @@ class Engine:
         seed: of every random decision.
         ignore: names of namespaces to leave out of every example.
         keep: names of namespaces to keep; all others are left out.
-        weights: of another chain of the same kind, which it then shares; None: its own.
 
     Raises:
         ConfigError: layers that do not fit, or too few rows for the sub-models.
@@ -73,12 +71,9 @@ class Engine:
         seed: int = 0,
         ignore: Sequence[str] = (),
         keep: Sequence[str] = (),
-        weights: NDArray[np.float32] | None = None,
     ) -> None:
-        self._made_of: dict[str, Any] = {"layers": layers, "registry": registry, "bits": bits, "parser": parser}
-        self._made_of |= {"seed": seed, "ignore": ignore, "keep": keep}
         parser = parser or ParserOptions()
-        stack = self.stack = Stack(layers, registry, bits=bits, parser=parser, seed=seed, weights=weights)
+        stack = self.stack = Stack(layers, registry, bits=bits, parser=parser, seed=seed)
         self.takes, self.predicts, self.parser = stack.takes, stack.predicts, stack.parser
         self.layers, self.weights, self.shared = stack.layers, stack.weights, stack.shared
         self.label_check = LabelCheck(self.layers[0])
@@ -187,44 +182,6 @@ class Engine:
                 row_at = row(batch, start - 1, outputs, self.statistics)
         return row_at
 
-    @property
-    def predicts_alone(self) -> bool:
-        """Whether a prediction depends only on its example and on what was learned, so that twins may predict."""
-        plain = self._decisions is None and not any(has_own_losses(layer) for layer in self.layers)
-        return plain and all(layer.parallel.predicts_alone for layer in self.layers)
-
-    def twin(self) -> "Engine":
-        """A chain that predicts as this one does now, with the same weight table and memory of its own for all else."""
-        twin = Engine(**self._made_of, weights=self.weights)
-        sync_from(twin.stack, self.stack)
-        twin._example["line"] = self._example["line"]
-        return twin
-
-    def predict_ahead(self, batch: Batch, scores: bool = False) -> Predicted:
-        """As a twin, predict a batch for the chain that is to `replay` it."""
-        tallies = np.zeros(len(batch), TALLY)
-        self._run["tallies"] = tallies.ctypes.data
-        outputs, _ = self.run_batch(batch, learn=False, scores=scores)
-        return Predicted(batch, outputs, tallies)
-
-    def replay(self, found: Predicted, row: Row | None, row_at: float) -> float:
-        """Take what a twin has predicted as predicted by this chain: its statistics, and the rows that are due.
-
-        Args:
-            found: by `predict_ahead`.
-            row, row_at: as of `run_batch`.
-
-        Returns:
-            The sum of importance at which the next row is due.
-        """
-        self.shared["testing"] = True
-        living = self._describe(found.batch, found.outputs, (0, 0, 0))
-        self._run["tallies"] = found.tallies.ctypes.data
-        row_at = self._walk(replay, self._run.ctypes.data, found.batch, found.outputs, row, row_at)
-        self._run["tallies"] = 0
-        del living
-        return row_at
-
     def single_run(self) -> NDArray[Any]:
         """A RUN record for batches of one example; arrays of the batch and outputs are to be filled in."""
         run = self._run.copy()
@@ -247,7 +204,7 @@ class Engine:
 
     def run(
         self,
-        batches: Iterable[Batch | Predicted],
+        batches: Iterable[Batch],
         *,
         learn: bool = True,
         sink: Callable[[Batch, Outputs], None] | None = None,
@@ -259,21 +216,15 @@ class Engine:
     ) -> float:
         """Run all batches of one pass; each is handed to `sink` with its outputs, which the next one overwrites.
 
-        What twins have predicted ahead is not predicted again.
-
         Returns:
             The sum of importance at which the next row of the progress table is due.
         """
         seen = 0
         for batch in batches:
-            if isinstance(batch, Predicted):
-                row_at = self.replay(batch, row, row_at)
-                batch, outputs, _ = batch
-            else:
-                holdout = (holdout_period, holdout_after, seen)
-                outputs, row_at = self.run_batch(
-                    batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
-                )
+            holdout = (holdout_period, holdout_after, seen)
+            outputs, row_at = self.run_batch(
+                batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
+            )
             seen = seen + len(batch) if self._decisions is None else int(self._run["counter"][0])
             if sink is not None:
                 sink(batch, outputs)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.declarations import Parallel
 from hutch.core.chain.limits import Limits
-from hutch.core.chain.reduction import Labels, Reduction
+from hutch.core.chain.reduction import Reduction
 from hutch.core.kernel.decorators import inlined
 
 FirstClass = Literal[0, 1, "detect"]
@@ -49,11 +49,7 @@ def detect(state, label):
 class Detecting(Reduction):
     """A layer whose parameter `first_class` is a `FirstClass`; its state has a field `first`."""
 
-    @property
-    def parallel(self) -> Parallel:  # type: ignore[override]
-        """Costs tell the smallest label even where nothing is learned; classes do so only when they are learned."""
-        alone = bool(self.state["first"][0] != UNDECIDED) or self.takes is Labels.MULTICLASS
-        return Parallel(predicts_alone=alone, merging={"first_class": "least"})
+    parallel = Parallel(merging={"first_class": "least"})
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """The smallest label, where it was detected."""

@@ -1,12 +1,9 @@
-"""What a chain says of a batch, and what its twins have predicted for it."""
+"""What a chain says of a batch."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from hutch.core.batch import Batch
 
 
 @dataclass(slots=True)
@@ -30,20 +27,6 @@ class Outputs:
     losses: NDArray[np.float32]
     scores: NDArray[np.float32]
     ranked: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
-
-
-class Predicted(NamedTuple):
-    """A batch with what a `twin` of the chain said of it.
-
-    Attributes:
-        batch: the examples.
-        outputs: see `Outputs`.
-        tallies: TALLY (examples).
-    """
-
-    batch: Batch
-    outputs: Outputs
-    tallies: NDArray[Any]
 
 
 def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:

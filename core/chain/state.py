@@ -52,17 +52,6 @@ def restore(stack: Stack, arrays: Mapping[str, Stored]) -> None:
         layer.loaded()
 
 
-def sync_from(stack: Stack, other: Stack) -> None:
-    """Be as another chain of the same kind is, whose weight table this one shares."""
-    stack.shared[...] = other.shared
-    for layer, own in zip(stack.layers, other.layers, strict=True):
-        arrays = saved_of(own)
-        layer.loading(arrays)
-        for name, array in saved_of(layer).items():
-            array[...] = arrays[name]
-        layer.loaded()
-
-
 def _by_layer(stack: Stack, arrays: Mapping[str, Stored]) -> Iterator[tuple[Reduction, dict[str, Stored]]]:
     """Each layer with its own arrays under its own names for them."""
     for k, layer in enumerate(stack.layers):

@@ -224,18 +224,16 @@ def batches(
     options: ParserOptions | None = None,
     parser: TextParser | None = None,
     threads: int = 0,
-    held: int = 1,
 ) -> Iterator[Batch]:
-    """Read and parse sources; every batch is valid until the next one is asked for, or as many as are `held`.
+    """Read and parse sources; every batch is valid until the next one is asked for.
 
     Line numbers restart with each source, and a group does not go beyond its source.
 
     Args:
         sources: paths, or `read_chunks` of them where progress matters.
         options: how text is understood, unless `parser` is given.
-        parser: keeps the problems for the caller; at least `threads + held` of its batches must stay `valid`.
+        parser: keeps the problems for the caller; at least `threads + 1` of its batches must stay `valid`.
         threads: read and parse ahead, several chunks at a time; the batches are the same. 0: none does.
-        held: how many batches, the newest included, stay valid at a time.
 
     Returns:
         An iterator of batches with at least one example.
@@ -243,14 +241,14 @@ def batches(
     Raises:
         DataError: see `read_chunks` and `TextParser.parse`.
     """
-    parser = parser or TextParser(options, valid=threads + held)
+    parser = parser or TextParser(options, valid=threads + 1)
     if not isinstance(sources, Chunks):
         options = parser.options
         sources = read_chunks(sources, whole_groups=options.whole_groups, longest_line=options.longest_line)
-    return _parsed(sources, parser, threads, held)
+    return _parsed(sources, parser, threads)
 
 
-def _parsed(chunks: Chunks, parser: TextParser, threads: int, held: int) -> Iterator[Batch]:
+def _parsed(chunks: Chunks, parser: TextParser, threads: int) -> Iterator[Batch]:
     def fill(number: int, chunk: Chunk) -> tuple[int, Chunk]:
         try:
             parser.fill(number, chunk.text)
@@ -261,7 +259,7 @@ def _parsed(chunks: Chunks, parser: TextParser, threads: int, held: int) -> Iter
     found = chunks.read(parser.valid)
     source = -1
     jobs = (partial(fill, number, chunk) for number, chunk in enumerate(found))
-    filled = in_order(jobs, threads, parser.valid - held + 1)
+    filled = in_order(jobs, threads, parser.valid)
     while True:
         try:
             number, chunk = next(filled)

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from hutch.core.batch import Batch, joined, whole_groups
+from hutch.core.batch import Batch, whole_groups
 from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
 from hutch.core.data.chunks import Chunks, batches, read_chunks
 from hutch.core.data.places import expanded, missing
@@ -100,7 +100,6 @@ class InputFiles:
 
     Attributes:
         total: bytes of all sources, None if it is not known.
-        held: how many batches, the newest included, stay valid at a time; to be set before they are asked for.
         problems: what the first pass found malformed in text.
 
     Raises:
@@ -123,13 +122,11 @@ class InputFiles:
         self.sources = expanded(sources)
         self.total = read_chunks(self.sources).total_bytes
         self.problems: Problems | None = None
-        self.held = 1
         self._options = options
         self._readers = readers
         self._columns = columns
         self._on_problem = on_problem
         self._read_text = read_text or self._parsed_ahead
-        self._plain = read_text is None
         self._groups_of_lines = options.whole_groups and not groups_in_lines
         self._finished = self._reported = 0
         self._chunks = read_chunks([])
@@ -156,11 +153,6 @@ class InputFiles:
     def repeatable(self) -> bool:
         """Whether the sources can be read more than once."""
         return self.total is not None
-
-    @property
-    def may_run_ahead(self) -> bool:
-        """Whether batches may be asked for before those ahead of them are used: the data does not come by and by."""
-        return self.repeatable and self._plain
 
     def __iter__(self) -> Iterator[Batch]:
         if self._memory.batches is not None:
@@ -204,7 +196,7 @@ class InputFiles:
                 writer.abandoned = self.problems is not None and self.problems.errors + self.problems.hints > 0
 
     def _read(self) -> Iterator[Batch]:
-        parser = TextParser(self._options, valid=parsers() + 1 + self.held)
+        parser = TextParser(self._options, valid=parsers() + 2)
         first_pass = self.problems is None
         self.problems = self.problems or parser.problems
         self._finished = 0
@@ -212,8 +204,7 @@ class InputFiles:
             reader = self._readers.get(ending_of(source))
             if reader:
                 found = read_with(reader, source, self._options, self._columns)
-                found = whole_groups(found) if self._options.whole_groups else found
-                yield from map(joined, found) if self.held > 1 else found
+                yield from whole_groups(found) if self._options.whole_groups else found
             else:
                 self._chunks = read_chunks(
                     [source],
@@ -244,4 +235,4 @@ class InputFiles:
     def _parsed_ahead(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
         """Batches of text, of files parsed ahead by threads."""
         threads = parsers() if chunks.total_bytes is not None else 0
-        return batches(chunks, parser=parser, threads=threads, held=self.held)
+        return batches(chunks, parser=parser, threads=threads)

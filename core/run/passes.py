@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
-from hutch.core.chain.outputs import Predicted
 from hutch.core.chain.statistics import Statistics
 from hutch.core.run.progress import Progress
 
@@ -66,7 +65,7 @@ class PassesDone:
 
 def run_passes(
     engine: Engine,
-    batches: Iterable[Batch | Predicted],
+    batches: Iterable[Batch],
     progress: Progress,
     *,
     passes: int = 1,
@@ -80,7 +79,7 @@ def run_passes(
 
     Args:
         engine: the chain.
-        batches: can be iterated once per pass; what twins of the chain have predicted is not predicted again.
+        batches: can be iterated once per pass.
         progress: reports on the run; made for this engine.
         passes: how many at most.
         learn: False only predicts.

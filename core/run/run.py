@@ -10,10 +10,8 @@ from typing import Any
 from hutch.core.atomic import check_apart, check_writable
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
-from hutch.core.chain.outputs import Predicted
 from hutch.core.data.files import TABLES, InputFiles, check_sources, ending_of
 from hutch.core.errors import UsageError
-from hutch.core.run.in_threads import predicted
 from hutch.core.run.interrupt import Interruption
 from hutch.core.run.occupancy import share_used
 from hutch.core.run.passes import Holdout, PassesDone, run_passes
@@ -208,10 +206,9 @@ class Run:
             for reporter in self._reporters:
                 reporter.open(self, stack)
             stack.enter_context(interruption)
-            files = self.files if options.learn else predicted(self.engine, self.files, scores, self.notes)
             done = run_passes(
                 self.engine,
-                _Until(interruption, files, lambda: self._useless),
+                _Until(interruption, self.files, lambda: self._useless),
                 self.progress,
                 passes=options.passes,
                 learn=options.learn,
@@ -248,10 +245,8 @@ class Run:
 class _Until:
     """The batches of files, as often as they are asked for, until a signal comes or they are of no use."""
 
-    def __init__(
-        self, interruption: Interruption, files: Iterable[Batch | Predicted], useless: Callable[[], bool]
-    ) -> None:
+    def __init__(self, interruption: Interruption, files: Iterable[Batch], useless: Callable[[], bool]) -> None:
         self._interruption, self._files, self._useless = interruption, files, useless
 
-    def __iter__(self) -> Iterator[Batch | Predicted]:
+    def __iter__(self) -> Iterator[Batch]:
         return takewhile(lambda batch: not self._useless(), self._interruption.until_stopped(self._files))

@@ -57,10 +57,6 @@ def predict_changes_nothing(bench: Bench) -> None:
     first, second = run(engine, records, learn=False), run(engine, records, learn=False)
     same(before, learned(engine), "after predicting")
     identical(second, first, "predicted twice")
-    if engine.predicts_alone:
-        twin, odd = engine.twin(), _HALF + 1
-        later, earlier = run(twin, records[odd:], learn=False), run(twin, records[:odd], learn=False)
-        identical(np.concatenate([earlier, later]), first, "predicted by another thread, the later records first")
 
 
 def seeded(bench: Bench) -> None:

@@ -160,7 +160,7 @@ class Dyadic(Reduction):
         p, mode = parameters, context.parser.namespaces
         alone = not (p.implicit or p.decay)  # raters are looked up one after the other, and what decays has a clock
         # a row holds counts and the kind of its feature, too
-        self.parallel = Parallel(predicts_alone=alone, merging=MERGING if alone else None, scaled=0)
+        self.parallel = Parallel(merging=MERGING if alone else None, scaled=0)
         self.inputs = Inputs(namespaces=tuple(name for pair in p.pairs for name in pair))
         ids = [[namespace_id(name, mode) for name in pair] for pair in p.pairs]
         if len({i for pair in ids for i in pair}) < 2 * len(ids):

@@ -103,7 +103,7 @@ class MergeNamespaces(Reduction):
     """Puts namespaces under other names; stands at the top of a chain."""
 
     name: ClassVar[str] = "merge_namespaces"
-    parallel = Parallel(predicts_alone=True, merging={})
+    parallel = Parallel(merging={})
     Parameters: ClassVar[type[Parameters]] = MergeNamespacesParameters
     kernels = Kernels.rewriting(rewrite)
 

@@ -126,7 +126,7 @@ class Ngrams(Reduction):
     """Adds features of neighbouring features; stands at the top of a chain."""
 
     name: ClassVar[str] = "ngrams"
-    parallel = Parallel(predicts_alone=True, merging={})
+    parallel = Parallel(merging={})
     Parameters: ClassVar[type[Parameters]] = NgramsParameters
     known_failures = {"shuffled_features": "its grams are made of neighbours"}
     kernels = Kernels.rewriting(rewrite)

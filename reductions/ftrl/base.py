@@ -138,7 +138,7 @@ class Sums(Reduction):
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     is_base = True
-    parallel = Parallel(predicts_alone=True, merging={"norm": "add", "importance": "add"})
+    parallel = Parallel(merging={"norm": "add", "importance": "add"})
     gathered = Linear.gathered
     _make_features, _set_range = Linear._make_features, Linear._set_range
 

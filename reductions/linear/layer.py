@@ -153,7 +153,7 @@ class Linear(Reduction):
         kinds = {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
         # what is pending of l1 and l2 belongs to one table of weights and cannot be shared
         merging = None if p.l1 or p.l2 else {name: kinds[name] for name in self.saved()}
-        self.parallel = Parallel(predicts_alone=True, merging=merging, scaled=1)
+        self.parallel = Parallel(merging=merging, scaled=1)
 
     def _set_range(self, shared: NDArray[Any]) -> None:
         p = self.parameters

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Engine, Outputs
-from hutch.core.chain.outputs import Predicted
 from hutch.core.chain.stored import Stored
 from hutch.core.config import read as chain_config
 from hutch.core.config.chain_config import ChainConfig
@@ -25,7 +24,6 @@ from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import values_of
-from hutch.core.run.in_threads import predicted
 from hutch.core.run.one_by_one import OneByOne
 from hutch.core.run.passes import run_passes
 from hutch.core.run.progress import NO_ROWS, Progress, ProgressEvent, Schedule, View
@@ -259,7 +257,7 @@ class Chain(OneByOne, Engine):
 
     def _run_passes(
         self,
-        batches: Iterable[Batch | Predicted],
+        batches: Iterable[Batch],
         *,
         learn: bool = False,
         passes: int = 1,
@@ -277,8 +275,6 @@ class Chain(OneByOne, Engine):
             if learn and progress.pass_number == 1:
                 self._unexpected.see(batch)
 
-        if not learn and isinstance(batches, InputFiles):
-            batches = predicted(self, batches, scores)
         run_passes(self, batches, progress, passes=passes, learn=learn, sink=see, scores=scores)
         return np.concatenate(found)
 

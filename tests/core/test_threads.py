@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from hutch.core import threads
+from hutch.core.errors import UsageError
 from hutch.core.threads import one_thread, thread_count
 from hutch.distributed.engine import Here
 
@@ -54,3 +55,17 @@ def test_a_task_of_many_has_one_processor(monkeypatch: pytest.MonkeyPatch) -> No
 
 def _counted() -> int:
     return thread_count()
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "two", "1.5", "257", "²", " 2"])
+def test_a_number_of_threads_that_is_none(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUTCH_THREADS", given)
+    with pytest.raises(UsageError, match="HUTCH_THREADS: got .*, wanted a number of threads, 1 to 256"):
+        thread_count()
+
+
+def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUTCH_THREADS", "7")
+    assert thread_count() == 7
+    monkeypatch.setenv("HUTCH_THREADS", "")
+    assert 1 <= thread_count() <= 256

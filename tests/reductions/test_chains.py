@@ -1,7 +1,5 @@
 """Chains of the shipped reductions: any combination runs from one set of kernels, and resuming is exact for all."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hutch import Chain
-from hutch.core.batch import Batch
-from hutch.core.chain.engine import Outputs
 from hutch.core.kernel.cache import compilations
-from hutch.core.run.in_threads import predicted
-from hutch.core.run.passes import run_passes
-from hutch.core.run.progress import Progress, Schedule
-from hutch.core.text.parser import TextParser
 from hutch.plugins.manager import installed
 
 LINEAR: dict[str, Any] = {"linear": {"loss": "hinge"}}
@@ -182,76 +174,6 @@ def test_new_combinations_compile_nothing() -> None:
     for name in ("filter_tree over linear", "one_against_all over dyadic"):
         build(name).learn(text)
     assert compilations() == before
-
-
-ALONE = (
-    "linear",
-    "linear with interactions and l1",
-    "ftrl_proximal",
-    "pistol",
-    "coin_betting",
-    "plain gradient descent",
-    "dyadic",
-    "one_against_all over linear",
-    "one_against_all over dyadic",
-    "multinomial over linear",
-    "filter_tree over linear",
-    "filter_tree over dyadic",
-    "scoring_filter_tree over dyadic",
-    "error_correcting_tournament over linear",
-    "binary over linear",
-    "ngrams over merged namespaces over linear",
-    "one_against_all, predicting first, over regularised linear",
-    "cost_sensitive_one_against_all over linear",
-    "cost_sensitive_filter_tree over linear",
-    "cost_sensitive_scoring_filter_tree over dyadic",
-    "link over linear",
-)
-
-
-class Pieces:
-    """Examples in batches of a few, in memory that is used again."""
-
-    may_run_ahead = True
-
-    def __init__(self, chain: Chain, text: list[str], held: int = 1) -> None:
-        self.held, self._options, self._text = held, chain.parser, text
-
-    def __iter__(self) -> Iterator[Batch]:
-        parser = TextParser(self._options, valid=self.held)
-        for first in range(0, len(self._text), 7):
-            yield parser.parse("".join(f"{line}\n" for line in self._text[first : first + 7]).encode())
-
-
-@pytest.mark.parametrize("name", CHAINS)
-def test_threads_predict_the_same_bits(name: str) -> None:
-    chain = build(name)
-    assert not chain.predicts_alone or name in ALONE
-    if name not in ALONE:
-        return
-    text = lines(name, [(1 + i % 4, i * i % 5, i % 7, 0.5 + i % 3) for i in range(150)])
-    chain.learn(text[:40])
-    assert chain.predicts_alone
-    classes, kept, weights = chain.score_count, chain.shared.copy(), chain.weights.copy()
-
-    def run(threads: int) -> tuple[Any, ...]:
-        chain.shared[...] = kept
-        progress, found, events = Progress(chain, Schedule(3.0, additive=True)), [], []
-        progress.views.append(lambda event: events.append(replace(event, seconds=0.0)))
-
-        def see(batch: Batch, outputs: Outputs) -> None:
-            assert isinstance(batch, Batch)
-            columns = (outputs.predictions, outputs.raw, outputs.queries, outputs.losses, outputs.scores)
-            found.append(tuple(column.tobytes() for column in columns))
-
-        batches = predicted(chain, Pieces(chain, text), classes > 0, threads=threads)
-        run_passes(chain, batches, progress, learn=False, sink=see, scores=classes > 0)
-        return found, events, chain.shared.tobytes(), chain.last_features
-
-    alone = run(1)
-    assert len(alone[0]) == 22 and len(alone[1]) > 40
-    assert run(2) == run(3) == run(1) == alone
-    np.testing.assert_array_equal(chain.weights, weights)
 
 
 @pytest.mark.parametrize("name", [name for name in CHAINS if not name.startswith("simulate")])  # which draws

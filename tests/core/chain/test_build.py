@@ -88,17 +88,6 @@ def test_every_layer_sees_what_is_restored(monkeypatch: pytest.MonkeyPatch) -> N
     assert seen == [(what, name) for what in ("check_saved", "loading", "loaded") for name in names]
 
 
-def test_a_twin_has_the_counters_of_its_chain() -> None:
-    chain = chain_of(ALL, "linear")
-    chain.learn(["1 |f a", "2 |f b"])
-    twin = chain_of(ALL, "linear")
-    address = twin.stack.shared["weights"].copy()
-    twin.stack.shared["weights"] = chain.stack.shared["weights"]
-    state.sync_from(twin.stack, chain.stack)
-    assert twin.stack.shared.tobytes() == chain.stack.shared.tobytes()
-    twin.stack.shared["weights"] = address
-
-
 @pytest.mark.parametrize(
     ("loss", "batches", "doubted"),
     [
@@ -148,15 +137,6 @@ def test_what_follows_from_the_layers_below() -> None:
     assert derived.lacking(layer(base, "importance_to"), "importance_to") is None
     assert derived.lacking(layer(layer(base, "importance_to")), "importance_to") is None
     assert derived.first_class(base := SimpleNamespace(saved=dict, context=SimpleNamespace(below=None))) == 1  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("field", ["plain_value", "own_value"])
-def test_a_loss_is_a_plugins_by_either_of_its_functions(field: str) -> None:
-    record = np.zeros(1, [("plain_value", "u8"), ("own_value", "u8")])
-    layer: Any = SimpleNamespace(context=SimpleNamespace(loss_records=[("loss", record)]))
-    assert not derived.has_own_losses(layer)
-    record[field] = 1
-    assert derived.has_own_losses(layer)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.chain.contract import kernels_of
-from hutch.core.chain.declarations import Answers, Parallel
+from hutch.core.chain.declarations import Answers
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.errors import PluginError
@@ -292,25 +292,6 @@ class Wary(Trusting):
 
 
 @kernel
-def alternating_predict(layer, example, label, importance, offset):
-    ring = ring_of(layer)
-    ring.place = (ring.place + uint64(1)) % uint64(_RING)
-    prediction = predict_next(layer, example, label, importance, offset)
-    return prediction if ring.place % uint64(2) == uint64(0) else -prediction
-
-
-class Alternating(Sound):
-    """Turns every other prediction round, and says that none depends on those before it."""
-
-    predict_kernel = alternating_predict
-    parallel = Parallel(predicts_alone=True)
-
-    def __init__(self, parameters: Any, context: Context) -> None:
-        super().__init__(parameters, context)
-        self.state = Record(RING)
-
-
-@kernel
 def two_models_predict(layer, example, label, importance, offset):
     predict_next(layer, example, label, importance, submodel(layer, offset, 1))
     return predict_next(layer, example, label, importance, offset)
@@ -325,7 +306,6 @@ class Wide(Sound):
 FOUND = [
     (Wide, "width", "sub-models of the layer below: got one asked that is number 1, from 0, wanted 1 in all"),
     (Wide, "submodels", "not tried, since it could end the process: sub-models of the layer below: got one"),
-    (Alternating, "predict_changes_nothing", "predicted by another thread, the later records first: example "),
     (Trusting, "forged", "a model with layer.0.sound.place = "),
     (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),
     (Teaching, "unlabeled_examples", "weights after unlabeled examples: got others, wanted the same"),
