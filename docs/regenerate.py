@@ -271,10 +271,10 @@ def shown(value: Any) -> str:
 
 
 def vw_page() -> str:
-    """The page for users of Vowpal Wabbit, from the table of its options."""
-    from hutch.vw.docs import page
+    """The page for users of Vowpal Wabbit, its last tables from the table of options."""
+    import vw_options
 
-    return page()
+    return (DOCS / "coming-from-vw.md").read_text().partition(vw_options.BEGIN)[0] + vw_options.tables()
 
 
 GENERATED = {"commands.md": commands_page, "coming-from-vw.md": vw_page, "reductions/index.md": reductions_page}

@@ -25,11 +25,12 @@ OF_A_DECISION = (
     '            new_float("warmth", "With --softmax: soften.", sets="warmth", needs=("softmax",)),\n',
 )
 PROGRAM = """
-from hutch.vw.docs import page
+from vw_options import BEGIN, tables
 from hutch.vw.parse import help_text, parse
 from hutch.vw.translate import chain_of
 print(chain_of(parse({words!r}.split()))["chain"])
-print("  --{name}" in help_text(), "| `--{name}` |" in page(), "`--{name}`" in page().partition("Option by option")[0])
+layers, _, options = tables().removeprefix(BEGIN).partition("## Option by option")
+print("  --{name}" in help_text(), "| `--{name}` |" in options, "`--{name}`" in layers)
 """
 
 
@@ -44,7 +45,7 @@ def _with_a_line(folder: Path, file: str, lines: tuple[str, str], words: str, na
     text = changed.read_text()
     assert after in text
     changed.write_text(text.replace(after, after + line))
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "docs")])}
     program = PROGRAM.format(words=words, name=name)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
