@@ -24,7 +24,6 @@ _ALL_PAIRS, _EPSILON, _SAMPLE = (
 _EVALUATE, _BAYESIAN = "reductions/bandits/evaluate_class_policy.py", "reductions/bayesian_linear/layer.py"
 _PARTS = "src/hutch/crowd/models/parts.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
-_WORDS = "src/hutch/cli/shell/parse.py"
 
 _DATA = "tests/core/data/test_"
 _BANDITS = "tests/reductions/bandits/test_layers.py::test_"
@@ -65,7 +64,6 @@ TESTS: dict[str, list[str]] = {
     _SKLEARN: ["tests/test_sklearn_frames.py", "tests/test_sklearn.py"],
     _JSON: ["tests/vw/json/test_reader.py", "tests/vw/test_malformed_decisions.py"],
     _EM: ["tests/cli/test_em.py"],
-    _WORDS: ["tests/cli/test_parse.py"],
 }
 """The tests that are to notice a fault in a file."""
 
@@ -146,9 +144,4 @@ FAULTS: tuple[Fault, ...] = (
     Fault("threads", "the first workers are left out", _PARTS, "for part in range(parts)]",
           "for part in range(1, parts)]"),
     Fault("threads", "parts count alike whatever their size", _PARTS, "mean * size for", "mean for"),
-    Fault("command lines", "the first of several values counts", _WORDS, "else values[-1]", "else values[0]"),
-    Fault("command lines", "what is above the range is taken", _WORDS, "or (high is not None and value > high)", ""),
-    Fault("command lines", "options behind -- are options", _WORDS, 'if word == "--":', 'if word == "---":'),
-    Fault("command lines", "a variable of the environment is not looked at", _WORDS,
-          "or (variable is not None and variable in os.environ)", ""),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hutch.cli.crowd import crowd
-from hutch.cli.shell.app import as_app
+from hutch.cli.shell.declared import as_app
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
 from hutch.crowd.simulate import simulate

@@ -8,7 +8,7 @@ from distributed_tasks import POISSON
 from typer.testing import CliRunner
 
 from hutch.cli.em import app
-from hutch.cli.shell.app import as_app
+from hutch.cli.shell.declared import as_app
 from hutch.core.errors import DataError, UsageError
 from hutch.distributed.engine import Here
 from hutch.distributed.latent import em, mean_log_likelihood

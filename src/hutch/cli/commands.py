@@ -1,12 +1,13 @@
-"""All commands of `hutch` in Typer: for help, completion, and whatever is wrong with a command line."""
+"""All commands of `hutch` in Typer."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
-from hutch.cli.shell.app import as_command, new_app
-from hutch.cli.shell.help import Group
+from hutch.cli.shell.declared import PLAIN, as_app
+from hutch.cli.shell.help import Command, Group
 from hutch.cli.shell.outcome import one_message
 from hutch.cli.table import COMMANDS, installed, load
 from hutch.core.errors import did_you_mean
@@ -27,7 +28,12 @@ class Commands(Group):
         return self.names()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return as_command(load(cmd_name), cmd_name) if installed(cmd_name) else None
+        if not installed(cmd_name):
+            return None
+        target = load(cmd_name)
+        command = target if isinstance(target, Command) else get_command(as_app(target, cmd_name))
+        command.name = cmd_name
+        return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if not installed(args[0]) and not args[0].startswith("-"):
@@ -45,7 +51,7 @@ class Commands(Group):
             raise typer.Exit(int(left.code or 0)) from None
 
 
-app = new_app(Commands, no_args_is_help=True, add_completion=True)
+app = typer.Typer(cls=Commands, no_args_is_help=True, **(PLAIN | {"add_completion": True}))
 
 
 def _say_version(wanted: bool) -> None:

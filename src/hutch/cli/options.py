@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from hutch.cli.shell.complete import names as names_of
 from hutch.cli.shell.complete import overrides, registered
-from hutch.cli.shell.declared import Command, Completer, Option, Parameter, declared_by
+from hutch.cli.shell.declared import Command, Completer, Option
 from hutch.core.chain.vw_option import LEARNER
 from hutch.core.chain.vw_option import Option as VWOption
 from hutch.vw.table import NAMED
@@ -28,7 +28,7 @@ Overrides = Annotated[
 _TYPES: dict[str, Any] = {"flag": bool, "int": int, "float": float, "text": str, "texts": list[str], "words": list[str]}
 
 
-def ray_option(work: str) -> Option:
+def ray_option(work: str) -> Any:
     """The option that names a Ray cluster, of every command with work for one."""
     return Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.")
 
@@ -49,19 +49,27 @@ def takes_vw_options(
     values = defaults or {}
 
     def decorate(command: Command) -> Command:
-        own = declared_by(each for each in inspect.signature(command).parameters.values() if each.name != "vw")
-        taken = {name for each in own for name in each.names}
+        own = [each for each in inspect.signature(command).parameters.values() if each.name != "vw"]
+        taken = {name for each in own for name in _names_of(each)}
         added = [_parameter(NAMED[name], values, (helps or {}).get(name), taken) for name in names]
+        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in [*own, *added]]
 
         @wraps(command)
         def run(**given: Any) -> int | None:
             vw = SimpleNamespace(**{name: given.pop(_argument(name)) for name in names})
             return command(**given, vw=vw)
 
-        run.parameters = [*own, *added]  # type: ignore[attr-defined]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
         return run
 
     return decorate
+
+
+def _names_of(parameter: inspect.Parameter) -> list[str]:
+    """The names of an option that are given; none of an argument."""
+    said = parameter.annotation.__metadata__[0]
+    return [name for name in (said.default, *(said.param_decls or ())) if isinstance(name, str)]
 
 
 def _argument(name: str) -> str:
@@ -75,7 +83,7 @@ def _completer(option: VWOption) -> Completer | None:
     return names_of(*option.choices) if option.choices else None
 
 
-def _parameter(option: VWOption, defaults: dict[str, Any], text: str | None, taken: set[str]) -> Parameter:
+def _parameter(option: VWOption, defaults: dict[str, Any], text: str | None, taken: set[str]) -> inspect.Parameter:
     names = [f"--{option.name}", *([f"-{option.short}"] if option.short and f"-{option.short}" not in taken else [])]
     kind = _TYPES[option.kind]
     known = None if option.part in LEARNER else option.default  # the chain has its own
@@ -87,4 +95,9 @@ def _parameter(option: VWOption, defaults: dict[str, Any], text: str | None, tak
         min=option.least,
         autocompletion=_completer(option),
     )
-    return Parameter(_argument(option.name), kind if default is not None else kind | None, default, said)
+    return inspect.Parameter(
+        _argument(option.name),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is ... else default,
+        annotation=Annotated[kind if default is not None else kind | None, said],
+    )

@@ -31,7 +31,10 @@ def serve(
         ),
     ] = None,
     accept_loss: Annotated[
-        bool, Option(help="Go on though the log or a model lacks lessons that were acknowledged; says which.")
+        bool,
+        Option(
+            "--accept-loss", help="Go on though the log or a model lacks lessons that were acknowledged; says which."
+        ),
     ] = False,
     keep: Annotated[
         int, Option(min=0, metavar="N", help="Keep N earlier saves of each model, and the log from the oldest on.")

@@ -46,7 +46,7 @@ def replay(
         str | None, Option(metavar="TIME", help="Learn what came before: 2026-05-17T10:30, UTC unless it says.")
     ] = None,
     drop: Annotated[
-        bool, Option(help="Take the entries behind that back for good: the model goes on from here.")
+        bool, Option("--drop", help="Take the entries behind that back for good: the model goes on from here.")
     ] = False,
 ) -> None:
     """Teach an earlier save the log up to an entry or a time.

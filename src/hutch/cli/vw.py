@@ -6,8 +6,7 @@ import typer
 from typer.main import get_command
 
 from hutch.cli.options import takes_vw_options
-from hutch.cli.shell.app import as_app
-from hutch.cli.shell.declared import Argument, Option
+from hutch.cli.shell.declared import Argument, Option, as_app
 from hutch.cli.shell.help import Command
 from hutch.vw.main import vw as run
 from hutch.vw.table import OPTIONS

@@ -13,7 +13,7 @@ from hutch.active.label_studio.client import Client
 from hutch.active.label_studio.exchange import pull, push
 from hutch.active.label_studio.question import configuration_for
 from hutch.cli.active.label_studio import app
-from hutch.cli.shell.app import as_app
+from hutch.cli.shell.declared import as_app
 from hutch.core.errors import HutchError, UsageError
 
 NAMES = {"1": "spam", "-1": "ham"}

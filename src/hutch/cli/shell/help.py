@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from hutch.core.errors import UsageError
@@ -11,7 +12,7 @@ from hutch.core.help_text import entries, noted, paragraph, width
 
 
 class Command(TyperCommand):
-    """A command with our help text, whose values are refused in our words: what, got, wanted."""
+    """A command with our help text, which returns its status; values are refused in our words: what, got, wanted."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         words = list(args)
@@ -29,6 +30,10 @@ class Command(TyperCommand):
             value = values[parameter.name]
             wanted = ", ".join([_kind(parameter), *_range(parameter)])
             raise UsageError(f"{name}: got {value!r}, wanted {wanted}") from None
+
+    def invoke(self, ctx: Any) -> None:
+        if status := super().invoke(ctx):
+            raise typer.Exit(status)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return _usage(self, ctx)
