@@ -1,10 +1,10 @@
-"""Damaged caches: of parsed batches, of kernels' machine code, of checked chains; noticed, or without an effect.
+"""Damaged caches: of parsed batches, of kernels' machine code; noticed, or without an effect.
 
     python benchmarks/attacks/damaged_caches.py [COUNT] [SEED]
 
 Files have bits flipped, bytes replaced, parts removed, repeated or swapped, or are cut. Batches that come of a damaged
-cache must be those of the text; machine code and chains that are not what was written must not be loaded. They run in
-forked processes. A finding is anything else: other batches, code that is accepted, an exception, a death.
+cache must be those of the text; machine code that is not what was written must not be loaded. They run in forked
+processes. A finding is anything else: other batches, code that is accepted, an exception, a death.
 """
 
 import random
@@ -16,15 +16,12 @@ from pathlib import Path
 
 from harness import Found, in_forks, lines, main
 
-from hutch.core.config import cache as chains
-from hutch.core.config.read import load_chain, read_chain
 from hutch.core.data.cache import BatchCache
 from hutch.core.data.files import InputFiles
 from hutch.core.errors import HutchError
 from hutch.core.kernel import object_store
 from hutch.core.kernel.home import cache_home
 from hutch.core.text.parser import ParserOptions
-from hutch.plugins.manager import installed
 
 _MEMORY = 600 << 20
 _OPTIONS = ParserOptions(bits=12)
@@ -106,27 +103,12 @@ def _objects(folder: Path) -> tuple[list[bytes], Case]:
     return [path.read_bytes() for path in found], case
 
 
-def _chains(folder: Path) -> tuple[list[bytes], Case]:
-    """Chains that were checked before."""
-    registry = installed().registry
-    document = read_chain({"chain": [{"linear": {"loss": "logistic", "learning_rate": 0.123}}]})
-    config = load_chain(document.value, registry)
-    kept = folder / "chain"
-    chains.save(kept, config)
-
-    def case(content: bytes, path: Path) -> str:
-        path.write_bytes(content)
-        return "refused" if chains.load(path, registry) is None else "ACCEPTED"
-
-    return [kept.read_bytes()], case
-
-
-_KINDS = {"batches": _batches, "objects": _objects, "chains": _chains}
+_KINDS = {"batches": _batches, "objects": _objects}
 _GOOD = ("refused", "made anew", "noticed while it was read", "without an effect")
 
 
 def run(count: int, seed: int) -> Found:
-    """Try so many files, one of ten a chain, the others half and half."""
+    """Try so many files, half of them batches."""
     counts: Counter[str] = Counter()
     findings: list[str] = []
     with tempfile.TemporaryDirectory() as place:
@@ -142,7 +124,7 @@ def run(count: int, seed: int) -> Found:
 
         def chosen(number: int) -> tuple[str, bytes, bytes, Case, Path]:
             dice = random.Random(f"{seed}/{number}")
-            name, sound, case, path = kinds[2 if number % 10 == 9 else number % 2]
+            name, sound, case, path = kinds[number % 2]
             content = dice.choice(sound)
             changed = damaged(content, dice)
             return name, content, changed if changed != content else content[:-1], case, path

@@ -8,14 +8,12 @@ chain:
 
 import copy
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hutch.core.chain.registry import Registry
-from hutch.core.config import cache as config_cache
 from hutch.core.config.chain_config import ChainConfig
 from hutch.core.config.document import Document, shown
 from hutch.core.config.limits import MOST_CHARACTERS, check_limits
@@ -81,7 +79,7 @@ def blocked_plugins(document: Document) -> tuple[str, ...]:
 
 
 def validate(document: Document, registry: Registry) -> ChainConfig:
-    """Check a chain's keys, types and ranges against what is installed, unless the same chain passed before.
+    """Check a chain's keys, types and ranges against what is installed.
 
     Args:
         document: as `read_chain` returns it.
@@ -90,16 +88,9 @@ def validate(document: Document, registry: Registry) -> ChainConfig:
     Raises:
         ConfigError: all mistakes at once, one a line, each with its place, what it got and what was wanted.
     """
-    checker = "hutch.core.config.check"  # once it is there, checking takes no longer than looking
-    place = None if checker in sys.modules else config_cache.place(document, registry)
-    config = config_cache.load(place, registry) if place else None
-    if config is None:
-        from hutch.core.config.check import check_chain  # not at the top: it imports pydantic
+    from hutch.core.config.check import check_chain  # not at the top: it imports pydantic
 
-        config = check_chain(document, registry)
-        if place:
-            config_cache.save(place, config)
-    return config
+    return check_chain(document, registry)
 
 
 @contextmanager

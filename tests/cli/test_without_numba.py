@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hutch.core.kernel import object_store
-from hutch.plugins.entry_points import may_exist
 
 pytestmark = pytest.mark.skipif(not object_store.enabled(), reason="machine code is kept on Linux only")
 
@@ -70,9 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_warm_run_of_vw_imports_nothing_that_it_does_not_need(folder: Path) -> None:
     command = ("vw", "-d", "data.vw", "--loss_function", "logistic", "-b", "10")
     hutch(folder, *command)
-    allowed = (set() if X86_64 else {"llvmlite"}) | (
-        {"importlib.metadata", "pydantic"} if may_exist("hutch") else set()  # plugins of others
-    )
+    allowed = {"importlib.metadata", "pydantic"} | (set() if X86_64 else {"llvmlite"})
     assert hutch(folder, *command)[1] <= allowed
     assert hutch(folder, *command, "-f", "other.model")[1] <= allowed | {"safetensors"}
 
@@ -97,7 +94,7 @@ def test_a_warm_run_on_other_data_or_of_other_commands_imports_nothing_slow(comm
         hutch(tmp_path, "train", "data.vw", "--quiet", "-C", "asking.yaml", "-f", "known.model")
     hutch(tmp_path, *words)
     (tmp_path / "made.store").unlink(missing_ok=True)
-    needed = {"safetensors", "yaml", "pydantic", "importlib.metadata"}  # Typer needs the last two
+    needed = {"safetensors", "yaml", "pydantic", "importlib.metadata"}  # the last two to check parameters
     assert hutch(tmp_path, *words)[1] <= needed | (set() if X86_64 else {"llvmlite"})
 
 
