@@ -1,4 +1,4 @@
-"""Completion in the shells: commands, options, values, layers with their parameters, files; without NumPy."""
+"""Completion in the shells: commands, options, values, layers with their parameters, files; without Numba."""
 
 import os
 import subprocess
@@ -15,14 +15,14 @@ from hutch.plugins.manager import Plugins
 REGISTRY = Plugins(only=()).registry
 PROGRAM = """
 import atexit, sys
-atexit.register(lambda: print([name for name in ("numpy", "numba") if name in sys.modules], file=sys.stderr))
+atexit.register(lambda: print([name for name in ("numba", "llvmlite") if name in sys.modules], file=sys.stderr))
 from hutch.cli.main import main
 main()
 """
 
 
 def offered(shell: str, line: str, folder: Path) -> list[str]:
-    """What a shell is offered for the last word of a line; no kernel and no array may be needed for it."""
+    """What a shell is offered for the last word of a line; no kernel may be needed for it."""
     words = line.split(" ")
     asked = {
         "bash": {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)},

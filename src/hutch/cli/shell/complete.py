@@ -1,13 +1,11 @@
 """What a shell offers for a word: names of layers, of their parameters, of losses and models, and files of chains.
 
-Where nothing is offered, the shell offers files. Modules of layers are read, not imported: they would import NumPy.
+Where nothing is offered, the shell offers files.
 """
 
-import ast
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from importlib.util import find_spec
 from typing import Any
 
 from hutch.plugins.defaults import DEFAULT_PLUGINS
@@ -37,9 +35,9 @@ def crowd_models(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     >>> crowd_models(None, [], "o")
     ['one_coin', 'ordinal']
     """
-    declared = (_assigned(body, "name") for body in _classes("hutch.crowd.table", depth=2).values())
-    found = (value.value for values in declared for value in values if isinstance(value, ast.Constant))
-    return names(*sorted(map(str, found)))(ctx, args, incomplete)
+    from hutch.crowd.table import BUILT_IN
+
+    return names(*sorted(model.name for model in BUILT_IN))(ctx, args, incomplete)
 
 
 def registered(*kinds: str) -> Completer:
@@ -92,56 +90,12 @@ def _keys(kind: type[Any]) -> dict[str, list[str]]:
 
 
 def parameters_of_layer(name: str) -> list[str]:
-    """Names of the parameters of a layer that comes with Hutch, as its source declares them; none of another name.
+    """Names of the parameters of a layer; none of another name.
 
     >>> parameters_of_layer("scoring_filter_tree")
     ['classes', 'first_class', 'shape']
     """
-    modules = (module for module, what in DEFAULT_PLUGINS.items() if name in what.get("reductions", ()))
-    module = next(modules, None)
-    if module is None:
-        return []
-    classes = _classes(module)
-    own = [body for body in classes.values() if any(_is_text(value, name) for value in _assigned(body, "name"))]
-    assigned = (value for body in [*own, *classes.values()] for value in _assigned(body, "Parameters"))
-    chosen = next((value.id for value in assigned if isinstance(value, ast.Name)), None)
-    return list(dict.fromkeys(_fields(chosen, classes))) if chosen else []
+    from hutch.plugins.manager import installed
 
-
-def _is_text(value: ast.expr | None, text: str) -> bool:
-    return isinstance(value, ast.Constant) and value.value == text
-
-
-def _classes(module: str, depth: int = 3) -> dict[str, ast.ClassDef]:
-    """Classes by name: those of a module first, then those of the modules of its room that it imports."""
-    spec = find_spec(module)
-    if spec is None or spec.origin is None or depth == 0:
-        return {}
-    with open(spec.origin, encoding="utf-8") as source:
-        tree = ast.parse(source.read())
-    room = ".".join(module.split(".")[:2]) + "."  # such as hutch.reductions
-    found = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(room):
-            found = _classes(node.module or "", depth - 1) | found
-    return dict(sorted(found.items(), key=lambda pair: pair[1] not in tree.body))
-
-
-def _assigned(body: ast.ClassDef, name: str) -> Iterator[ast.expr | None]:
-    """The values that a class assigns to one of its names."""
-    for node in body.body:
-        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
-        if any(isinstance(each, ast.Name) and each.id == name for each in targets):
-            yield getattr(node, "value", None)
-
-
-def _fields(name: str, classes: dict[str, ast.ClassDef]) -> Iterator[str]:
-    """The annotated fields of a class, those of its bases first."""
-    if name in classes:
-        for base in classes[name].bases:
-            if isinstance(base, ast.Name):
-                yield from _fields(base.id, classes)
-        for node in classes[name].body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                if not ast.unparse(node.annotation).startswith("ClassVar"):
-                    yield node.target.id
+    reductions = installed().registry.reductions
+    return [each.name for each in fields(reductions[name].Parameters)] if name in reductions else []
