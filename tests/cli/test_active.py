@@ -183,7 +183,6 @@ def test_a_wrong_answer_names_its_place_and_changes_nothing(folder):
         (["ask", "train.vw", "-i", "nowhere", "--store", "s.db", "-n", "1"], "nowhere: cannot be read"),
         (["answer", "a.jsonl", "--store", "nowhere.db"], "no such store; `hutch active ask` makes one"),
         (["report", "--store", "chain.yaml"], "cannot be used as a label store"),
-        (["serve", "--store", "s.db", "--vw-port", "0"], "--vw-port needs a model"),
         (["serve", "--store", "model"], "cannot be used as a label store"),
     ],
 )

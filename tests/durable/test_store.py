@@ -150,19 +150,6 @@ def test_the_audit_log_is_append_only(store, tmp_path):
     connection.close()
 
 
-def test_lines_of_a_running_model_are_logged_with_what_they_meant(store):
-    round = store.begin_round(Round("vw", 0, 0.0, 0.0))
-    first, second = [store.line(line, counted=True) for line in ("|f a", "|f b")]
-    store.count_line(first, round, 0.5, Request("t1", "|f a", 0.1, 0.5, 2.0, "m"))
-    assert store.uncounted_lines() == {second}
-    for _ in range(2):  # another server on the same store may have been first
-        store.count_line(second, round, 0.25, None)
-    assert not store.uncounted_lines()
-    store.line("1 2 't1|f a", make_answer("t1", "tcp", 1))
-    assert dict(store.rounds())[round] == Round("vw", 2, 0.75, 0.0)
-    assert store.counts().labels == 1 and [e.kind for e in store.log()] == ["ask", "line", "line", "line"]
-
-
 def test_other_labels_need_another_store(store):
     store.allow_labels(["-1", "1"])
     with pytest.raises(StoreError, match="its labels are -1, 1, got 1, 2, 3"):

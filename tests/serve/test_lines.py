@@ -130,7 +130,7 @@ def test_a_model_that_asks_for_labels_has_its_own_server(tmp_path: Path, saved_m
     path = saved_model(tmp_path / "active", {"chain": [{"active": {"budget": 0.5}}, "linear"]})
 
     async def use(service: Any) -> None:
-        with pytest.raises(UsageError, match="wanted `hutch active serve --vw-port`"):
+        with pytest.raises(UsageError, match="wanted HTTP: /v1/labels"):
             answer_lines(service.first)
 
     in_service([path], use)

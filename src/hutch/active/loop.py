@@ -122,7 +122,7 @@ def ask(
     layer = active_layer(chain)
     rule = layer.parameters.rule
     if rule == "vw":
-        raise UsageError("rule 'vw' decides line by line: use `hutch active serve --vw-port`, or the rule 'budget'")
+        raise UsageError("rule 'vw' decides line by line, wanted another, such as 'budget'")
     store.allow_labels(labels_of(chain))
     with Scores(pool if isinstance(pool, Pool) else Pool.of_lines(source, pool, documents)) as scores:
         scores.fill(chain, engine)
@@ -163,8 +163,6 @@ def example_of(event: Event, store: Store, weighted: bool) -> str | None:
         store: its store.
         weighted: train with importance 1 / probability.
     """
-    if event.kind == "line":
-        return str(event.detail["line"])
     if event.kind != "answer" or event.detail["label"] in (SKIP, DONT_KNOW):
         return None
     found = store.request(event.detail["id"])

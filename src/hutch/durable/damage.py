@@ -25,7 +25,6 @@ _WRONG = {
     ),
     "audit": (
         "typeof(detail) != 'text' OR typeof(time) != 'real' OR NOT json_valid(detail)"
-        " OR event = 'line' AND json_type(detail, '$.line') IS NOT 'text'"
         " OR event = 'answer' AND (json_type(detail, '$.id') IS NOT 'text'"
         " OR json_type(detail, '$.label') IS NOT 'text'"
         " OR NOT EXISTS (SELECT 1 FROM requests WHERE id = json_extract(detail, '$.id')))"

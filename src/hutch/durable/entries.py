@@ -51,7 +51,7 @@ class Event:
 
     Attributes:
         number: its place in the log, from 1.
-        kind: `ask`, `answer`, `line` or `learn`.
+        kind: `ask`, `answer` or `learn`.
         detail: what happened.
         time: seconds since 1970.
     """

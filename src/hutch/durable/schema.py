@@ -57,7 +57,7 @@ CREATE INDEX labels_of ON labels (request);
 -- All that happened, in order. A model has learned a prefix of it.
 CREATE TABLE audit (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
-    event TEXT NOT NULL CHECK (event IN ('ask', 'answer', 'line', 'learn')),
+    event TEXT NOT NULL CHECK (event IN ('ask', 'answer', 'learn')),
     detail TEXT NOT NULL,           -- JSON
     time REAL NOT NULL
 );

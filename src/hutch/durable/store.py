@@ -25,8 +25,6 @@ _REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
 _DAY = 86400.0
 _FREE = "(leased_until <= :now OR leased_until > :late)"
 """A request that nobody holds; a lease that ends later than any is given for is of a clock that was wrong."""
-_UNCOUNTED = "uncounted line "
-_TAG = "json_extract(detail, '$.tag')"
 _OF_OTHERS = "NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
 _HELD = (
     f"SELECT {_REQUEST_COLUMNS} FROM requests AS r WHERE leased_to != '' AND leased_to = :worker"
@@ -307,11 +305,6 @@ class Store:
         """Look at all open requests again, as answers were taken back."""
         self._answered.clear()
 
-    def begin_round(self, round: Round) -> int:
-        """Begin a round whose requests come one by one; returns its number."""
-        with self.transaction() as connection:
-            return self._insert_round(connection, round)
-
     def _insert_round(self, connection: sqlite3.Connection, round: Round) -> int:
         cursor = connection.execute(
             "INSERT INTO rounds (pool, examples, probability, threshold, created) VALUES (?, ?, ?, ?, ?)",
@@ -319,60 +312,6 @@ class Store:
         )
         assert cursor.lastrowid is not None
         return cursor.lastrowid
-
-    def index_lines(self) -> None:
-        """Make `has_line` fast."""
-        with self.transaction() as connection:
-            connection.execute(f"CREATE INDEX IF NOT EXISTS lines_by_tag ON audit ({_TAG}) WHERE event = 'line'")
-
-    def has_line(self, line: str, tag: str) -> bool:
-        """Whether this very line was logged under this tag."""
-        query = (
-            f"SELECT 1 FROM audit WHERE event = 'line' AND {_TAG} = ? AND json_extract(detail, '$.line') = ? LIMIT 1"
-        )
-        return bool(self.rows(query, [tag, line]))
-
-    def line(self, line: str, answer: Answer | None = None, tag: str = "", *, counted: bool = False) -> int:
-        """Log a line that a running model is about to see, with the answer it gives, under its tag.
-
-        Args:
-            line: as it came.
-            answer: that it gives to a request.
-            tag: its own; empty without one.
-            counted: it is one to ask for, so that `count_line` is to follow.
-
-        Returns:
-            Its number in the log.
-        """
-        with self.transaction() as connection:
-            number = self.write_log(connection, "line", {"line": line, "tag": tag} if tag else {"line": line})
-            if answer is not None:
-                self._accept(connection, answer, (), number)
-            if counted:
-                connection.execute("INSERT INTO store VALUES (?, '')", [f"{_UNCOUNTED}{number}"])
-        return number
-
-    def uncounted_lines(self) -> set[int]:
-        """The numbers of lines that were logged, but not counted: whoever did so was killed in between."""
-        keys = self.rows("SELECT key FROM store WHERE key GLOB ?", [f"{_UNCOUNTED}[0-9]*"])
-        return {int(key.removeprefix(_UNCOUNTED)) for (key,) in keys}
-
-    def count_line(self, number: int, round: int, probability: float, request: Request | None) -> None:
-        """Count an unlabelled line in its round, once.
-
-        Args:
-            number: of the line in the log.
-            round: number of the round.
-            probability: with which its label was asked for.
-            request: the request it made, if it was.
-        """
-        with self.transaction() as connection:
-            if not connection.execute("DELETE FROM store WHERE key = ?", [f"{_UNCOUNTED}{number}"]).rowcount:
-                return
-            query = "UPDATE rounds SET examples = examples + 1, probability = probability + ? WHERE round = ?"
-            connection.execute(query, [probability, round])
-            if request is not None:
-                self._insert_request(connection, request, round, 1)
 
     def _insert_request(self, connection: sqlite3.Connection, request: Request, round: int, wanted: int) -> None:
         try:
@@ -408,18 +347,6 @@ class Store:
         query = f"SELECT {_REQUEST_COLUMNS} FROM requests WHERE state = 'open' ORDER BY number"
         for row in self.rows(query):
             yield Request(*row)
-
-    def open_request_of(self, line: str) -> str | None:
-        """Id of the oldest open request with this line; None if there is none."""
-        query = "SELECT id FROM requests WHERE state = 'open' AND line = ? ORDER BY number LIMIT 1"
-        found = self.rows(query, [line])
-        return str(found[0][0]) if found else None
-
-    def label_of(self, request: str, worker: str) -> str | None:
-        """The label a worker gave to a request; None if none, or only skipped."""
-        query = "SELECT label FROM labels WHERE request = ? AND worker = ? AND label != ? LIMIT 1"
-        found = self.rows(query, [request, worker, SKIP])
-        return str(found[0][0]) if found else None
 
     def rounds(self) -> list[tuple[int, Round]]:
         """All rounds with their numbers."""

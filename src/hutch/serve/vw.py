@@ -25,10 +25,10 @@ def answer_lines(served: Served) -> Answer:
     """What answers the lines for a model.
 
     Raises:
-        UsageError: its top layer asks for labels, which has a server of its own; or it learns from groups of lines.
+        UsageError: its top layer asks for labels; or it learns from groups of lines.
     """
     if served.asks:
-        raise UsageError("--vw-port: the top layer is 'active', wanted `hutch active serve --vw-port`")
+        raise UsageError("--vw-port: the top layer is 'active', wanted HTTP: /v1/labels")
     if served.chain.whole_groups or served.chain.takes.of_decisions:
         raise UsageError("--vw-port: the chain learns from groups of lines, wanted HTTP, a group in each body")
     return _Lines(served).answer

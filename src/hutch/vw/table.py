@@ -304,7 +304,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "active",
                 "Active learning: decide which labels to ask for.",
                 sets="active",
-                note="without --simulation it reads data, as with --no_daemon; `hutch active serve` is the server",
+                note="without --simulation it reads data, as with --no_daemon; `hutch active` asks people",
             ),
             new_flag("simulation", "All labels are known; count those asked for.", needs=("active",)),
             new_float(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hutch.active.simulate import Run
-    from hutch.durable.store import Store
 
 app = Group("Ask for the labels that are worth asking for.")
 
@@ -249,17 +248,7 @@ def learn(
 @app.command()
 def serve(
     store: StoreFile,
-    model: Annotated[Path | None, Option("-i", "--initial", metavar="MODEL", help="The model, for --vw-port.")] = None,
-    final: Annotated[
-        Path | None, Option("-f", "--final", metavar="MODEL", help="Write the model here at the end.")
-    ] = None,
     port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
-    vw_port: Annotated[
-        int | None,
-        Option(
-            min=0, max=65535, metavar="N", help="Speak Vowpal Wabbit's protocol on this port instead of serving a page."
-        ),
-    ] = None,
     lease: Lease = 300.0,
     host: Host = "127.0.0.1",
     token: Annotated[
@@ -267,7 +256,7 @@ def serve(
         Option(
             envvar="HUTCH_TOKEN",
             metavar="TEXT",
-            help="Secret part of the page's address; with --vw-port a client sends the line 'token TOKEN' first.",
+            help="Secret part of the page's address.",
             show_default="random",
         ),
     ] = "",
@@ -277,48 +266,17 @@ def serve(
 ) -> None:
     """Serve the requests on a page for people to answer.
 
-    Key 1 is the first --name. With --vw-port, answer the lines of a Vowpal Wabbit client instead. Only this machine can
-    connect, unless --host is given.
+    Key 1 is the first --name. Only this machine can connect, unless --host is given.
 
     Example: hutch active serve --store labels.db --name 1=spam --name -1=ham
     """
-    from hutch.core.errors import UsageError
-    from hutch.durable.store import Store
-
-    if vw_port is not None:
-        if model is None:
-            raise UsageError("--vw-port needs a model: -i MODEL")
-        with Store(store, create=True) as opened:
-            _serve_vw(opened, model, final, vw_port, token)
-        return
     from hutch.core.net.web import require_web
+    from hutch.durable.store import Store
 
     require_web("the page")
     with Store(store) as opened:
         look = look_of(name, opened, instructions, show, open_document(opened))
         serve_page_of(opened, look, host, port, token, lease)
-
-
-def _serve_vw(store: Store, model: Path, final: Path | None, port: int, token: str) -> None:
-    from hutch.active.loop import model_version
-    from hutch.active.page import HOST
-    from hutch.active.vw_server import VWSession
-    from hutch.active.vw_server import serve as serve_lines
-    from hutch.chain import Chain
-    from hutch.core.atomic import check_writable
-    from hutch.core.net.web import listen
-
-    if final is not None:
-        check_writable(final)
-    version, chain = model_version(model), Chain.load(model)
-    session = VWSession(chain, store, version)
-    with listen(HOST, port) as listening:
-        address = f"{HOST}:{listening.getsockname()[1]}"
-        try:
-            serve_lines(session, listening, lambda: print(address, flush=True), token)
-        finally:
-            if final is not None:
-                session.save(final)
 
 
 app.command()(run)
