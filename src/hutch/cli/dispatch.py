@@ -3,6 +3,8 @@
 import os
 import sys
 
+from hutch.cli.table import COMMANDS
+
 
 def run(words: list[str]) -> int:
     """Run a command line; returns its exit status.
@@ -10,8 +12,8 @@ def run(words: list[str]) -> int:
     Args:
         words: behind `hutch`.
     """
-    if words[:2] == ["serve", "log"]:
-        words = ["serve log", *words[2:]]
+    if " ".join(words[:2]) in COMMANDS:
+        words = [" ".join(words[:2]), *words[2:]]
     try:
         if words[:1] == ["vw"] and "_HUTCH_COMPLETE" not in os.environ:  # it reads its options itself, without Typer
             from hutch.cli.shell.outcome import one_message

@@ -1,0 +1,1 @@
+"""Labels for the least money: who labels what next, and a certificate that says when it is enough."""

@@ -1,0 +1,190 @@
+"""A certificate for labels: how many of them may still be wrong, from audits drawn by lot, at every look.
+
+Labels are frozen before the first audit; from then on only people change them. For every m the hypothesis "m of the
+frozen labels were wrong" is bet against. Draw t shows one of the items that are left, item i with probability q_t(i),
+and whether its label is wrong, e. With m_t = m - the wrong labels found before, the mean of e / q_t is m_t, so
+
+    wealth_t(m) = wealth_{t-1}(m) (1 + lambda_t (m_t - e / q_t))
+
+is a martingale if exactly m are wrong, whatever a model of errors says, as long as q_t and lambda_t are fixed before
+the answer is seen. By Ville's inequality it ever reaches 1 / alpha with probability at most alpha (I. Waudby-Smith,
+A. Ramdas, "Estimating means of bounded random variables by betting", JRSS B 86, 2024; uneven draws: S. Shekhar,
+Z. Xu, Z. Lipton, P. Liang, A. Ramdas, "Risk-limiting financial audits via weighted sampling without replacement", UAI
+2023). With even draws it is Wald's sequential ratio for sampling without replacement. All m have the same lambda,
+therefore wealth grows with m, and the refutation of one m refutes all above it.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import UsageError
+
+Array = NDArray[np.float64]
+STAKES = 24
+"""Stakes of which the best is taken."""
+LARGEST = 0.98
+"""The largest share of the wealth that a draw may cost."""
+_HYPOTHESES, _REACH = 80, 0.7
+_PARTS = 40
+
+
+class Certificate:
+    """What audits have proved about frozen labels.
+
+    An item about which people cannot tell counts as wrong, and stays so.
+
+    Args:
+        items: how many labels were frozen.
+        allowed: how many of them may be wrong in the end, at least 0.
+        confidence: of all looks together, between 0 and 1.
+
+    Raises:
+        UsageError: a confidence that is none.
+
+    Attributes:
+        needed: the logarithm of the wealth that proves.
+        found: frozen labels that people found wrong, or could not judge.
+        fixed: those that people put right.
+        audited: draws so far.
+
+    >>> audit = Certificate(1000, 100, 0.95)
+    >>> while not audit.proved:  # no label is wrong
+    ...     audit.draw(False, 1 / (1000 - audit.audited), 1 / (1000 - audit.audited), 0.05)
+    >>> audit.audited, audit.errors_left
+    (29, 100)
+    """
+
+    def __init__(self, items: int, allowed: int, confidence: float = 0.95) -> None:
+        self.items, self.allowed, self.needed = items, allowed, needed_wealth(confidence)
+        self.found = self.fixed = self.audited = 0
+        step = max(1, int(0.6 * items) // _HYPOTHESES)
+        self._errors = allowed + 1 + step * np.arange(int(_REACH * items / step) + 2)
+        self._log_wealth = np.zeros(len(self._errors))
+        self._total = 0.0
+
+    @property
+    def unsettled(self) -> int:
+        """Labels that people could not judge."""
+        return self.found - self.fixed
+
+    @property
+    def log_wealth(self) -> float:
+        """Of the bet against the least number of wrong labels that is too many, a wrong label put right being none."""
+        return float(self._log_wealth[self._place])
+
+    @property
+    def _place(self) -> int:
+        """The hypothesis that is bet against, rounded down."""
+        return int(np.searchsorted(self._errors, self.allowed + 1 + self.fixed, "right")) - 1
+
+    @property
+    def proved(self) -> bool:
+        """Whether at most `allowed` labels are left that are wrong."""
+        return self.log_wealth >= self.needed
+
+    @property
+    def errors_left(self) -> int | None:
+        """The least number of wrong labels left that is proved, at least `allowed`; None: nothing is."""
+        place = self._place
+        refuted = np.flatnonzero(self._log_wealth[place:] >= self.needed)
+        return max(int(self._errors[place + refuted[0]]) - 1 - self.fixed, self.allowed) if len(refuted) else None
+
+    @property
+    def estimate(self) -> float | None:
+        """How many wrong labels are left: the mean of what the draws say, which is unbiased; None without draws."""
+        return max(self._total / self.audited - self.fixed, float(self.unsettled)) if self.audited else None
+
+    def fix(self, wrong: int, unknown: int = 0) -> None:
+        """Take answers about items that were chosen, not drawn: they say nothing about the others.
+
+        Args:
+            wrong: labels that people put right.
+            unknown: items that people could not judge.
+        """
+        self.found += wrong + unknown
+        self.fixed += wrong
+
+    def draw(self, wrong: bool, chance: float, least: float, stake: float, unknown: bool = False) -> None:
+        """Take the answer about an item that was drawn.
+
+        Args:
+            wrong: people say something else.
+            chance: with which this item was drawn from those left.
+            least: the least chance of any of those left.
+            stake: lambda, chosen before the answer; it is cut to what no answer can ruin.
+            unknown: people could not judge it.
+        """
+        most = LARGEST / max(1 / least - (self.allowed + 1 - self.unsettled), 1e-9)
+        error = float(wrong or unknown) / chance
+        growth = 1 + min(stake, most) * (self._errors - self.found - error)
+        self._log_wealth += np.log(np.maximum(growth, 1e-12))
+        self._total += self.found + error
+        self.audited += 1
+        self.fix(int(wrong and not unknown), int(unknown))
+
+
+def needed_wealth(confidence: float) -> float:
+    """The logarithm of 1 / alpha.
+
+    Raises:
+        UsageError: a confidence that is not between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
+    return -math.log(1 - confidence)
+
+
+def weights_of(p: Array, tilt: float) -> Array:
+    """How likely each item is to be audited: a mixture of even draws and draws in proportion to sqrt(p).
+
+    Args:
+        p: probabilities that labels are wrong.
+        tilt: 0: even, 1: only by p.
+    """
+    root = np.sqrt(p)
+    return np.asarray(tilt * root / root.mean() + 1 - tilt)
+
+
+def draw_by_lot(weights: Array, count: int, random: np.random.Generator) -> tuple[NDArray[np.int64], Array, Array]:
+    """Draw items one after the other without putting back.
+
+    Sorting by exponential(1) / weight draws in proportion to the weights of those that are left (P. Efraimidis,
+    P. Spirakis, Information Processing Letters 97, 2006).
+
+    Args:
+        weights: of the items, above 0.
+        count: how many to draw, at most all.
+        random: what chooses.
+
+    Returns:
+        Places of the items in the order drawn, the chance with which each was drawn, and the least chance of any item
+        in the same draw.
+
+    >>> places, chances, least = draw_by_lot(np.array([1.0, 1.0, 2.0]), 3, np.random.default_rng(1))
+    >>> places.tolist(), chances.round(2).tolist(), least.round(2).tolist()
+    ([1, 0, 2], [0.25, 0.33, 1.0], [0.25, 0.33, 0.5])
+    """
+    keys = random.exponential(size=len(weights)) / weights
+    places = np.argsort(keys)[:count]
+    left = weights.sum() - (np.cumsum(weights[places]) - weights[places])
+    least = np.minimum(weights.min(), left)
+    return places, np.minimum(weights[places] / left, 1.0), np.minimum(least / left, 1.0)
+
+
+def best_stake(p: Array, chance: Array, errors: float) -> float:
+    """Of some stakes the one under which wealth grows fastest, if p is right.
+
+    Args:
+        p: probabilities that labels are wrong (items).
+        chance: with which each is drawn first (items).
+        errors: how many wrong labels are bet against.
+    """
+    stakes = LARGEST / max(float((1 / chance).max()) - errors, 1e-9) * np.geomspace(0.005, 1, STAKES)
+    parts = np.array_split(np.argsort(p), min(_PARTS, len(p)))  # alike enough: the mean of each is as good
+    wrong, each = (np.array([values[part].mean() for part in parts]) for values in (p, chance))
+    mass = np.array([chance[part].sum() for part in parts])
+    lost = np.log(np.maximum(1 + stakes[:, None] * (errors - 1 / each), 1e-9))
+    won = np.log1p(stakes * max(errors, 0.0))[:, None]
+    return float(stakes[np.argmax((mass * (wrong * lost + (1 - wrong) * won)).sum(axis=1))])

@@ -1,0 +1,283 @@
+"""The loop: votes of judges by gain per price, labels frozen, then people, until the certificate holds.
+
+Every decision follows from the settings and the answers so far, so a run that was interrupted is run again from the
+start, and finds what it had bought.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hutch.core.errors import UsageError
+from hutch.label.certificate import Certificate, best_stake, draw_by_lot, needed_wealth, weights_of
+from hutch.label.market import UNKNOWN, Market, Places, Seller
+from hutch.label.plan import SLACK, Plan, plan
+from hutch.label.posterior import Array, Codes, ErrorModel, Votes, error_features, posterior
+
+PILOT = 30
+"""Items that people and all judges label first, drawn by lot: they teach the labels, so they are no evidence."""
+TILT = 0.65
+"""Share of the draws that follow the probability of an error."""
+LEAST_BATCH, LEAST_AUDITS, GROWTH, QUARTER, FIRST = 25, 3, 0.15, 0.25, 1.5
+"""Of a batch: people's labels at least, audits at least, share of those so far, share of the plan, haste of fixes."""
+MOST_THRESHOLD, LEAST_THRESHOLD = 0.5, 0.02
+SAMPLES, LIKELY = 40, 0.65
+"""Draws of the errors' model, which knows 30 answers only, and the quantile of their plans that is closest to bills."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is wanted.
+
+    Attributes:
+        target: share of the delivered labels that must be right, between 0 and 1.
+        confidence: of the certificate, between 0 and 1.
+        budget: money at most.
+        seed: of the draws.
+        informed: believe posteriors where they say what is likely to be wrong; otherwise all items are alike.
+    """
+
+    target: float
+    confidence: float = 0.95
+    budget: float = math.inf
+    seed: int = 0
+    informed: bool = True
+
+    def allowed(self, items: int) -> int:
+        """How many of some items may be wrong."""
+        return math.floor((1 - self.target) * items + 1e-9)
+
+
+@dataclass
+class Outcome:
+    """Labels, and what is promised of them.
+
+    Attributes:
+        label: codes of classes, or -1 where there is none (items).
+        posterior: P(class) (items, classes).
+        checked: whether people labelled the item (items).
+        state: `proved`; `all`: so many were labelled by people that nothing is left to prove; `money`: gone before.
+        low: share of right labels that is proved at the confidence.
+        accuracy: estimate of that share.
+        audited: items drawn by lot.
+        planned: what was thought after the pilot to be spent in all.
+        next_hundred: how many wrong labels the next hundred labels of people would put right.
+    """
+
+    label: Codes
+    posterior: Array
+    checked: np.ndarray
+    state: str = ""
+    low: float = 0.0
+    accuracy: float = 0.0
+    audited: int = 0
+    planned: float = 0.0
+    next_hundred: float = 0.0
+    spent: float = 0.0
+    plan: Plan = field(default_factory=lambda: Plan(0, 0, 1.0))
+
+
+class Loop:
+    """One run over some items.
+
+    Args:
+        items: how many there are.
+        classes: how many there are.
+        judges: in the order in which they are asked, by price.
+        people: whose labels are the truth.
+        market: sells the answers.
+        settings: what is wanted.
+        given: votes that are there already, which cost nothing.
+    """
+
+    def __init__(
+        self,
+        items: int,
+        classes: int,
+        judges: Sequence[Seller],
+        people: Seller,
+        market: Market,
+        settings: Settings,
+        given: Sequence[Votes] = (),
+    ) -> None:
+        self.items, self.classes, self.judges, self.people = items, classes, judges, people
+        self.market, self.settings = market, settings
+        self.random = np.random.default_rng([settings.seed, *b"label"])
+        self.votes = [*given, *(Votes.none(items, each.labels) for each in judges)]
+        self.first = len(given)
+        self.truth = np.full(items, -2, np.int32)  # what people said; -2: not asked
+        self.price = people.price * people.labels
+        self.allowed = settings.allowed(items)
+
+    def run(self) -> Outcome:
+        """Buy until the certificate holds, or the money is gone."""
+        self._pilot()
+        self._buy_votes()
+        return self._prove()
+
+    def _can_pay(self, cost: float) -> bool:
+        return self.market.spent + cost <= self.settings.budget * (1 + 1e-9)
+
+    def _buy(self, judge: int, items: Places) -> None:
+        """Votes of a judge on items that have none of theirs."""
+        cost = self.judges[judge].price * self.judges[judge].labels * len(items)
+        if not self._can_pay(cost):
+            wanted = f"wanted at least {self.market.spent + cost:.6g} before the first audit"
+            raise UsageError(f"--budget: got {self.settings.budget:g}, {wanted}")
+        if len(items):
+            self.votes[self.first + judge].put(items, self.market.votes(judge, items))
+
+    def _pilot(self) -> None:
+        """Items drawn by lot go to people and to all judges."""
+        chosen = np.sort(self.random.permutation(self.items)[: min(PILOT, self.items // 5)])
+        for judge in range(len(self.judges)):
+            everything = np.arange(self.items)
+            self._buy(judge, everything if judge == 0 and not self.first else chosen)
+        if not self._can_pay(self.price * len(chosen)):
+            wanted = f"wanted at least {self.market.spent + self.price * len(chosen):.6g} for {len(chosen)} labels"
+            raise UsageError(f"--budget: got {self.settings.budget:g}, {wanted} of people")
+        self.truth[chosen] = list(self.market.people(chosen, chosen[:0], np.zeros(0)))
+
+    def _posterior(self) -> Array:
+        known = np.flatnonzero(self.truth >= 0)
+        if not self.votes:
+            shares = np.bincount(self.truth[known], minlength=self.classes) + 1.0
+            return np.tile(shares / shares.sum(), (self.items, 1))
+        return posterior(self.votes, self.classes, known, self.truth[known])
+
+    def _buy_votes(self) -> None:
+        """Each further judge votes on the items where the vote is worth more than its price.
+
+        An item with error probability p costs people min(1, p / p*), where p* is that of the last item that the plan
+        gives to people. A vote is bought if it is expected to save more than it costs.
+        """
+        for judge in range(0 if self.first else 1, len(self.judges)):
+            q, open_ = self._posterior(), self.truth < -1
+            known = np.flatnonzero(self.truth >= 0)
+            right = (np.sum(q[known].argmax(axis=1) == self.truth[known]) + 1) / (len(known) + 2)
+            p = np.clip(0.95 * (1 - q.max(axis=1)) + 0.05 * (1 - right), 1e-3, 1 - 1 / self.classes)
+            goal = plan(p[open_], self.allowed, needed_wealth(self.settings.confidence) + SLACK)
+            star = min(max(goal.threshold, LEAST_THRESHOLD), MOST_THRESHOLD)
+            votes = self.votes[self.first + judge].of(known)
+            there = votes.there
+            hits = (np.sum((votes.label == self.truth[known, None]).any(axis=1) & there) + 2) / (there.sum() + 3)
+            worth = vote_gain(p, self._skill(votes, hits), star, self.classes)
+            seller = self.judges[judge]
+            self._buy(judge, np.flatnonzero(open_ & (worth * self.price > seller.price * seller.labels)))
+
+    def _skill(self, votes: Votes, hits: float) -> Array:
+        """How often a judge is right, on items of several kinds: what they claim, moved to how often they were."""
+        said = votes.probability[np.isfinite(votes.probability)]
+        if len(said) < 5 or self.classes < 2:
+            return np.array([hits])
+        odds = np.log(np.clip(said, 1 / self.classes, 0.999) / np.clip(1 - said, 0.001, 1 - 1 / self.classes))
+        scales = np.linspace(0, 2, 41)
+        means = (1 / (1 + np.exp(-scales[:, None] * odds))).mean(axis=1)
+        return np.asarray(1 / (1 + np.exp(-scales[np.argmin(np.abs(means - hits))] * odds)))
+
+    def _prove(self) -> Outcome:
+        """Freeze the labels; let people fix and audit."""
+        q = self._posterior()
+        label = q.argmax(axis=1).astype(np.int32)
+        features = error_features(q, self.votes)
+        pilot = self.truth > -2
+        unknown = int((self.truth == UNKNOWN).sum())
+        proof = Certificate(self.items - int(pilot.sum()), self.allowed - unknown, self.settings.confidence)
+        planned, batches = math.nan, 0
+        while True:
+            left = np.flatnonzero(self.truth < -1)
+            known = np.flatnonzero(self.truth >= 0)
+            model = ErrorModel(features, known, (self.truth != label)[known])
+            p = model.probability[left]
+            if not self.settings.informed:
+                p = np.full(len(left), p.mean() if len(left) else 0.0)
+            if not batches:
+                random = np.random.default_rng([self.settings.seed, *b"plan"])
+                samples = [each[left] for each in model.samples(SAMPLES, random)]
+                starts = [plan(each, proof.allowed, proof.needed + SLACK).labels for each in samples]
+                planned = self.market.spent + float(np.quantile(starts, LIKELY)) * self.price
+            allowed = proof.allowed - proof.unsettled
+            goal = plan(p, allowed, max(proof.needed + SLACK - proof.log_wealth, 0.3))
+            state = "proved" if proof.proved else "all" if len(left) <= max(allowed, 0) else ""
+            affordable = len(left)
+            if math.isfinite(self.settings.budget) and self.price > 0:
+                affordable = int((self.settings.budget - self.market.spent) / self.price + 1e-9)
+            if not state and affordable < 1:
+                state = "money"
+            if state:
+                break
+            self._batch(goal, p, left, label, proof, affordable)
+            batches += 1
+        return self._outcome(q, label, p, left, proof, state, planned, goal)
+
+    def _batch(self, goal: Plan, p: Array, left: Places, label: Codes, proof: Certificate, affordable: int) -> None:
+        """The least certain items are fixed, others are drawn by lot and audited."""
+        asked = int((self.truth > -2).sum())
+        size = min(max(LEAST_BATCH, GROWTH * asked, QUARTER * goal.labels), max(goal.labels, 10), affordable)
+        fixes = min(round(size * min(1.0, goal.fixes / max(goal.labels, 1) * FIRST)), goal.fixes)
+        draws = min(max(int(size) - fixes, min(LEAST_AUDITS, affordable - fixes)), len(left) - fixes)
+        order = np.argsort(-p, kind="stable")
+        fixed, rest = left[order[:fixes]], left[order[fixes:]]
+        later = float(p[order[fixes : goal.fixes]].sum())
+        pool = p[order[fixes:]]
+        weights = weights_of(pool, TILT if self.settings.informed else 0.0)
+        places, chances, least = draw_by_lot(weights, draws, self.random)
+        meets = later + min(goal.audits, len(rest)) * float(np.average(pool, weights=weights))
+        stake = best_stake(pool, weights / weights.sum(), proof.allowed + 1 + meets)
+        drawn = rest[places]
+        answers = self.market.people(fixed, drawn, chances)
+        for item in fixed.tolist():
+            self.truth[item] = said = next(answers)
+            proof.fix(int(said not in (UNKNOWN, label[item])), int(said == UNKNOWN))
+        for item, chance, low in zip(drawn.tolist(), chances.tolist(), least.tolist(), strict=True):
+            self.truth[item] = said = next(answers)
+            proof.draw(said != label[item], chance, low, stake, said == UNKNOWN)
+            if proof.proved:
+                return
+
+    def _outcome(
+        self, q: Array, label: Codes, p: Array, left: Places, proof: Certificate, state: str, planned: float, goal: Plan
+    ) -> Outcome:
+        """What is delivered and promised."""
+        checked = self.truth >= 0
+        final = np.where(checked, self.truth, label)
+        q = q.copy()
+        q[checked] = np.eye(self.classes)[self.truth[checked]]
+        lost = self.allowed - proof.allowed  # of the pilot, and of what could not be judged
+        worst = min(proof.errors_left or self.items, len(left) + proof.unsettled) + lost
+        expected = proof.estimate
+        mistakes = min(max(float(p.sum()) if expected is None else expected, 0.0), len(left) + proof.unsettled) + lost
+        best = np.sort(p)[::-1]
+        least = 1 - worst / self.items
+        return Outcome(
+            label=final, posterior=q, checked=checked, state=state, low=least,
+            accuracy=max(1 - mistakes / self.items, least), audited=proof.audited, planned=planned,
+            next_hundred=float(best[:100].sum()), spent=self.market.spent, plan=goal,
+        )  # fmt: skip
+
+
+def vote_gain(p: Array, skill: Array, star: float, classes: int) -> Array:
+    """How much less of a person's label an item is expected to cost after one more vote (items).
+
+    An item with error probability p costs min(1, p / star). Wrong classes are taken to be alike.
+
+    Args:
+        p: error probabilities (items).
+        skill: how often the voter is right, on items of several kinds.
+        star: the error probability from which an item goes to people.
+        classes: how many there are.
+
+    >>> vote_gain(np.array([0.01, 0.2, 0.5]), np.array([0.9]), 0.1, 2).round(2).tolist()
+    [0.0, 0.54, 0.0]
+    """
+    most = 1 - 1 / classes
+    grid, others = np.linspace(1e-3, max(most, 2e-3), 60)[:, None], max(classes - 1, 1)
+    other = (1 - skill) / others
+    agree = (1 - grid) * skill + grid * other
+    differ = np.maximum(1 - agree, 1e-12)  # names another class, and each as likely
+    right, old = grid * skill / differ, (1 - grid) * (1 - skill) / differ
+    after = 1 - np.maximum(np.maximum(right, old), 0)
+    mean = agree * np.minimum(1, grid * other / agree / star) + differ * np.minimum(1, after / star)
+    return np.asarray(np.interp(p, grid[:, 0], (np.minimum(1, grid / star) - mean).mean(axis=1)))
