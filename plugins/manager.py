@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import Distribution, entry_points
+from typing import Any
 
 import pluggy
 
@@ -17,11 +18,7 @@ from hutch.core.hooks import PROJECT
 from hutch.core.version import version
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
-from hutch.plugins.entry_points import entry_points
 from hutch.plugins.third_party import contained, failure, may_go_on, printable, reason
-
-if TYPE_CHECKING:
-    from importlib.metadata import Distribution
 
 _REGISTERING = {
     "hutch_register_losses": "losses",
@@ -86,7 +83,9 @@ class Plugins:
                 self.registry.expect(kind, registered, module, partial(self._load, module))
         if trace:
             self._load_all()
-        for distribution, entry in entry_points(PROJECT):
+        for entry in entry_points(group=PROJECT):
+            distribution = entry.dist
+            assert distribution is not None
             names = {entry.name, distribution.metadata["Name"]}
             if names & blocked:
                 self.registry.left_out[f"{entry.name} ({_title(distribution)})"] = _BLOCKED
@@ -123,7 +122,7 @@ class Plugins:
             if name in DEFAULT_PLUGINS:
                 self._load(name)
 
-    def _add(self, name: str, plugin: Any, distribution: "Distribution") -> None:
+    def _add(self, name: str, plugin: Any, distribution: Distribution) -> None:
         if name in self._origins:
             self._leave_out(name, distribution, f"{_title(self._distribution(name))} has a plugin of that name")
             return
@@ -136,7 +135,7 @@ class Plugins:
             return
         self._origins[name] = distribution
 
-    def _leave_out(self, name: str, distribution: "Distribution", why: str) -> None:
+    def _leave_out(self, name: str, distribution: Distribution, why: str) -> None:
         _warn(f"plugin {name!r} ({_title(distribution)}) left out: {why}")
         self.registry.left_out[f"{name} ({_title(distribution)})"] = printable(why)
 
@@ -222,13 +221,13 @@ class Plugins:
         found = {id(self._origins[name]): self._origins[name] for name in names}
         return dict(sorted((PROJECT, version()) if each is None else _told(each) for each in found.values()))
 
-    def _distribution(self, name: str) -> "Distribution":
+    def _distribution(self, name: str) -> Distribution:
         """The distribution that a plugin belongs to."""
         return self._origins[name] or _own()
 
 
 @cache
-def _own() -> "Distribution":
+def _own() -> Distribution:
     """The distribution that this file belongs to; to find it all folders of packages are searched."""
     from importlib.metadata import distribution  # not at the top: only plugins and saving a model need it
 
@@ -236,12 +235,12 @@ def _own() -> "Distribution":
 
 
 @cache
-def _told(distribution: "Distribution") -> tuple[str, str]:
+def _told(distribution: Distribution) -> tuple[str, str]:
     """Name and version of a distribution, which are read from its files each time they are asked for."""
     return distribution.metadata["Name"], distribution.version
 
 
-def _title(distribution: "Distribution") -> str:
+def _title(distribution: Distribution) -> str:
     return f"{distribution.metadata['Name']} {distribution.version}"
 
 
