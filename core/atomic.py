@@ -14,6 +14,11 @@ from typing import BinaryIO
 
 from hutch.core.errors import HutchError, UsageError, at
 
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None  # type: ignore[assignment]
+
 
 def _failed(path: Path, error: OSError) -> HutchError:
     return HutchError(at(str(path), None, None, f"cannot be written: {error.strerror or error}"))
@@ -56,7 +61,26 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _temporary(path: Path) -> tuple[int, str]:
+def locked(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file for this process, or for all who share it; returns whether nobody else has locked it.
+
+    Where the system or the file system has no locks, nobody has.
+    """
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            return shared or error.errno not in (errno.EACCES, errno.EAGAIN)
+    return True
+
+
+def _temporary(path: Path, held: bool = False) -> tuple[int, str]:
+    if not held and path.is_file():
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            if not locked(file.fileno(), shared=True):
+                raise HutchError(at(str(path), None, None, "cannot be written: a server is using it"))
     if path.is_dir():
         raise HutchError(at(str(path), None, None, "cannot be written: it is a directory"))
     if path.exists() and not os.access(path, os.W_OK):  # a rename would replace it all the same
@@ -127,8 +151,8 @@ def _resolved(path: str | Path) -> Path:
         raise HutchError(at(str(path), None, None, "cannot be written: its links form a loop")) from None
 
 
-def check_writable(path: str | Path) -> None:
-    """Find out before a long run whether `path` can be written after it.
+def check_writable(path: str | Path, *, held: bool = False) -> None:
+    """Find out before a long run whether `path` can be written after it; `held` as of `atomic_write`.
 
     Raises:
         HutchError: the directory is missing or closed, or `path` is a directory.
@@ -136,7 +160,7 @@ def check_writable(path: str | Path) -> None:
     if _is_special(Path(path)):
         return
     target = _resolved(path)
-    descriptor, name = _temporary(target)
+    descriptor, name = _temporary(target, held)
     os.close(descriptor)
     os.unlink(name)
 
@@ -196,7 +220,7 @@ def make_directory(path: str | Path) -> Path:
 
 
 @contextmanager
-def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryIO]:
+def atomic_write(path: str | Path, *, private: bool = False, held: bool = False) -> Iterator[BinaryIO]:
     """Open `path` for writing bytes; it is replaced in one step when the block ends well, else left as it was.
 
     The bytes go to a temporary file beside it, which is synced and renamed; if the process is killed before that, the
@@ -207,6 +231,7 @@ def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryI
         path: of the file.
         private: nobody but this user may read or write it; else it has the permissions of the file before, or those
             that a plain `open` gives.
+        held: this process has locked it; without that, a file that a server has locked is refused.
 
     Raises:
         HutchError: the file cannot be written, with the system's reason (also from inside the block: a full disk).
@@ -228,7 +253,7 @@ def atomic_write(path: str | Path, *, private: bool = False) -> Iterator[BinaryI
             raise
         return
     target = _resolved(path)
-    descriptor, name = _temporary(target)
+    descriptor, name = _temporary(target, held)
     try:
         with open(descriptor, "wb") as file:
             yield file

@@ -36,7 +36,7 @@ def save_model(
     *,
     kind: str = "chain",
     whole: Collection[str] = (),
-    written: Callable[[BinaryIO], object] = lambda file: None,
+    written: Callable[[BinaryIO], object] | None = None,
 ) -> None:
     """Write a model in one step: a crash leaves the old file or the new one, never half of one.
 
@@ -47,7 +47,8 @@ def save_model(
         kind: what the model is of (`chain`, `crowd`, `em`); loading as another kind is refused.
         whole: names of arrays that are stored with all their rows, however few are in use: those whose size only the
             file knows.
-        written: called with the file once it is whole, before it takes its place.
+        written: called with the file once it is whole, before it takes the place of one that this process holds; None:
+            it must be nobody's.
 
     Raises:
         HutchError: the file cannot be written.
@@ -79,9 +80,10 @@ def save_model(
         "metadata": json.dumps(dict(metadata)),
     }
     header["crc32"] = f"{_checksum(tensors, header):08x}"
-    with atomic_write(path) as file:
+    with atomic_write(path, held=written is not None) as file:
         file.write(save(tensors, header))
-        written(file)
+        if written is not None:
+            written(file)
     tell_overflow(path, tensors.get("weights#values", tensors.get("weights")))
 
 

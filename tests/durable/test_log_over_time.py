@@ -237,7 +237,9 @@ def test_a_file_stays_held_and_so_many_saves_stay(keep: int, tmp_path: Path) -> 
     path.write_bytes(b"")
     file = ModelFile(path, keep)
     for saved in range(5):
-        file.save({"a": np.zeros(3, np.float32)}, {}, (), saved)
+        file.holds = saved
+        file.save({"a": np.zeros(3, np.float32)}, {}, (), saved + 1, True)
+        assert file.holds == saved + 1
         with pytest.raises(HutchError, match="another server is using it"):
             Held(path)
     assert sorted(snapshots(path)) == list(range(5 - keep, 5))

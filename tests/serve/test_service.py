@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
@@ -143,7 +145,7 @@ def test_a_file_that_changed_under_the_server_is_never_overwritten(fresh: Path, 
             new_model(other := fresh.with_name("other"))
             fresh.write_bytes(other.read_bytes())
         elif how == "replaced":
-            new_model(fresh)
+            os.replace(new_model(fresh.with_name("other")), fresh)
         else:
             fresh.unlink()
         before = fresh.read_bytes() if fresh.exists() else None
@@ -157,6 +159,153 @@ def test_a_file_that_changed_under_the_server_is_never_overwritten(fresh: Path, 
         served.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", "data", "-f", "m"],
+        ["vw", "data", "-f", "m"],
+        ["crowd", "labels", "-f", "m"],
+        ["train", "data", "-i", "m", "-f", "link"],
+    ],
+)
+def test_no_command_replaces_a_model_that_is_served(
+    fresh: Path, command: list[str], monkeypatch: Any, capfd: Any
+) -> None:
+    from hutch.cli.dispatch import run
+
+    monkeypatch.chdir(fresh.parent)
+    Path("data").write_text("1 |f a\n")
+    Path("labels").write_text("ann\tt\tx\n")
+    Path("link").symlink_to("m")
+    log = Log(fresh.with_name("log.db"))
+    served, before = Served(fresh, log, "m"), fresh.read_bytes()
+    assert run(command) == 1 and "m: cannot be written: a server is using it" in capfd.readouterr().err
+    assert fresh.read_bytes() == before
+    log.close()
+    served.close()
+    assert run(command) == 0 and fresh.read_bytes() != before
+
+
+def test_a_lesson_sent_twice_is_answered_when_it_is_known_what_became_of_it(fresh: Path) -> None:
+    """A save keeps learning waiting: meanwhile nobody is told that a lesson is learned which may be refused."""
+
+    async def use(served: Served) -> list[Any]:
+        served._pausing = True
+        sent = [
+            asyncio.create_task(served.learn(TEXT, body, id))
+            for body, id in ((b"1 |f a", "a"), (b"1e38 |f a:1e30", "b")) * 2
+        ]
+        await asyncio.sleep(0.05)
+        known = [each for each in sent if each.done()]
+        served._pausing = False
+        served._go_on()
+        assert not known
+        return await asyncio.gather(*sent, return_exceptions=True)
+
+    async def main() -> list[Any]:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m", WIDE)
+        log.start(asyncio.get_running_loop())
+        try:
+            return await use(served)
+        finally:
+            await served.drain()
+            await asyncio.to_thread(log.close)
+            served.close()
+
+    first, ruin, again, ruin_again = asyncio.run(main())
+    assert (first.repeated, again.repeated) == (False, True)
+    assert isinstance(ruin, NotFinite) and isinstance(ruin_again, NotFinite)
+
+
+def test_a_commit_that_fails_in_an_unforeseen_way_leaves_nobody_waiting(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> list[Any]:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m")
+        log.start(asyncio.get_running_loop())
+        fails = failing_once(log.write, MemoryError(), lambda *arguments: True)
+        monkeypatch.setattr(log, "write", fails)
+        sent = [await asyncio.gather(served.learn(TEXT, b"1 |f a"), return_exceptions=True) for _ in range(2)]
+        await asyncio.to_thread(log.close)
+        served.close()
+        return [answer for [answer] in sent]
+
+    first, second = asyncio.run(main())
+    assert isinstance(first, StoreError) and "MemoryError" in str(first) and second.position == 1
+
+
+def failing_once(real: Any, error: Exception, fails: Any) -> Any:
+    """A function that fails the first time that its arguments say so."""
+    left = [error]
+
+    def call(*arguments: Any) -> Any:
+        if left and fails(*arguments):
+            raise left.pop()
+        return real(*arguments)
+
+    return call
+
+
+def test_a_save_whose_folder_cannot_be_synced_is_made_again(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file stands there already: it is this server's own, and is learned from no second time."""
+
+    async def main() -> dict[str, bytes]:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m", WIDE, keep=5)
+        log.start(asyncio.get_running_loop())
+        await served.learn(TEXT, LINES[0].encode())
+        is_folder = lambda descriptor: stat.S_ISDIR(os.fstat(descriptor).st_mode)  # noqa: E731
+        monkeypatch.setattr(os, "fsync", failing_once(os.fsync, OSError(5, "Input/output error"), is_folder))
+        with pytest.raises(HutchError, match="Input/output error"):
+            await served.save()
+        await served.learn(TEXT, LINES[1].encode())
+        with pytest.raises(NotFinite):
+            await served.learn(TEXT, b"1e38 |f a:1e30")
+        assert await served.save() or served.saved >= 2
+        arrays = {name: array.tobytes() for name, array in served.chain.arrays().items()}
+        await asyncio.to_thread(log.close)
+        served.close()
+        return arrays
+
+    wanted = taught(LINES[:2])
+    assert same(asyncio.run(main()), wanted) and same(serve(fresh).arrays, wanted)
+    for number, path in snapshots(fresh).items():  # each is what its name says
+        held = {name: array.tobytes() for name, array in Chain.load(path).arrays().items()}
+        assert same(held, taught(LINES[: min(number, 2)])), number
+
+
+def test_a_refusal_that_cannot_be_written_is_no_success(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sent again, the lesson is refused; and no save says that it was learned."""
+
+    async def main(save: bool) -> list[Any]:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m", WIDE)
+        log.start(asyncio.get_running_loop())
+        error = StoreError("the disk is full")
+        monkeypatch.setattr(log, "refuse", failing_once(log.refuse, error, lambda *arguments: True))
+        found: list[Any] = []
+        for _ in range(2):
+            found += await asyncio.gather(served.learn(TEXT, b"1e38 |f a:1e30", "key"), return_exceptions=True)
+            if save:
+                await served.save()
+        await served.drain()
+        await asyncio.to_thread(log.close)
+        served.close()
+        return found
+
+    first, second = asyncio.run(main(save=False))
+    assert isinstance(first, StoreError) and isinstance(second, NotFinite)
+    fresh.unlink()
+    fresh.with_name("log.db").unlink()
+    fresh.with_name("log.db-last").unlink()
+    new_model(fresh)
+    first, second = asyncio.run(main(save=True))
+    assert isinstance(first, StoreError) and isinstance(second, NotFinite)
+    assert not any(isinstance(each, DataError) for each in serve(fresh, [(LINES[0], "key")]).answers)
 
 
 # The log belongs to the model
@@ -468,7 +617,7 @@ def test_figures_of_years(fresh: Path, in_service: Any) -> None:
         for line in LINES[:3]:
             await service.post("/v1/learn", line)
         await service.post("/v1/learn", "1 |f a:1y")
-        new_model(fresh)
+        os.replace(new_model(fresh.with_name("other")), fresh)
         with pytest.raises(StoreError):
             await service.first.save()
         text = (await service.client.get("/metrics")).text

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from queue import SimpleQueue
 from typing import Any
 
-from hutch.core.errors import DataError, HutchError
+from hutch.core.errors import DataError, HutchError, StoreError
 
 _GROUP = 1024
 
@@ -102,6 +102,8 @@ class GroupCommit:
             self.committed(time.perf_counter() - begun)
         except HutchError as error:
             return [error] * len(group)
+        except Exception as error:  # such as no memory: whoever waits must hear of it
+            return [StoreError(f"nothing was stored: {type(error).__name__} {error}")] * len(group)
         return outcomes
 
     @staticmethod

@@ -4,12 +4,8 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
+from hutch.core.atomic import locked
 from hutch.core.errors import StoreError, at
-
-try:
-    import fcntl
-except ImportError:  # not on this system
-    fcntl = None  # type: ignore[assignment]
 
 
 class Held:
@@ -31,7 +27,7 @@ class Held:
             self._descriptor = os.open(self.path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
         except OSError as error:
             raise StoreError(at(str(path), None, None, f"cannot be opened: {error.strerror}")) from None
-        if not _locked(self._descriptor):
+        if not locked(self._descriptor):
             os.close(self._descriptor)
             raise StoreError(at(str(path), None, None, "another server is using it"))
         self._seen = _state(self.path)
@@ -41,14 +37,20 @@ class Held:
         """Hold also a file that is about to take the place of this one; then call `replaced`."""
         self._forget_next()
         self._next = os.dup(file.fileno())
-        _locked(self._next)
+        locked(self._next)
 
-    def replaced(self) -> None:
-        """Hold the file that has taken the place of this one."""
-        if self._next is not None:
+    def replaced(self) -> bool:
+        """Hold the file that was to take the place of this one, if it did; returns whether."""
+        state = _state(self.path)
+        if self._next is None or state is None:
+            return False
+        found = os.fstat(self._next)
+        if state[:2] == (found.st_dev, found.st_ino):
             os.close(self._descriptor)
-            self._descriptor, self._next = self._next, None
-        self._seen = _state(self.path)
+            self._descriptor, self._next, self._seen = self._next, None, state
+            return True
+        self._forget_next()
+        return False
 
     def _forget_next(self) -> None:
         if self._next is not None:
@@ -70,15 +72,6 @@ class Held:
         """Let others have it."""
         self._forget_next()
         os.close(self._descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    if fcntl is not None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-    return True
 
 
 def _state(path: Path) -> tuple[int, ...] | None:

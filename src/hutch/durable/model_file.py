@@ -22,34 +22,45 @@ class ModelFile:
         path: of the file.
         keep: earlier saves that stay beside it.
 
+    Attributes:
+        holds: the last entry of the log that the file holds; it may be beyond what is sure to survive a crash.
+
     Raises:
         ModelError: it cannot be written.
         StoreError: it is missing, or another server is using it.
     """
 
     def __init__(self, path: Path, keep: int = 0) -> None:
-        check_writable(path)
-        self.path, self.keep, self.held = path, keep, Held(path)
+        check_writable(path, held=True)
+        self.path, self.keep, self.held, self.holds = path, keep, Held(path), 0
 
     def save(
-        self, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any], whole: Sequence[str], saved: int | None
+        self,
+        arrays: Mapping[str, NDArray[Any]],
+        metadata: Mapping[str, Any],
+        whole: Sequence[str],
+        through: int,
+        keep: bool,
     ) -> None:
         """Replace the file.
 
         Args:
             arrays, metadata, whole: as of `save_model`.
-            saved: the last entry of the log that the file holds by now, after which what is kept of it is called; None:
-                it is not kept.
+            through: the last entry of the log that it holds then.
+            keep: the file of now may stay as an earlier save.
 
         Raises:
             StoreError: somebody else has written it since.
             HutchError: it cannot be written.
         """
         self.held.check()
-        if self.keep and saved is not None:
-            self._keep(saved)
-        save_model(self.path, arrays, metadata, whole=whole, written=self.held.follow)
-        self.held.replaced()
+        if self.keep and keep:
+            self._keep(self.holds)
+        try:
+            save_model(self.path, arrays, metadata, whole=whole, written=self.held.follow)
+        finally:  # it may stand there although it could not be synced
+            if self.held.replaced():
+                self.holds = through
 
     def _keep(self, saved: int) -> None:
         kept = snapshots(self.path)

@@ -124,14 +124,15 @@ class Served:
             if why := self._why_not_finite():
                 raise ModelError(at(str(path), None, None, f"cannot be served: {why}"))
             self.place: Place = log.adopt(_noted(metadata), path, "" if until else name)
-            self.saved = self.position = self.place.through
+            self.saved = self.position = self._file.holds = self.place.through
             self.saved_at = self.learned_at = path.stat().st_mtime
             self.recent_loss, self.recent, self.failed_saves = 0.0, 0, 0
             self.rejected: Counter[str] = Counter()
             self.failure, self.is_warm = "", False
             self._waiting: deque[tuple[int, Entry | None, Any, asyncio.Future[Answered] | None]] = deque()
             self._pausing = self._busy = False
-            self._refused: set[int] = set()
+            self._refused: dict[int, NotFinite] = {}
+            self._unrecorded: dict[int, str] = {}  # refused, and the log does not say so yet: why
             self._tasks: set[asyncio.Task[None]] = set()
             self._saving, self._writing = asyncio.Lock(), threading.Lock()
             if self.asks:
@@ -229,13 +230,22 @@ class Served:
             if isinstance(outcome, HutchError):
                 settle(future, outcome)
             elif outcome.repeated:
-                nothing = np.zeros(0, np.float32)
-                settle(future, Answered(nothing, nothing, outcome.number, True))
+                self._answer_again(outcome.number, future)
             else:
                 self.enqueue(outcome.number, entry, ready, future)
 
         self.log.append(entry, deliver)
         return await future
+
+    def _answer_again(self, number: int, future: Any) -> None:
+        """Answer what is in the log already, once it is known whether the model has learned it."""
+        if self.position < number:
+            asyncio.get_running_loop().call_later(0.001, self._answer_again, number, future)
+        elif number in self._unrecorded:
+            self._record(number, future)
+        else:
+            nothing = np.zeros(0, np.float32)
+            settle(future, self._refused.get(number) or Answered(nothing, nothing, number, True))
 
     def enqueue(self, number: int, entry: Entry | None, ready: Any = None, future: Any = None) -> None:
         """Learn an entry that is on disk when its turn comes; None teaches nothing."""
@@ -305,35 +315,41 @@ class Served:
     def _take_back(self, number: int, why: str, future: Any) -> None:
         """Be the model again that has not learned an entry, and say in the log that nobody ever will."""
         self.rejected[_REASONS[NotFinite]] += 1
-        self._refused.add(number)
+        self._refused[number] = NotFinite(f"the model would not be finite, so nothing was learned: {why}")
         before = self.recent_loss, self.recent
         try:
-            with self._writing:  # the file must be the one that holds what was learned up to `saved`
+            with self._writing:
                 self._file.held.check()
                 self.chain.restore(load_chain_model(self.path)[0])
-                saved = self.saved
+                held = self._file.holds
         except HutchError as error:
             self.failure = (
                 f"{error}; without it the model cannot forget a lesson that ruined it: start the server again"
             )
             settle(future, StoreError(self.failure))
             return
-        for earlier, entry in self.log.entries(self.key, saved):
+        for earlier, entry in self.log.entries(self.key, held):
             if earlier >= number:
                 break
             self._learn_now(earlier, None if earlier in self._refused else entry, None)
         (self.recent_loss, self.recent), self.position = before, number
+        self._unrecorded[number] = why
+        self._record(number, future)
 
-        refusal = NotFinite(f"the model would not be finite, so nothing was learned: {why}")
+    def _record(self, number: int, future: Any) -> None:
+        """Say in the log that an entry was refused; until it does, no file says that it was learned."""
+        why, refusal = self._unrecorded[number], self._refused[number]
 
         def refuse(connection: sqlite3.Connection) -> int:
             return self.log.refuse(connection, self.key, number, number, why)
 
         def deliver(outcome: Any) -> None:
-            if not isinstance(outcome, HutchError):
-                self.enqueue(outcome, None)
-                outcome = refusal
-            settle(future, outcome)
+            if isinstance(outcome, HutchError):
+                settle(future, outcome)
+                return
+            self._unrecorded.pop(number, None)
+            self.enqueue(outcome, None)
+            settle(future, refusal)
             self._tasks.add(task := asyncio.get_running_loop().create_task(self._save_quietly()))
             task.add_done_callback(self._tasks.discard)
 
@@ -342,6 +358,7 @@ class Served:
         else:
             with self.log.store.transaction() as connection:
                 refuse(connection)
+            self._unrecorded.pop(number)
             settle(future, refusal)
 
     def _examples_per_label(self, number: int) -> float:
@@ -444,6 +461,10 @@ class Served:
         try:
             while self._busy:
                 await asyncio.sleep(0.001)
+            for number in [*self._unrecorded]:
+                self._record(number, recorded := asyncio.get_running_loop().create_future())
+                with suppress(NotFinite):
+                    await recorded
             through, metadata = self.position, self.chain.metadata()
             live = self.chain.arrays()
             copies = {name: array.copy() for name, array in live.items() if array.nbytes < _LARGE_ARRAY}
@@ -467,7 +488,7 @@ class Served:
         metadata["log"] = self.log.note(self.place, through)
         whole = [name for name, limit in limits_of_arrays(self.chain.stack).items() if limit.grows]
         with self._writing:
-            self._file.save(arrays, metadata, whole, self.saved if keep else None)
+            self._file.save(arrays, metadata, whole, through, keep)
             self.saved, self.saved_at = through, time.time()
         self._forget()
 
@@ -475,7 +496,9 @@ class Served:
         """Write the model as it is now to another file, as its own place in the log."""
         metadata = {**self.chain.metadata(), "log": self.log.note(self.place, self.position)}
         limits = limits_of_arrays(self.chain.stack)
-        save_model(path, self.chain.arrays(), metadata, whole=[name for name, each in limits.items() if each.grows])
+        written = self._file.held.follow if path.resolve() == self._file.held.path else None
+        whole = [name for name, each in limits.items() if each.grows]
+        save_model(path, self.chain.arrays(), metadata, whole=whole, written=written)
 
     def _forget(self) -> None:
         self.log.saved(self.key, self.saved, self._file.oldest)

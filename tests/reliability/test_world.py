@@ -1,0 +1,56 @@
+"""Histories of the simulated world; `benchmarks/world.py` runs as many as are wanted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.reliability import world
+from tests.reliability.world import Templates, run
+
+HISTORIES = 100
+
+
+@pytest.fixture(scope="module")
+def templates() -> Templates:
+    return Templates()
+
+
+@pytest.mark.parametrize("begin", range(0, HISTORIES, 50))
+def test_what_must_hold_holds_after_every_history(begin: int, templates: Templates, tmp_path: Path) -> None:
+    for seed in range(begin, begin + 50):
+        run(seed, templates, tmp_path)
+
+
+@pytest.mark.parametrize("seed", [61, 81, 445, 200546])
+def test_histories_that_were_wrong_once(seed: int, templates: Templates, tmp_path: Path) -> None:
+    """A refusal that could not be written, a folder that could not be synced, a lesson that came twice."""
+    run(seed, templates, tmp_path)
+
+
+def test_a_seed_is_a_history(templates: Templates, tmp_path: Path) -> None:
+    first, second = run(7, templates, tmp_path), run(7, templates, tmp_path)
+    assert [line.partition(": cannot")[0][:9] for line in first.trace] == [
+        line.partition(": cannot")[0][:9] for line in second.trace
+    ]
+    assert (first.lives, first.operations, first.counts) == (second.lives, second.operations, second.counts)
+
+
+@pytest.mark.parametrize("fault", ["forgets", "syncs nothing", "learns twice"])
+def test_a_server_with_a_fault_is_found_out(
+    fault: str, templates: Templates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if fault == "forgets":  # the file is not written, the log forgets all the same
+        monkeypatch.setattr("hutch.durable.model_file.save_model", lambda *arguments, **options: None)
+    elif fault == "syncs nothing":
+        monkeypatch.setattr("hutch.core.atomic._sync_directory", lambda directory: None)
+    else:  # ids are not remembered
+        monkeypatch.setattr("hutch.durable.log.Log._insert", _without_ids)
+    with pytest.raises(AssertionError):
+        for seed in range(150):
+            run(seed, templates, tmp_path)
+
+
+def _without_ids(log: world.Log, connection: object, entry: object) -> object:
+    from hutch.durable.log import Logged
+
+    return Logged(log.write(connection, entry))  # type: ignore[arg-type]
