@@ -45,6 +45,7 @@ class Answers:
         labels: the only labels that it is made for; None: those of its classes, or of its loss.
         loss: the loss by which it learns; None if unknown.
         loss_kind: of that loss, one of `hutch.core.loss.kinds`; None if unknown.
+        sensitivity_is_variance: True if the kernel `sensitivity` returns the posterior variance of the prediction.
     """
 
     classes: int | None = None
@@ -54,6 +55,7 @@ class Answers:
     labels: tuple[float, ...] | None = None
     loss: LossChoice | None = None
     loss_kind: int | None = None
+    sensitivity_is_variance: bool = False
 
 
 @dataclass(frozen=True, slots=True)

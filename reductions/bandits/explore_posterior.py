@@ -2,7 +2,7 @@
 
 The cost of an action has mean m, its score, and deviation s = width √(v D), where v is how far the learner would move
 its prediction per unit of importance and derivative, and D the deviation of the costs seen. On `dyadic` with posterior
-rates that is the posterior deviation, up to a factor.
+rates that is the posterior deviation, up to a factor. A learner that says the posterior variance itself gives v D.
 
 * `thompson`: an action has the probability that it is the cheapest, if every action's cost is drawn from its own normal
   distribution. That is the chance with which Thompson sampling chooses it, by quadrature instead of by draws, so that
@@ -68,7 +68,7 @@ STATE = np.dtype(
         ("optimistic", "u4"),
         ("width", "f4"),
         ("epsilon", "f4"),
-        ("padding", "u4"),
+        ("is_variance", "u4"),  # 1: the learner says the variance itself
     ]
 )
 own_of = state_of(STATE)
@@ -126,7 +126,7 @@ def predict(layer, example, label, importance, offset):
         return conclude(example, importance)
     means, deviations, outcome = floats(columns, d.count, 0), floats(columns, d.count, 1), outcome_of(e)
     spread = math.sqrt(state.squares / state.decisions) if state.decisions > 1.0 else 1.0
-    spread = spread if spread > 0.0 else 1.0
+    spread = spread if spread > 0.0 and state.is_variance == 0 else 1.0
     for k in range(len(values)):
         means[k] = values[k]
         show_action(example, d, ranked[k], False)
@@ -174,7 +174,12 @@ class ExplorePosterior(Explorer):
         require_mtr(self.name, context)
         p = parameters
         self.state = Record(
-            STATE, scratch=Buffer(), optimistic=p.method == "optimism", width=p.width, epsilon=p.epsilon
+            STATE,
+            scratch=Buffer(),
+            optimistic=p.method == "optimism",
+            width=p.width,
+            epsilon=p.epsilon,
+            is_variance=super().answers.sensitivity_is_variance,
         )
 
 

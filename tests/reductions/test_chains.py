@@ -33,6 +33,7 @@ CHAINS: dict[str, list[Any]] = {
     "pairwise over linear": [{"pairwise": {"worker": "rater", "slots": 16}}, {"linear": {"loss": "logistic"}}],
     "ftrl_proximal": [{"ftrl_proximal": {"loss": "logistic"}}],
     "pistol": [{"pistol": {"loss": "logistic"}}],
+    "recursive_least_squares": [{"recursive_least_squares": {"interactions": [["rater", "task"]], "block": 8}}],
     "coin_betting": [{"coin_betting": {"loss": "logistic"}}],
     "plain gradient descent": [{"linear": {"adaptive": False, "normalized": False, "loss": "squared"}}],
     "dyadic": [DYADIC],

@@ -1,0 +1,201 @@
+"""`recursive_least_squares` against a plain NumPy twin: moments by block, noise, evidence; resuming, priors, bounds."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from hutch import Chain
+from hutch.core.errors import ConfigError, ModelError
+from hutch.plugins.checks import checks_of_reduction
+from hutch.reductions.recursive_least_squares import RecursiveLeastSquares
+
+PRIORS = (0.25, 4.0)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"block": 3, "blocks": 4, "prior_variances": [1.0]}])
+def test_contract(parameters):
+    for check in checks_of_reduction(RecursiveLeastSquares, parameters):
+        check()
+
+
+class Twin:
+    """The same learner in matrices over all features, with covariances across blocks held at 0."""
+
+    def __init__(self, features, block, priors=PRIORS):
+        self.priors, self.size, self.places = priors, block, {}
+        self.taken = []
+        self.mean = np.zeros((len(priors), features))
+        self.covariance = np.zeros((len(priors), features, features))
+        self.residuals, self.evidence = np.zeros(len(priors)), np.zeros(len(priors))
+        self.importance = self.labels = 0.0
+        self.low = self.high = None
+
+    def noise(self, k):
+        half = 0.0 if self.low is None else (self.high - self.low) / 2
+        return (half**2 + self.residuals[k]) / (1 + self.importance) if half > 0 else 1.0
+
+    def predict(self, x, k=None):
+        best = len(self.priors) // 2
+        for j, found in enumerate(self.evidence):
+            best = j if found > self.evidence[best] else best
+        k = best if k is None else k
+        middle = 0.0 if self.low is None else (self.low + self.high) / 2
+        new = np.mean([j not in self.places for j in np.flatnonzero(x)])
+        q = x @ self.covariance[k] @ x + self.priors[k] * new
+        return (middle + self.labels) / (1 + self.importance) + self.mean[k] @ x, q, self.noise(k)
+
+    def place(self, x):
+        used = [j for j in np.flatnonzero(x)]
+        counts = np.bincount([self.places[j] for j in used if j in self.places], minlength=len(self.taken))
+        block = max((b for b in range(len(self.taken)) if self.taken[b] < self.size and counts[b]),
+                    key=lambda b: counts[b], default=None)  # fmt: skip
+        for j in used:
+            if j not in self.places:
+                if block is None or self.taken[block] == self.size:
+                    block = len(self.taken)
+                    self.taken.append(0)
+                self.taken[block] += 1
+                self.places[j] = block
+                self.covariance[:, j, j] = np.array(self.priors) / (len(used) * x[j] ** 2)
+
+    def learn(self, x, y, h=1.0):
+        self.low, self.high = (y, y) if self.low is None else (min(self.low, y), max(self.high, y))
+        self.place(x)
+        same = np.equal.outer(*2 * [[self.places.get(j, -1) for j in range(len(x))]])
+        for k in range(len(self.priors)):
+            u, q, noise = self.predict(x, k)
+            error, gain = y - u, h / (1 + h * q)
+            if self.high > self.low:
+                self.evidence[k] -= h / 2 * (math.log(noise * (1 + q)) + error**2 / (noise * (1 + q)))
+            self.residuals[k] += gain * error**2
+            along = self.covariance[k] @ x
+            self.mean[k] += gain * error * along
+            self.covariance[k] -= gain * np.outer(along, along) * same
+        self.importance += h
+        self.labels += h * y
+
+
+def rows(count, features, seed=0, filled=0.6):
+    random = np.random.default_rng(seed)
+    x = (random.normal(size=(count, features)) * (random.random((count, features)) < filled)).astype(np.float32)
+    return x, (x @ random.normal(size=features) + 3 + 0.3 * random.normal(size=count)).astype(np.float32)
+
+
+def chain_of(block, above=(), **parameters):
+    layer = {"recursive_least_squares": {"prior_variances": PRIORS, "block": block, **parameters}}
+    return Chain.from_config({"chain": [*above, layer], "input": {"constant": False}})
+
+
+def line(x, y="", h=None):
+    features = " ".join(f"c{j}:{value:.9g}" for j, value in enumerate(x) if value)
+    return f"{y} {'' if h is None else h} |x {features}"
+
+
+@pytest.mark.parametrize("block", [16, 5])
+def test_moments_noise_and_evidence_are_those_of_the_twin(block):
+    x, y = rows(60, 12)
+    chain, twin, random = chain_of(block), Twin(12, block), np.random.default_rng(1)
+    learner = chain.layers[-1]
+    for row, label in zip(x.astype(float), y.tolist(), strict=True):
+        h = float(random.choice([0.5, 1.0, 2.0]))
+        wanted = min(max(twin.predict(row)[0], min(twin.low or 0, 0)), max(twin.high or 0, 0))
+        assert_allclose(chain.predict([line(row)]), wanted, rtol=2e-5, atol=2e-5)
+        chain.learn([line(row, label, h)])
+        twin.learn(row, label, h)
+    saved = learner.saved()
+    assert_allclose(saved["evidence"][0, :2], twin.evidence, rtol=1e-6)
+    assert_allclose(saved["residuals"][0, :2], twin.residuals, rtol=1e-6)
+    assert_array_equal(saved["taken"], twin.taken)
+    assert saved["importance"][0] == twin.importance
+
+
+def test_one_block_and_one_prior_are_ridge_regression():
+    x, y = rows(40, 6, seed=2, filled=1.0)
+    chain = chain_of(8, prior_variances=[4.0])
+    chain.learn([line(row, label) for row, label in zip(x, y.tolist(), strict=True)])
+    x = x.astype(float)
+    covariance = np.linalg.inv(x.T @ x + np.diag(6 * x[0] ** 2 / 4.0))
+    assert_allclose(chain.layers[-1].saved()["covariances"][0, 0, :6, :6], covariance, rtol=1e-6, atol=1e-9)
+
+
+EXPLORE = ["contextual_bandit", "cost_sensitive_with_features"]
+
+
+def test_optimism_takes_one_deviation_of_the_posterior_off_each_score():
+    top = {"explore_posterior": {"method": "optimism", "width": 1.0}}
+    chain, twin, random = chain_of(8, [top, *EXPLORE]), Twin(9, 8), np.random.default_rng(3)
+    scores = random.normal(size=(3, 3))
+    for _ in range(80):
+        x = random.normal(size=3).astype(np.float32).astype(float)
+        wide = np.kron(np.eye(3), x)
+        actions = [{f"a{k}": dict(zip("fgh", x.tolist(), strict=True))} for k in range(3)]
+        found = [twin.predict(row) for row in wide]
+        bounds = [u - math.sqrt(noise * q) for u, q, noise in found]
+        chances = chain.predict([{"actions": actions}])
+        chosen = int(chances.argmax())
+        assert bounds[chosen] <= min(bounds) + 1e-5 and sorted(chances) == [0, 0, 1]
+        cost = float(np.float32(10 * (scores[chosen] @ x) + random.normal()))
+        chain.learn([{"actions": actions, "chosen": chosen, "cost": cost, "probability": 1.0}])
+        twin.learn(wide[chosen], cost)
+
+
+def test_neither_the_scale_of_costs_nor_where_they_lie_changes_a_choice():
+    chosen = []
+    for scale, shift in ((1, 0), (1024, 0), (1, 64)):
+        random, found = np.random.default_rng(4), []
+        top = {"explore_posterior": {"method": "optimism", "width": 1.0}}
+        chain = chain_of(8, [top, *EXPLORE])
+        for _ in range(60):
+            actions = [{f"a{k}": {"f": float(random.integers(1, 4))}} for k in range(3)]
+            found.append(int(chain.predict([{"actions": actions}]).argmax()))
+            cost = scale * (found[-1] + 0.5 * float(random.integers(0, 2))) + shift
+            chain.learn([{"actions": actions, "chosen": found[-1], "cost": cost, "probability": 1.0}])
+        chosen.append(found)
+    assert chosen[0] == chosen[1] == chosen[2] and len(set(chosen[0])) == 3
+
+
+@pytest.mark.parametrize(("noise", "wanted"), [(0.01, 16.0), (30.0, 0.0625)])
+def test_the_prior_goes_by_the_noise(noise, wanted):
+    random = np.random.default_rng(5)
+    x = random.normal(size=(200, 20)).astype(np.float32)
+    y = x @ random.normal(size=20) + noise * random.normal(size=200)
+    chain = Chain.from_config({"chain": ["recursive_least_squares"], "input": {"constant": False}})
+    chain.learn([line(row, label) for row, label in zip(x, y.tolist(), strict=True)])
+    evidence = chain.layers[-1].saved()["evidence"][0]
+    assert chain.layers[-1].parameters.prior_variances[int(evidence[:5].argmax())] == wanted
+
+
+def test_a_model_of_other_blocks_is_refused(tmp_path):
+    x, y = rows(30, 12)
+    chain = chain_of(5)
+    chain.learn([line(row, label) for row, label in zip(x, y.tolist(), strict=True)])
+    learner = chain.layers[-1]
+    saved = learner.saved()
+    with pytest.raises(ModelError, match="got 2 blocks, 3 of means"):
+        learner.check_saved({**saved, "taken": saved["taken"][:2]})
+    chain.save(tmp_path / "model")
+    again = Chain.load(tmp_path / "model")
+    assert_array_equal(again.predict([line(row) for row in x]), chain.predict([line(row) for row in x]))
+
+
+def test_features_beyond_all_blocks_share_places():
+    x, y = rows(50, 12)
+    chain = chain_of(2, blocks=3)
+    chain.learn([line(row, label) for row, label in zip(x, y.tolist(), strict=True)])
+    assert_array_equal(chain.layers[-1].saved()["taken"], [2, 2, 2])
+    assert np.isfinite(chain.predict([line(row) for row in x])).all()
+
+
+def test_matrices_beyond_any_memory_are_refused():
+    with pytest.raises(ConfigError, match="got 16384 blocks of 1024 features under 2 priors, wanted fewer"):
+        chain_of(1024, blocks=16384)
+
+
+def test_units_of_features_do_not_matter():
+    x, y = rows(60, 6, seed=7)
+    units = np.array([1, 1024, 1 / 1024, 1, 2**20, 1], np.float32)
+    one, other = chain_of(8), chain_of(8)
+    for row, label in zip(x, y.tolist(), strict=True):
+        assert_allclose(other.learn([line(row * units, label)]), one.learn([line(row, label)]), rtol=1e-5)
