@@ -98,3 +98,127 @@ def test_votes_that_cannot_be(hutch, here, file, text, wanted):
     (here / file).write_text(text) if text is not None else (here / file).unlink()
     done = hutch("label", "simulate", "--who", "who.yaml")
     assert done.code == 1 and wanted in done.err
+
+
+ASK = """
+import json, sys
+answers = json.load(open("answers.json"))
+with open("asked.txt", "a") as log:
+    for line in sys.stdin:
+        item = json.loads(line)
+        log.write(item["id"] + chr(10))
+        print(json.dumps({"id": item["id"], **answers[item["id"]]}), flush=True)
+"""
+
+
+def write_items(folder, items=300):
+    (folder / "items.csv").write_text("id,text\n" + "".join(f"t{k},text {k}\n" for k in range(items)))
+
+
+def test_labels_from_files_have_a_certificate_and_a_bill(hutch, here):
+    world, names = write_world(here)
+    write_items(here)
+    arguments = ["label", "items.csv", "--who", "who.yaml", "--target", "accuracy=0.9", "--store", "s.db"]
+    done = hutch(*arguments, "-p", "labels.tsv", "--json")
+    found = json.loads(done.out)
+    right = [found["labels"][f"t{k}"] == names[c] for k, c in enumerate(world.truth.tolist())]
+    assert done.code == 0 and sum(right) / 300 >= 0.9 and found["low"] >= 0.9 - 1e-9
+    assert {"accuracy", "low", "confidence", "audited", "spent", "labels"} <= found.keys()
+    assert found["spent"] == pytest.approx(sum(found["bill"].values())) and found["bill"]["small"] == pytest.approx(0.3)
+    rows = [line.split("\t") for line in (here / "labels.tsv").read_text().splitlines()]
+    assert rows[0] == ["task", "label", "confidence", "by", "q:no", "q:yes"] and len(rows) == 301
+    assert {row[0]: row[1] for row in rows[1:]} == found["labels"]
+    again = json.loads(hutch(*arguments, "--json").out)
+    assert again == found
+    assert "at least 0.9" in hutch(*arguments).out
+    changed = hutch(*arguments, "--seed", 5)
+    assert changed.code == 1 and "seed: got 5, but it was 0 when it began" in changed.err
+
+
+def test_a_command_is_asked_once_and_people_answer_in_the_store(hutch, here):
+    world, names = write_world(here)
+    write_items(here)
+    (here / "ask.py").write_text(ASK)
+    votes = world.votes[1]
+    said = {
+        f"t{k}": {"label": names[votes.label[k, 0]], "probability": float(votes.probability[k, 0])} for k in range(300)
+    }
+    (here / "answers.json").write_text(json.dumps(said))
+    (here / "who.yaml").write_text(
+        "small: {kind: judge, price: 0.001, votes: small.tsv}\n"
+        "large: {kind: judge, price: 0.02, command: python3 ask.py}\n"
+        "people: {kind: person, price: 0.50, store: true, labels: 2}\n"
+    )
+    from hutch.durable.records import make_answer
+    from hutch.durable.store import Store
+
+    arguments = ["label", "items.csv", "--who", "who.yaml", "--target", "accuracy=0.9", "--store", "s.db", "--json"]
+    for _ in range(200):
+        done = hutch(*arguments)
+        assert done.code == 0, done.err
+        found = json.loads(done.out)
+        if "labels" in found:
+            break
+        with Store("s.db") as store:
+            for request in list(store.open_requests()):
+                truth = int(world.truth[int(request.id[1:])]) + 1
+                before = [
+                    e.detail["worker"] for e in store.log() if e.kind == "answer" and e.detail["id"] == request.id
+                ]
+                for worker in [w for w in ("ann", "bob", "cy") if w not in before][: 2 if not before else 1]:
+                    slip = request.id == "t7" and worker == "bob"  # two people disagree: a third is asked
+                    store.answer([make_answer(request.id, worker, 3 - truth if slip else truth)])
+    right = [found["labels"][f"t{k}"] == names[c] for k, c in enumerate(world.truth.tolist())]
+    assert sum(right) / 300 >= 0.9
+    asked = (here / "asked.txt").read_text().split()
+    assert len(asked) == len(set(asked)) > 30
+
+
+def test_a_command_that_fails_keeps_what_it_answered(hutch, here):
+    write_world(here)
+    write_items(here)
+    (here / "ask.py").write_text(ASK)
+    (here / "answers.json").write_text(json.dumps({f"t{k}": {"label": "no" if k else "nope"} for k in range(300)}))
+    (here / "who.yaml").write_text(
+        "large: {kind: judge, price: 0.02, command: python3 ask.py}\n"
+        "people: {kind: person, price: 1, votes: people.tsv}\n"
+    )
+    arguments = ["label", "items.csv", "--who", "who.yaml", "--store", "s.db"]
+    done = hutch(*arguments)
+    assert done.code == 1 and "<python3 ask.py>:1: label: got 'nope', wanted one of no, yes" in done.err
+    answers = {f"t{k}": {"label": "no" if k % 300 else None} for k in range(300)}
+    answers["t150"] = {"label": "maybe"}
+    (here / "answers.json").write_text(json.dumps(answers))
+    done = hutch(*arguments)
+    assert done.code == 1 and "<python3 ask.py>:151: label: got 'maybe'" in done.err
+    (here / "answers.json").write_text(json.dumps(answers | {"t150": {"label": "yes"}}))
+    before = (here / "asked.txt").read_text().split()
+    assert hutch(*arguments).code == 0
+    assert "t149" in before and "t149" not in (here / "asked.txt").read_text().split()[len(before) :]
+
+
+def test_the_plan_costs_nothing(hutch, here):
+    write_world(here)
+    write_items(here)
+    done = hutch("label", "items.csv", "--who", "who.yaml", "--store", "s.db", "--plan", "--json")
+    found = json.loads(done.out)
+    assert done.code == 0 and 0 < found["planned"] < found["at_most"] and found["people_alone"] == 142.5
+    assert not (here / "s.db").exists()
+    (here / "few.txt").write_text("\n".join(f"t{k}" for k in range(40)))
+    few = hutch("label", "few.txt", "--who", "who.yaml", "--store", "s.db", "--plan", "--target", "accuracy=0.98")
+    assert "people alone are cheaper" in few.out
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("id,text\nt1,a\nt1,b\n", "items.csv:3: got item 't1' twice"),
+        ("name,text\nt1,a\n", "items.csv:2: got an item without an id"),
+        ("id,text\n", "items.csv: got no items"),
+    ],
+)
+def test_items_that_cannot_be(hutch, here, text, wanted):
+    write_world(here)
+    (here / "items.csv").write_text(text)
+    done = hutch("label", "items.csv", "--who", "who.yaml", "--store", "s.db")
+    assert done.code == 1 and wanted in done.err

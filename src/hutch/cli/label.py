@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hutch.cli.shell.complete import names
-from hutch.cli.shell.declared import Option
+from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
+    from hutch.label.loop import Outcome
     from hutch.label.simulate import Rule, World
 
 Target = Annotated[
@@ -98,6 +99,109 @@ def simulate(
         plan = f"{rule.plan:5.2f}" if rule.plan == rule.plan else ""
         row = f"{name:20} {rule.held:5.2f} {rule.bill:10.2f} {rule.share:9.3f} {rule.accuracy:6.3f} {rule.audited:7.0f}"
         print(f"{row} {plan:>5}".rstrip())
+
+
+def label(
+    items: Annotated[str, Argument(metavar="ITEMS", help="A table with a column id, or lines, each an item.")],
+    who: Annotated[Path, Option(metavar="FILE", help="Judges and people, their prices, and how answers come.")],
+    store: Annotated[Path, Option(metavar="FILE", help="The label store: nothing in it is bought twice.")],
+    target: Target = "accuracy=0.95",
+    votes: Annotated[
+        str | None, Option(metavar="FILE", help="Votes that are there and cost nothing: worker TAB item TAB label.")
+    ] = None,
+    classes: Annotated[
+        str | None, Option(metavar="A,B", help="The classes.", show_default="those that files of votes name")
+    ] = None,
+    posteriors: Annotated[
+        Path | None, Option("-p", "--posteriors", metavar="FILE", help="Write labels and probabilities here.")
+    ] = None,
+    budget: Annotated[float | None, Option(min=0, metavar="X", help="Money at most.", show_default="no limit")] = None,
+    plan: Annotated[bool, Option("--plan", help="Say what it is likely to cost, and buy nothing.")] = False,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Buy labels until a certificate says that enough of them are right.
+
+    Judges vote, cheap ones first; people label what judges are likely to have wrong, and audit others by lot. While
+    people have not answered on the page of `hutch active serve`, the command says so and ends; run again, it goes on.
+
+    Example: hutch label items.csv --who who.yaml --target accuracy=0.95 --store labels.db -p labels.tsv
+    """
+    import math
+    import sys
+
+    from hutch.core.atomic import check_writable
+    from hutch.durable.store import Store
+    from hutch.label.loop import Loop, Settings
+    from hutch.label.simulate import invented
+    from hutch.label.stored import Stored, Waiting
+    from hutch.label.votes import classes_of, read_items, read_votes
+    from hutch.label.who import read_who
+
+    settings = Settings(target_of(target), confidence, math.inf if budget is None else budget, seed)
+    known, wanted = read_who(who), read_items(items)
+    if posteriors is not None:
+        check_writable(posteriors)
+    kinds = {**known.judges, known.people[0]: known.people[1]}
+    files = {name: read_votes(kind.votes) for name, kind in kinds.items() if kind.votes}
+    there = read_votes(votes) if votes else None
+    names = classes_of([*files.values(), *([there] if there else [])], [c for c in (classes or "").split(",") if c])
+    if len(names) < 2:
+        raise UsageError(f"--classes: got {len(names)}, wanted at least 2: their names, separated by commas")
+    judges, people = known.sellers
+    count = len(wanted.names)
+    alone = (count - settings.allowed(count)) * people.price * people.labels
+    likely = invented(count, len(names), judges, people, settings)
+    advice = "; people alone are cheaper: leave the judges out" if likely > alone else ""
+    text = f"plan: {likely:.6g} to {1.5 * likely:.6g}; people alone: {alone:.6g}{advice}"
+    if plan:
+        print(dumps({"planned": likely, "at_most": 1.5 * likely, "people_alone": alone}) if json else text)
+        return
+    print(text, file=sys.stderr)
+    with Store(store, create=True) as opened:
+        market = Stored(opened, wanted, names, known, files)
+        market.pin({"target": settings.target, "confidence": confidence, "seed": seed})
+        places = {name: place for place, name in enumerate(wanted.names)}
+        given = [there.votes(places, names, len(there.names[0]))] if there else []
+        try:
+            outcome = Loop(count, len(names), judges, people, market, settings, given).run()
+        except Waiting:
+            pairs = " ".join(f"--name {code}={names[k]}" for code, k in market.codes.items() if code != names[k])
+            how = f"hutch active serve --store {store} {pairs}".rstrip()
+            found = {"state": "waiting", "waiting": market.open, "spent": market.spent}
+            print(dumps(found) if json else f"waiting for answers to {market.open} requests: {how}")
+            return
+    delivered = dict(zip(wanted.names, (names[k] for k in outcome.label.tolist()), strict=True))
+    if posteriors is not None:
+        _write(posteriors, wanted.names, names, outcome)
+    bill = {kind.name: kind.price * number for kind, number in zip([*judges, people], market.bought, strict=True)}
+    found = {
+        "state": outcome.state, "accuracy": outcome.accuracy, "low": outcome.low, "confidence": confidence,
+        "audited": outcome.audited, "spent": outcome.spent, "bill": bill, "planned": outcome.planned,
+        "next_hundred": {"price": 100 * people.price * people.labels, "errors": outcome.next_hundred},
+    }  # fmt: skip
+    if json:
+        print(dumps({**found, "labels": delivered}))
+        return
+    end = {"proved": "the certificate holds", "all": "people labelled enough", "money": "the money is gone"}
+    promise = f"at least {outcome.low:.4f} of {count} labels are right, with confidence {confidence:g}"
+    print(f"{end[outcome.state]}: {promise}")
+    print(f"estimate {outcome.accuracy:.4f}, {outcome.audited} audited by lot, {int(outcome.checked.sum())} by people")
+    shares = ", ".join(f"{name} {cost:.6g}" for name, cost in bill.items())
+    print(f"bill {outcome.spent:.6g} ({shares}); planned after the pilot {outcome.planned:.6g}")
+    print(f"the next 100 items for people would correct about {outcome.next_hundred:.1f} labels")
+
+
+def _write(path: Path, items: list[str], classes: list[str], outcome: Outcome) -> None:
+    """Write a row per item: task, label, confidence, who decided, and the probability of each class."""
+    from hutch.core.atomic import write_text
+
+    rows = [["task", "label", "confidence", "by", *(f"q:{name}" for name in classes)]]
+    for name, k, q, checked in zip(items, outcome.label.tolist(), outcome.posterior, outcome.checked, strict=True):
+        by = "people" if checked else "judges"
+        rows.append([name.replace("\t", " "), classes[k], f"{q[k]:.6f}", by, *(f"{x:.6f}" for x in q.tolist())])
+    write_text(path, "".join("\t".join(row) + "\n" for row in rows))
 
 
 def _plain(rule: Rule) -> dict[str, Any]:

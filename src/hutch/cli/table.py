@@ -16,6 +16,7 @@ COMMANDS = {
     "active": ("hutch.cli.active.commands:app", "Ask for the labels that are worth asking for."),
     "label-studio": ("hutch.cli.active.label_studio:app", "Let people answer label requests in Label Studio."),
     "crowd": ("hutch.cli.crowd:crowd", "Infer the truth behind the labels of many workers."),
+    "label": ("hutch.cli.label:label", "Buy labels until a certificate holds."),
     "label simulate": ("hutch.cli.label:simulate", "Simulate labelling with a certificate."),
     "estimate": ("hutch.cli.crowds.estimate:estimate", "Estimate a number over all items from few labels."),
     "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),

@@ -179,16 +179,45 @@ class Store:
         Raises:
             StoreError: an id is taken.
         """
-        ids = []
         with self.transaction() as connection:
-            number = self._insert_round(connection, round)
-            for request in requests:
-                ids.append(request.id)
-                self._insert_request(connection, request, number, wanted)
-            texts = [(id, json.dumps(found, ensure_ascii=False)) for id, found in (documents or {}).items()]
-            connection.executemany("INSERT INTO documents VALUES (?, ?)", texts)
-            self.write_log(connection, "ask", {"round": number, **asdict(round), "requests": ids})
+            return self._ask(connection, requests, round, wanted, documents or {})
+
+    def _ask(
+        self, connection: sqlite3.Connection, requests: Iterable[Request], round: Round, wanted: int,
+        documents: Mapping[str, Mapping[str, Any]],
+    ) -> int:  # fmt: skip
+        ids = []
+        number = self._insert_round(connection, round)
+        for request in requests:
+            ids.append(request.id)
+            self._insert_request(connection, request, number, wanted)
+        texts = [(id, json.dumps(found, ensure_ascii=False)) for id, found in documents.items()]
+        connection.executemany("INSERT INTO documents VALUES (?, ?)", texts)
+        self.write_log(connection, "ask", {"round": number, **asdict(round), "requests": ids})
         return len(ids)
+
+    def record(self, requests: Iterable[Request], round: Round, answers: Iterable[Answer]) -> None:
+        """Add requests together with their answers, all or none, so that nobody else is asked.
+
+        Raises:
+            StoreError: an id is taken.
+            DataError: a label that is not known.
+        """
+        with self.transaction() as connection:
+            self._ask(connection, requests, round, 1, {})
+            self.accept(connection, answers)
+
+    def want_more(self, request: str) -> None:
+        """Ask one more worker about an answered request."""
+        with self.transaction() as connection:
+            query = "UPDATE requests SET wanted = wanted + 1, state = 'open' WHERE id = ?"
+            connection.execute(query, [request])
+
+    def note(self, key: str, value: str) -> str:
+        """Keep a value under a key, unless there is one; returns what is kept."""
+        with self.transaction() as connection:
+            connection.execute("INSERT OR IGNORE INTO store VALUES (?, ?)", [key, value])
+        return str(self.rows("SELECT value FROM store WHERE key = ?", [key])[0][0])
 
     def document(self, request: str) -> dict[str, Any] | None:
         """What people see of a request; None if it is its line."""

@@ -13,8 +13,8 @@ from hutch.label.posterior import Array, Codes, Votes, posterior
 
 DIFFICULTIES = ("calibrated", "miscalibrated", "common")
 """Judges' claims are exact; are twice their log-odds with noise; the same, and 15 % of items mislead all judges."""
-COMMON, STEPS = 0.15, 20
-"""Share of the items that mislead all judges; thresholds that a cascade tries."""
+COMMON, STEPS, PLANS = 0.15, 20, 5
+"""Share of the items that mislead all judges; thresholds that a cascade tries; worlds that a plan is made of."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,22 @@ class Rule:
     audited: float = 0.0
     plan: float = math.nan
     runs: int = 0
+
+
+def invented(items: int, classes: int, judges: Sequence[Seller], people: Seller, settings: Settings) -> float:
+    """What a run is likely to cost, before anything is bought: the median over some simulated worlds.
+
+    Judges are as accurate as is guessed, claim probabilities with noise, and err independently. Real ones cost more:
+    up to 1.5 times as much where errors are hard to foresee.
+    """
+    spent = []
+    for run in range(PLANS):
+        guesses = [max(each.accuracy, 1 / classes + 0.05) for each in judges]
+        world = simulated(items, guesses, classes, "miscalibrated", [settings.seed, run, *b"plan"])
+        market = Hidden(judges, people, world.votes, world.truth)
+        free = replace(settings, seed=run, budget=math.inf)
+        spent.append(Loop(items, classes, judges, people, market, free).run().spent)
+    return float(np.median(spent))
 
 
 def compare(
