@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from hutch.crowd.aggregate import Options, aggregate
-from hutch.crowd.data.labels import Labels, from_triples, read_gold, read_labels
+from hutch.crowd.data.labels import Labels, from_codes, from_triples, read_gold, read_labels
 from hutch.crowd.judges import judges
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import accuracy, log_loss
@@ -137,32 +137,83 @@ def judges_alone(folder: Path, seeds: int) -> None:
             print(f"  {kind.name}, {size} gold".ljust(26), f"{mean[0]:.4f} / {mean[1]:.4f}", flush=True)
 
 
+CELLS: dict[str, tuple[int, list[float], list[float], str, float]] = {
+    "independent .8 x 5": (4, [0.8], [0.8] * 5, "", 0.0),
+    "independent .6 x 5": (2, [0.8], [0.6] * 5, "", 0.0),
+    "independent .6 to .9": (3, [0.85], [0.6, 0.7, 0.8, 0.9], "", 0.0),
+    "independent .5 x 8, person .6": (4, [0.6], [0.5] * 8, "", 0.0),
+    "independent .8 x 3, person .7": (2, [0.7], [0.8] * 3, "", 0.0),
+    "independent .7 x 4, 6 people": (4, [0.5, 0.6, 0.7, 0.7, 0.8, 0.9], [0.7] * 4, "", 0.0),
+    "topics": (3, [0.8], [0.5] * 6, "topic", 0.0),
+    "one class further": (4, [0.8], [0.7] * 5, "shift", 0.0),
+    "misread .3, 2 classes": (2, [0.85], [0.7, 0.76, 0.82, 0.88], "misread", 0.3),
+    "misread .5, 2 classes": (2, [0.85], [0.7, 0.76, 0.82, 0.88], "misread", 0.5),
+    "misread .3, 3 classes": (3, [0.85], [0.7, 0.76, 0.82, 0.88], "misread", 0.3),
+    "misread .5, 3 classes": (3, [0.85], [0.7, 0.76, 0.82, 0.88], "misread", 0.5),
+    "misread .3, 3 people": (3, [0.75, 0.8, 0.85], [0.7, 0.76, 0.82, 0.88], "misread", 0.3),
+    "hard .2, 3 people": (4, [0.8] * 3, [0.85] * 5, "hard", 0.2),
+    "hard .3": (4, [0.8], [0.85] * 5, "hard", 0.3),
+    "hard .3, 2 classes": (2, [0.8], [0.85] * 5, "hard", 0.3),
+    "outside .4": (3, [0.8], [0.8] * 4, "outside", 0.4),
+    "outside .5": (4, [0.6] * 4, [0.6], "outside", 0.5),
+    "copies": (2, [0.8], [0.8] * 6, "copies", 0.0),
+    "guesses": (4, [0.8], [0.25] * 5, "", 0.0),
+    "one judge .8, person .85": (2, [0.85], [0.8], "", 0.0),
+    "one judge .9, person .7": (4, [0.7], [0.9], "", 0.0),
+    "weak person .35": (4, [0.35], [0.5] * 5, "", 0.0),
+}
+"""Classes; how often people, then judges, are right; what judges share, and on how many items."""
+
+
+def cell(
+    classes: int, people: list[float], judged: list[float], shared: str, share: float, seed: int
+) -> tuple[Labels, np.ndarray]:
+    """Labels of 1,000 items, each by one of the people (by two of more than two) and all judges; and the truth.
+
+    `misread`: judges take that share of the last class for the first; `hard`: they see one wrong class on that share of
+    the items; `outside`: so do people; `topic`: each is right in .95 on every third item; `shift`: judges name the next
+    class; `copies`: they repeat the first judge in .95; and else err alone.
+    """
+    random = np.random.default_rng(seed)
+    truth, item = random.integers(classes, size=1000), np.arange(1000)
+    wrong = (truth + random.integers(1, classes, size=1000)) % classes
+    lost = random.random(1000) < share
+    seen = np.where(lost & (truth == classes - 1), 0, truth) if shared == "misread" else np.where(lost, wrong, truth)
+    first, columns = None, []
+    each = np.argsort(random.random((1000, len(people))), axis=1)[:, : 2 if len(people) > 2 else 1]
+    for worker, right in enumerate(people + judged):
+        judge = worker - len(people)
+        mine = item if judge >= 0 else item[(each == worker).any(axis=1)]
+        meant = seen[mine] if judge >= 0 or shared == "outside" else truth[mine]
+        rate = np.where(mine % 3 == judge % 3, 0.95, right) if shared == "topic" and judge >= 0 else right
+        noise = (meant + random.integers(1, classes, size=len(mine))) % classes
+        said = np.where(random.random(len(mine)) < rate, meant, noise)
+        if judge >= 0 and shared == "copies":
+            first = said if first is None else first
+            said = np.where(random.random(1000) < 0.95, first, said)
+        said = (said + 1) % classes if judge >= 0 and shared == "shift" else said
+        columns.append(np.stack([np.full(len(mine), worker), mine, said], axis=1))
+    names = [[str(n) for n in range(size)] for size in (len(columns), 1000, classes)]
+    return from_codes(np.concatenate(columns).astype(np.int32), *names, classes=names[2]), truth.astype(np.int32)
+
+
 def simulated(seeds: int = 4) -> None:
-    """Judges who are independent, and judges who all misread a share of the last class for the first."""
-    print("1,000 simulated items: one person is right in .80 or .85, judges in the shares given")
-    cases: list[tuple[int, list[float], float, float]] = [(4, [0.8] * 5, 0.0, 0.8), (2, [0.6] * 5, 0.0, 0.8)]
-    cases += [(classes, [0.7, 0.76, 0.82, 0.88], misread, 0.85) for classes in (2, 3) for misread in (0.3, 0.5)]
-    for classes, judged, misread, person in cases:
+    """Accuracy and log-loss of people, of all alike and of `mixed` on simulated crowds."""
+    print(f"1,000 simulated items, mean of {seeds}   people   two_level       mixed           equal shares")
+    for name, case in CELLS.items():
         found = []
         for seed in range(seeds):
-            random = np.random.default_rng(seed)
-            truth = random.integers(classes, size=1000)
-            seen = np.where((truth == classes - 1) & (random.random(1000) < misread), 0, truth)
-            rows: list[Row] = []
-            for name, right, meant in [("ann", person, truth), *((f"j{j}", r, seen) for j, r in enumerate(judged))]:
-                wrong = (meant + random.integers(1, classes, size=1000)) % classes
-                said = np.where(random.random(1000) < right, meant, wrong)
-                rows += [(name, f"t{i}", str(x)) for i, x in enumerate(said.tolist())]
-            labels = from_triples(rows)
-            codes, alone = truth.astype(np.int32), from_triples(rows[:1000]).labels == truth
-            models = Mixed(reference=("ann",), ordered=False), TwoLevel()
-            found.append([alone.mean(), *(accuracy(aggregate(labels, m).probability, codes) for m in models)])
-        mean = np.mean(found, axis=0)
-        print(
-            f"  {classes} classes, judges {judged}, misread {misread}: "
-            f"person {mean[0]:.3f}   mixed {mean[1]:.3f}   two_level {mean[2]:.3f}",
-            flush=True,
-        )
+            labels, truth = cell(*case, seed)
+            people = tuple(labels.worker_names[: len(case[1])])
+            alone = labels.chosen(labels.workers < len(people))
+            row = [accuracy(aggregate(alone, TwoLevel()).probability if len(people) > 1 else alone.vote_share(), truth)]
+            for model in (TwoLevel(), Mixed(reference=people, ordered=False)):
+                made = aggregate(labels, model, Options(ordered=False)).probability
+                row += [accuracy(made, truth), log_loss(made, truth)]
+            found.append(row)
+        m = np.mean(found, axis=0)
+        shown = f"{m[0]:.3f}    {m[1]:.3f} / {m[2]:.3f}   {m[3]:.3f} / {m[4]:.3f}   {np.log(case[0]):.3f}"
+        print(f"  {name:<34} {shown}", flush=True)
 
 
 def codes_of(labels: Labels, truth: dict[str, str]) -> np.ndarray:

@@ -458,6 +458,7 @@ def test_all_judges_and_copies_are_told(tmp_path):
     assert found["model"] == "two_level" and found["doubt"] == "" and 1 < found["effective_labels"] < 8
     assert [each["workers"] for each in found["copies"]] == [["w0", "w1", "w2"]]
     assert "w0, w1, w2 agree on 100 % of what they share; their skills explain" in err
+    assert "\ncopies               w0, w1, w2\n" in invoke(path, "--all-judges")[0]
     assert json.loads(invoke(path, "--all-judges", "--gold", gold, "--json")[0])["model"] == "mixed"
     with pytest.raises(UsageError, match="--all-judges: cannot be combined with --reference"):
         invoke(path, "--all-judges", "--reference", "w7")

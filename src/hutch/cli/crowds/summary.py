@@ -29,6 +29,8 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     """The summary for people."""
     lines = [f"{name.replace('_', ' '):<20} {_shown(summary[name])}" for name in _SHOWN if name in summary]
     lines += [f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in summary.get("score", {}).items()]
+    for group in summary.get("copies", ()):
+        lines.append(f"{'copies' if group['one_voice'] else 'copies or experts':<20} {', '.join(group['workers'])}")
     if "each" in summary:
         lines += ["", "label\tshare\tkrippendorff alpha" + ("\taccuracy\tlog loss" if "score" in summary else "")]
     for row in summary.get("each", ()):
