@@ -229,9 +229,7 @@ class Plugins:
 @cache
 def _own() -> Distribution:
     """The distribution that this file belongs to; to find it all folders of packages are searched."""
-    from importlib.metadata import distribution  # not at the top: only plugins and saving a model need it
-
-    return distribution(PROJECT)
+    return Distribution.from_name(PROJECT)
 
 
 @cache
