@@ -106,3 +106,15 @@ def test_a_pool_with_documents(store, trained):
     found = ask(trained(), lines, store, 7, source="pool", model="m", documents=documents)
     assert [store.document(request.id)["text"] for request in found] == [each["text"] for each in documents]
     assert isinstance(trained(), Chain)
+
+
+def test_answers_can_be_taken_back_after_the_page_is_loaded_again_and_the_server_started_again(store, client_of):
+    client = client_of(create_app(store, "secret"))
+    for i in range(3):
+        client.post("answer", json={"id": f"r{i}", "worker": "ada", "label": "1"})
+    with Store(store.path) as opened:
+        again = client_of(create_app(opened, "secret"))
+        assert again.get("next", params={"worker": "ada"}).json()["given"] == 3
+        assert again.post("undo", json={"worker": "ada"}).json() == {"request": "r2", "label": "1"}
+        found = again.get("next", params={"worker": "ada"}).json()
+        assert found["request"]["id"] == "r2" and found["given"] == 2

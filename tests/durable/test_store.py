@@ -363,3 +363,21 @@ def test_a_clock_that_was_wrong_keeps_no_request(tmp_path):
         assert store.lease("bob", 600).id == "r0"
         assert store.lease("cy", 600).id == "r1"
         assert store.lease("dan", 600) is None
+
+
+def test_several_processes_ask_at_once(tmp_path):
+    code = """
+import sys
+from hutch.durable.entries import Round
+from hutch.durable.records import Request
+from hutch.durable.store import Store
+with Store(sys.argv[1], create=True) as store:
+    for k in range(20):
+        store.ask([Request(f"{sys.argv[2]}-{k}", "|f x", 0.1, 0.5, 2.0, "m")], Round("pool", 9, 1.0, 0.0))
+"""
+    path = tmp_path / "labels.db"
+    asking = [subprocess.Popen([sys.executable, "-c", code, path, str(n)], stderr=subprocess.PIPE) for n in range(3)]
+    assert [(each.communicate(timeout=100)[1], each.returncode) for each in asking] == [(b"", 0)] * 3
+    with Store(path) as store:
+        assert sorted(store.ids()) == sorted(f"{n}-{k}" for n in range(3) for k in range(20))
+        assert store.counts().requests == 60
