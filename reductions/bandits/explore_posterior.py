@@ -23,6 +23,7 @@ from numpy import uint64
 
 from hutch.core.chain.limits import COUNT, FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
@@ -166,6 +167,22 @@ class ExplorePosterior(Explorer):
 
     name: ClassVar[str] = "explore_posterior"
     Parameters: ClassVar[type[Parameters]] = ExplorePosteriorParameters
+    vw = VwLayer(
+        learner="cb_explore_adf_thompson",
+        options=(
+            new_flag("thompson", "Explore by Thompson sampling.", note="Vowpal Wabbit lacks it", needs=EXPLORING),
+            new_float(
+                "posterior_width",
+                "With --thompson: factor of all deviations.",
+                default=0.1,
+                sets="width",
+                note="Vowpal Wabbit lacks it",
+                needs=("thompson",),
+            ),
+        ),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    )
     kernels = Kernels(learn, predict, calls=("sensitivity",))
     keeps: ClassVar[Mapping[str, Limits]] = {"decisions": COUNT, "mean": FINITE, "squares": FINITE}
 

@@ -8,6 +8,7 @@ from hutch import Chain
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.cache import compiled
 from hutch.reductions.bandits.explore_posterior import chances_of_least
+from hutch.vw import Workspace
 
 ADF = ["contextual_bandit", "cost_sensitive_with_features"]
 DYADIC = {"dyadic": {"left": "user", "right": "item", "rank": 0}}
@@ -96,6 +97,19 @@ def test_the_spread_of_costs_is_that_of_two_passes():
     assert found["decisions"][0] == 30
     assert_allclose(found["mean"][0], costs.mean(), rtol=1e-6)
     assert_allclose(found["squares"][0], 30 * costs.var(), rtol=1e-4)
+
+
+def test_thompson_is_an_option_of_the_command_and_of_the_workspace():
+    log = ["1:0.7:0.5 |user u |item a", "|user u |item b"]
+    workspace = Workspace("--quiet --cb_explore_adf --thompson --posterior_width 0.5 --epsilon 0.1")
+    chain = _chain([{"explore_posterior": {"width": 0.5, "epsilon": 0.1}}, *ADF, "linear"])
+    workspace.learn(log)
+    chain.learn(["\n".join(log)])
+    assert_allclose(sorted(workspace.predict(["|user u |item a", "|user u |item b"])), sorted(chain.predict([_two()])))
+
+
+def _two():
+    return {"actions": [{"user": ["u"], "item": [name]} for name in "ab"]}
 
 
 def test_epsilon_is_a_floor():
