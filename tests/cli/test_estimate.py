@@ -161,3 +161,34 @@ def test_people_may_be_those_of_a_store(hutch, files, tmp_path):
     for option in (["--items", "5"], ["--judges", judges], ["--reference", "gpt"], ["--drawn", judges]):
         refused = hutch(*options, *option)
         assert refused.code == 2 and f"{option[0]}: cannot be combined with --store" in refused.err
+
+
+@pytest.mark.parametrize("question", [["--rate", "1"], ["--accuracy", "gpt"], ["--difference", "gpt,llama"]])
+def test_the_plan_says_how_many_labels_an_interval_takes(hutch, tmp_path, question):
+    random, ratios = np.random.default_rng(4), []
+    for run in range(8):
+        truth = random.integers(0, 2, 1500)
+        judges = tmp_path / "judges.tsv"
+        judges.write_text("".join(
+            f"{name}\tt{i}\t{truth[i] if random.random() < right else 1 - truth[i]}\n"
+            for name, right in (("gpt", 0.85), ("llama", 0.7)) for i in range(1500)
+        ))  # fmt: skip
+        order = random.permutation(1500)
+
+        def asked(count, *more, truth=truth, order=order, judges=judges):
+            people = tmp_path / "people.tsv"
+            people.write_text("".join(f"ann\tt{i}\t{truth[i]}\n" for i in order[:count]))
+            return json.loads(hutch("estimate", people, "--judges", judges, *question, *more, "--json").out)
+
+        row = asked(150, "--plan", "--seed", run)["plan"][1]
+        found = asked(row["labels"])
+        ratios.append((found["high"] - found["low"]) / 2 / row["half_width"])
+    assert 0.9 < np.median(ratios) < 1.1  # a width within 10 %: labels within 20 %
+
+
+def test_a_plan_is_shown_and_refused_where_it_means_nothing(hutch, files):
+    people, judges, _ = files
+    shown = hutch("estimate", people, "--judges", judges, "--rate", "1", "--plan").out
+    assert shown.count("labels for +-") == 6
+    refused = hutch("estimate", people, "--judges", judges, "--rate", "1", "--plan", "--anytime")
+    assert refused.code == 2 and "--plan: cannot be combined" in refused.err

@@ -119,6 +119,31 @@ def mean_of_all(
     return Interval(estimate, low, high, math.sqrt(variance), n, total, power, effective)
 
 
+SHRINK = (0.8, 0.6, 0.4, 0.3, 0.2, 0.1)
+"""Half-widths that are planned for, as shares of that which there is."""
+
+
+def planned(found: Interval, labelled: int) -> list[dict[str, float]]:
+    """How many labels in all an interval of some half-widths would take.
+
+    The variance of a mean of n of N items falls as 1 / n - 1 / N; the interval adds two items to the n.
+
+    Args:
+        found: from labels drawn by lot; the more there are, the better the plan.
+        labelled: how many labels there are, also of items that the question is not about.
+
+    >>> planned(Interval(0.5, 0.25, 0.75, 0.12, 100, 2000), 100)[1]
+    {'half_width': 0.15, 'labels': 258}
+    """
+    if not 0 < found.labelled < found.total or not found.half_width > 0:
+        return []
+    now, all_ = 1 / (found.labelled + 2), 1 / (found.total + 2)
+    needed = [1 / (share**2 * (now - all_) + all_) - 2 for share in SHRINK]
+    times = labelled / found.labelled
+    widths = [share * found.half_width for share in SHRINK]
+    return [{"half_width": w, "labels": math.ceil(times * n)} for w, n in zip(widths, needed, strict=True)]
+
+
 def every_look(labelled: int, confidence: float, expected: int) -> float:
     """Standard deviations that an interval must reach to hold at every look at once.
 

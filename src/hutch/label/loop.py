@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hutch.core.errors import UsageError
+from hutch.core.threads import one_thread
 from hutch.label.certificate import Certificate, best_stake, draw_by_lot, needed_wealth, weights_of
 from hutch.label.market import UNKNOWN, Market, Places, Seller
 from hutch.label.plan import SLACK, Plan, plan
@@ -111,6 +112,7 @@ class Loop:
         self.price = people.price * people.labels
         self.allowed = settings.allowed(items)
 
+    @one_thread()  # the bits of sums, and so who is asked, must not depend on the machine's threads
     def run(self) -> Outcome:
         """Buy until the certificate holds, or the money is gone."""
         self._pilot()

@@ -73,6 +73,9 @@ def estimate(
     expect: Annotated[
         int, Option(min=1, metavar="N", help="With --anytime: the number of labels at which it is narrowest.")
     ] = 200,
+    plan: Annotated[
+        bool, Option("--plan", help="Say how many labels drawn by lot each half-width takes, from those there are.")
+    ] = False,
     confidence: Annotated[float, Option(metavar="P", help="Confidence of the interval, between 0 and 1.")] = 0.95,
     seed: Annotated[int, Option(min=0, metavar="N", help="Seed of the split into folds.")] = 0,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
@@ -82,6 +85,7 @@ def estimate(
     Example: hutch estimate people.tsv --judges judges.tsv --of accuracy=gpt
     """
     from hutch.estimate import questions
+    from hutch.estimate.means import planned
 
     asked = {"of": of, "rate": rate, "mean": mean, "accuracy": accuracy, "difference": difference, "left": left}
     given = [kind for kind, name in asked.items() if name not in (None, False)]
@@ -98,11 +102,16 @@ def estimate(
     question: Question = getattr(questions, kind)(known, *about)
     answer = questions.ask(known, question, confidence, expect if anytime else None, seed)
     summary = _summary(kind, about, known, question, answer, confidence)
+    if plan:
+        if anytime or drawn or store:
+            raise UsageError("--plan: cannot be combined with --anytime, --drawn or --store")
+        summary["plan"] = planned(answer.found, len(known.labelled))
     if json:
         print(dumps(summary))
         return
+    table = [(f"labels for +-{row['half_width']:.4g}", row["labels"]) for row in summary.pop("plan", [])]
     warnings = [("warning", text) for text in summary.pop("warnings")]
-    rows = [*summary.items(), *warnings]
+    rows = [*summary.items(), *table, *warnings]
     print("\n".join(f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in rows))
 
 
