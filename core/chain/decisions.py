@@ -48,6 +48,7 @@ DECISIONS = np.dtype(
         ("decision", "u8"),  # address of the DECISION record
         ("kind", "u8"),  # COSTS, CHOICE or CLASSES
         ("as_vw", "u8"),  # 1: those held out are learned, too; of COSTS they count as others, and no cost as UNLABELED
+        ("in_pieces", "u8"),  # 1: what is shared stays apart in a namespace that an action has, too, under the same id
         ("probabilities", "u8"),  # address of the batch's probabilities
         (
             "ranked",
@@ -127,6 +128,9 @@ def _merge(s, r, a, row, shared, n, spaces):
             if ids[j] != CONSTANT_NAMESPACE:
                 for k in range(theirs, their_end):
                     if ids[k] == ids[j]:
+                        if s.in_pieces == uint64(1):
+                            starts[spaces], new_ids[spaces] = n, ids[j]
+                            spaces += uint64(1)
                         n = _copy(s, r, k, n)
     for k in range(theirs, their_end):
         had = ids[k] == CONSTANT_NAMESPACE or _is_left_out(r, ids[k])
@@ -185,14 +189,18 @@ def _read_costs(s, r, d, row):
 
 @inlined
 def _read_choice(s, r, d, row):
-    """Read cost and probability of the action that was chosen; returns whether there is just one."""
+    """Read cost and probability of the action that was chosen; returns whether there is just one.
+
+    Of classes other costs may be given; the first one with a probability is that of the class that was chosen, as in VW.
+    """
     ends, found = cost_ptr_of(r), uint64(0)
     classes, costs = costs_of_batch(r)
     d.chosen = int64(-1)
     for k in range(d.count):
         for at in range(uint64(ends[row + k]), uint64(ends[row + k + uint64(1)])):
             cost, probability = costs[at], _probabilities_of(s, r)[at]
-            if cost != UNLABELED:
+            passed = s.kind == uint64(CLASSES) and (found > uint64(0) or not probability > np.float32(0))
+            if cost != UNLABELED and not passed:
                 found += uint64(1)
                 uint32s_at(d.classes, d.count)[k] = classes[at]
                 d.chosen, d.cost, d.probability = int64(k), cost, probability
@@ -296,15 +304,16 @@ class DecisionDriver:
     Args:
         run: the engine's RUN record.
         kind: COSTS, CHOICE or CLASSES.
+        in_pieces: a layer joins the pieces of namespaces that an action and the shared line both have.
     """
 
-    def __init__(self, run: NDArray[Any], kind: int) -> None:
+    def __init__(self, run: NDArray[Any], kind: int, in_pieces: bool) -> None:
         self._decision = np.zeros(1, DECISION)
         self._record = np.zeros(1, DECISIONS)
         self._run = run
         self._decision["in_line"] = 1
         self._record["run"], self._record["decision"] = run.ctypes.data, self._decision.ctypes.data
-        self._record["kind"] = kind
+        self._record["kind"], self._record["in_pieces"] = kind, in_pieces
         self._actions = np.zeros(0, ACTION)
         self._room: dict[str, NDArray[Any]] = {}
         self._living: tuple[NDArray[Any], ...] = ()  # arrays of the batch that kernels see
@@ -351,7 +360,7 @@ class DecisionDriver:
 
     def apart(self, run: NDArray[Any]) -> "DecisionDriver":
         """Another driver that runs decisions as this one does, for another RUN record."""
-        other = DecisionDriver(run, int(self._record["kind"][0]))
+        other = DecisionDriver(run, int(self._record["kind"][0]), bool(self._record["in_pieces"][0]))
         other._record["as_vw"] = self._record["as_vw"]
         return other
 

@@ -14,6 +14,8 @@ class Inputs:
         namespaces: names of the namespaces that its parameters name; users are told if no example has one of them.
         made_namespaces: names of the namespaces that it makes for the layers below.
         reads_features: True if it makes features of those it is shown, which must then be hashed ones.
+        joins: True if it wants what an action and the shared line of its decision have in one namespace as two pieces
+            with the same id, one behind the other, and makes one of them.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
         passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
             stand above layers that take decisions.
@@ -26,6 +28,7 @@ class Inputs:
     namespaces: tuple[str, ...] = ()
     made_namespaces: tuple[str, ...] = ()
     reads_features: bool = False
+    joins: bool = False
     whole_groups: bool = False
     passes_decisions: bool = False
     evaluates_policy: bool = False

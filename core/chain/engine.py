@@ -89,7 +89,8 @@ class Engine:
         self._run["show_costs"] = show_costs.address if self.takes is Labels.COST_SENSITIVE else 0
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
         kind = _KINDS.get(self.takes)
-        self._decisions = None if kind is None else DecisionDriver(self._run, kind)
+        in_pieces = any(layer.inputs.joins for layer in self.layers)
+        self._decisions = None if kind is None else DecisionDriver(self._run, kind, in_pieces)
         self.decides, self.whole_groups = kind is not None, stack.whole_groups
         base = self.layers[-1]
         self._run["fetched"] = min(4 * stack.submodels * base.stride, FETCHED)

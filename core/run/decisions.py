@@ -94,7 +94,7 @@ def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> s
     if takes is Labels.ACTION_COSTS:
         return "known" if len(known) == stop - first else None
     known = known[batch.probabilities[known] > 0]
-    if len(known) != 1:
+    if len(known) != 1 and not (takes is Labels.LOGGED_CLASS and len(known)):
         return None
     at = int(known[0])
     action = int(np.searchsorted(batch.cost_ptr, at, "right")) - 1 - first

@@ -156,7 +156,10 @@ def _of_classes(batch: Batch, decisions: int, classes: int) -> _Choices:
     low, high = batch.cost_ptr[0], batch.cost_ptr[-1]
     row = np.repeat(np.arange(decisions), np.diff(batch.cost_ptr))
     chosen = batch.cost_classes[low:high].astype(np.int64) - 1
-    at = np.where((chosen >= 0) & (chosen < classes), row * classes + chosen, -1)
+    logged = np.flatnonzero((batch.costs[low:high] != UNLABELED) & (batch.probabilities[low:high] > 0))
+    first_logged = np.zeros(len(row), np.bool_)
+    first_logged[logged[np.unique(row[logged], return_index=True)[1]]] = True  # as the chain takes it
+    at = np.where(first_logged & (chosen >= 0) & (chosen < classes), row * classes + chosen, -1)
     first = np.arange(decisions) * classes
     return _Choices(np.repeat(np.arange(decisions), classes), np.ones(decisions * classes, np.bool_), first, at)
 

@@ -64,8 +64,8 @@ def _read_number(start, stop):
 
 
 @helper
-def _read_action(state, start, stop, all_costs):
-    """One word of a label; names of actions are hashed, numbers taken as they are."""
+def _read_action(state, start, stop, all_costs, several):
+    """One word of a label: names of actions are hashed, numbers taken as they are; one of `several` needs no probability."""
     first, name_end = _next_part(start, stop)
     second, cost_end = _next_part(name_end, stop)
     third, end = _next_part(cost_end, stop)
@@ -80,23 +80,24 @@ def _read_action(state, start, stop, all_costs):
         cost = UNLABELED
     elif not all_costs and cost != UNLABELED:
         probability = _read_number(third, end) if third < end else float32(0)
-        if not float32(0) < probability <= float32(1):
+        if not float32(0) < probability <= float32(1) and not (several and third == end):
             report(state, problems.BAD_PROBABILITY, start, stop)
             probability = float32(0)
     add_action(state, action, cost, probability)
 
 
 @helper
-def read_actions(state, start, end, all_costs):
+def read_actions(state, start, end, all_costs, of_classes):
     """`shared`, or words `action[:cost[:probability]]`; with `all_costs` `action[:cost]`."""
     at, stop = next_word(start, end)
+    several = of_classes and next_word(stop, end)[0] < end
     if _is_word(at, stop, _SHARED):
         add_action(state, uint32(0), UNLABELED, SHARED_ROW)
         if next_word(stop, end)[0] < end:
             add_action(state, uint32(0), float32(0), float32(0))  # which `find_problems` takes for a label
         return
     while at < stop:
-        _read_action(state, at, stop, all_costs)
+        _read_action(state, at, stop, all_costs, several)
         at, stop = next_word(stop, end)
 
 

@@ -12,6 +12,7 @@ from hutch.core.text.numbers import has_digit, is_digit, is_misread, read_float
 from hutch.core.text.state import (
     ACTION_COSTS,
     COST_SENSITIVE,
+    LOGGED_CLASS,
     MULTICLASS,
     NO_LABEL,
     SIMPLE,
@@ -157,7 +158,7 @@ def read_label(state, start, stop):
     elif kind == COST_SENSITIVE:
         read_costs(state, start, last)
     elif kind != NO_LABEL:
-        read_actions(state, start, last, kind == ACTION_COSTS)
+        read_actions(state, start, last, kind == ACTION_COSTS, kind == LOGGED_CLASS)
 
 
 @piece_kernel

@@ -2,7 +2,7 @@
 
 The index of a gram of features i, j, … is (… (i · C + j) · C …) with VW's constant C, its value 1. With `skips` up to
 so many features may lie between the parts of a gram. The grams stand behind the features of their namespace: all of
-size 2, then all of size 3, and so on.
+size 2, then all of size 3, and so on. No gram has parts of an action and of what all actions of its decision share.
 
 Source: VW 9.11.9 (kskip_ngram_transformer.cc).
 """
@@ -56,7 +56,8 @@ NGRAMS = np.dtype(
         ("size", "i8"),
         ("names", "u8"),  # address of uint32[name_count]
         ("name_count", "i8"),
-        ("built", "u8"),  # BUFFER of the example with its grams: starts int64, indices uint32, values float32
+        ("joins", "i8"),  # 1 on the last of these layers: pieces of one namespace become one
+        ("built", "u8"),  # BUFFER of the example with its grams: starts int64, indices and ids uint32, values float32
     ]
 )
 ngrams_of = state_of(NGRAMS)
@@ -94,17 +95,20 @@ def rewrite(layer, example, label, importance, offset):
     mask, size = shared_of(e.shared).mask, state.size
     count, length = int64(e.namespace_count), int64(e.length)
     room = length * (1 + state.mask_count)
-    address = reserve(state.built, uint64(8 * (count + 1) + 8 * room))
+    address = reserve(state.built, uint64(8 * (count + 1) + 8 * room + 4 * count))
     if address == uint64(0):
         return np.float32(0)
     starts, behind = int64s_at(address, count + 1), address + uint64(8 * (count + 1))
     new, values = uint32s_at(behind, room), float32s_at(behind + uint64(4 * room), room)
     old, ids = int64s_at(e.namespaces, count + 1), uint32s_at(e.namespace_ids, count)
     indices, x, masks = uint32s_at(e.indices, length), float32s_at(e.values, length), state.masks
-    n = 0
+    ids_at = behind + uint64(8 * room)
+    n, made, names = 0, 0, uint32s_at(ids_at, count)
     for j in range(count):
         first, last = old[j] - old[0], old[j + 1] - old[0]
-        starts[j] = n
+        if state.joins == 0 or j == 0 or ids[j] != ids[j - 1]:
+            starts[made], names[made] = n, ids[j]
+            made += 1
         for i in range(first, last):
             new[n], values[n] = indices[i], x[i]
             n += 1
@@ -117,8 +121,9 @@ def rewrite(layer, example, label, importance, offset):
                     index = index * _FACTOR + uint64(indices[i + gram[1 + k]])
                 new[n], values[n] = index & mask, np.float32(1)
                 n += 1
-    starts[count] = n
+    starts[made] = n
     e.namespaces, e.indices, e.values, e.length = address, behind, behind + uint64(4 * room), uint64(n)
+    e.namespace_ids, e.namespace_count = ids_at, uint64(made)
     return np.float32(0)
 
 
@@ -133,7 +138,7 @@ class Ngrams(Reduction):
 
     def __init__(self, parameters: NgramsParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self.inputs = Inputs(namespaces=tuple(parameters.namespaces), reads_features=True)
+        self.inputs = Inputs(namespaces=tuple(parameters.namespaces), reads_features=True, joins=True)
         masks = gram_masks(parameters.size, parameters.skips)
         table = np.zeros((len(masks), parameters.size), np.int64)
         for row, places in zip(table, masks, strict=True):
@@ -147,6 +152,7 @@ class Ngrams(Reduction):
             size=parameters.size,
             names=names,
             name_count=len(names),
+            joins=not isinstance(context.below, Ngrams),
             built=Buffer(),
         )
 

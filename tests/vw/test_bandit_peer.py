@@ -18,11 +18,12 @@ def _decisions(seed, kind, count=60):
     for _ in range(count):
         n = int(random.integers(1, 6))
         has_shared = random.random() < 0.8 and kind != "alone"
-        lines = [f"shared |u u{random.integers(4)} v:{random.normal():.3f}"] if has_shared else []
+        more = f"|a u{random.integers(4)} w" if kind == "crossed" else ""
+        lines = [f"shared |u u{random.integers(4)} v:{random.normal():.3f} {more}"] if has_shared else []
         chosen = int(random.integers(n)) if random.random() < 0.9 else -1
         for k in range(n):
             label = f"{k + 1}:{random.random():.3f} " if kind in ("costs", "alone") else ""
-            if kind == "bandit" and k == chosen:
+            if kind in ("bandit", "crossed") and k == chosen:
                 label = f"{k}:{random.normal():.3f}:{random.uniform(0.05, 1):.3f} "
             words = " ".join(f"a{random.integers(9)}:{random.uniform(-1, 2):.3f}" for _ in range(3))
             found.append(f"{label}|{random.choice(['a', 'b'])} {words}")
@@ -42,6 +43,11 @@ def _classes(seed, label, count=80):
 
 def _logged(random):
     return f"{random.integers(1, 4)}:{random.random():.3f}:{random.uniform(0.1, 1):.3f}"
+
+
+def _several(random):
+    known = random.permutation(4) + 1
+    return f"{known[0]}:1 {_logged(random)} {known[1]}:0.5:0.25 {known[2]}:2"
 
 
 def _judged(random):
@@ -99,6 +105,10 @@ EXPLORERS = [
         ("--cbify 3 --cbify_cs --cover 2 --flip_loss_sign", (_costs, 54)),
         ("--cb 3 --ngram 2", (_logged, 55)),
         ("--cb_explore 3 --cover 2 --ngram x3 --skips 1 -q xx", (_logged, 56)),
+        ("--cb 3 --cb_type dr", (_several, 60)),
+        ("--cb_explore 4 --squarecb", (_several, 61)),
+        ("--cb_explore_adf --ngram 2 --skips 1 -q ua", ("crossed", 62)),
+        ("--cb_adf --ngram a3 --ngram b2 -q ab", ("crossed", 63)),
         ("--cbify 3 --redefine y:=: --ngram 2", (_class, 57)),
         ("--cbify 3 --cbify_cs --ngram 2 --cb_type dr", (_costs, 58)),
         ("--cb 3 --eval --ngram 2", (_judged, 59)),
