@@ -96,7 +96,7 @@ def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[
     Interactions are among them; nothing is learned.
 
     Args:
-        chain: its base learner is `linear`.
+        chain: its base learner keeps a weight per feature: `linear`, or one of those beside it in VW.
         names: of the features, by index.
         batch: one example or decision.
 
@@ -104,7 +104,7 @@ def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[
         UsageError: another base learner.
     """
     base: Any = chain.layers[-1]
-    if base.name != "linear":
+    if not hasattr(base, "gathered"):
         raise UsageError(f"--audit and --invert_hash: got a chain on {base.name!r}, wanted 'linear'")
     if not chain.takes.of_decisions:
         return [_features(chain, names, batch, _spaces(chain, names, batch, 0))]
@@ -204,13 +204,12 @@ def audit_line(chain: Chain, features: list[Named], learns: bool) -> str:
 
     G, the sum of squared gradients, is there only if the run learns.
     """
-    gravity = float(np.float32(chain.layers[-1].saved()["regularization"][1]))
-    contraction = np.float32(chain.layers[-1].saved()["regularization"][0])
-    adaptive = learns and chain.layers[-1].parameters.adaptive
+    contraction, gravity = map(np.float32, chain.layers[-1].saved().get("regularization", (1.0, 0.0)))
+    adaptive = learns and getattr(chain.layers[-1].parameters, "adaptive", False)
     parts = []
     for name, row, value in features:
         weight = chain.weights[row, 0]
-        shrunk = np.float32(np.sign(weight) * max(abs(float(weight)) - gravity, 0.0)) * contraction
+        shrunk = np.float32(np.sign(weight) * max(abs(float(weight)) - float(gravity), 0.0)) * contraction
         tail = f"@{chain.weights[row, 1]:g}" if adaptive else ""
         parts.append((abs(float(weight * np.float32(value))), f"\t{name}:{row}:{value:g}:{shrunk:g}{tail}"))
     return "".join(text for _, text in sorted(parts, key=lambda part: -part[0]))

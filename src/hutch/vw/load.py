@@ -10,6 +10,7 @@ from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.chain.stored import Stored
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
+from hutch.vw.declared import DECLARED
 from hutch.vw.translate import chain_of, linear_parameters
 
 _STATELESS = {
@@ -17,6 +18,9 @@ _STATELESS = {
     "link": ("active", "linear"),
 }
 """Layers that a command line may add to a model that was learned without them, and above which others."""
+
+_CHANGEABLE = {"explore_softmax": ("epsilon", "rate")}
+"""Parameters of a layer that the options may change; of all others `epsilon`."""
 
 
 def load_chain(options: Namespace) -> Chain:
@@ -35,8 +39,14 @@ def load_chain(options: Namespace) -> Chain:
         if name in asked["input"] and asked["input"][name] != chain["input"].get(name):
             raise UsageError(f"--{name}: got {asked['input'][name]}, but the model has {chain['input'].get(name)}")
     layers = [*chain["chain"]]
+    explorer = next((name for name in map(layer_name, layers) if name in DECLARED and DECLARED[name].explores), None)
+    changed: dict[str, dict[str, Any]] = {}
     for layer in asked["chain"][:-1]:
-        _check_or_add(layer, layers)
+        if explorer and layer_name(layer) == "explore_epsilon":  # asked for by --cb_explore_adf; the model says how
+            layer = {explorer: _parameters(layer)}
+        name, parameters = str(layer_name(layer)), _parameters(layer)
+        changed[name] = {key: parameters.pop(key) for key in _CHANGEABLE.get(name, ("epsilon",)) if key in parameters}
+        _check_or_add({name: parameters} if name in map(layer_name, layers) else layer, layers)
     arrays = _moved(arrays, chain["chain"], layers)
     overrides = [f"chain.{len(layers) - 1}.{layer_name(layers[-1])}.{name}={json.dumps(value)}"
                  for name, value in linear_parameters(options).items()]  # fmt: skip
@@ -44,6 +54,8 @@ def load_chain(options: Namespace) -> Chain:
     for k, layer in enumerate(layers):
         if options.probabilities and layer_name(layer) == "one_against_all":
             overrides.append(f"chain.{k}.one_against_all.probabilities=true")
+        name = str(layer_name(layer))
+        overrides += [f"chain.{k}.{name}.{key}={json.dumps(value)}" for key, value in changed.get(name, {}).items()]
     overrides += [f"seed={options.random_seed}"] if options.random_seed is not None else []
     found = Chain.from_arrays(arrays, {**metadata, "chain": {**chain, "chain": layers}}, path, overrides)
     base: Any = found.layers[-1]
