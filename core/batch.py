@@ -15,6 +15,9 @@ CONSTANT_NAMESPACE = 128
 SHARED_ROW = np.float32(-1)
 """In place of a probability: the row is shared by all actions of its decision."""
 
+SLOT_ROW = np.float32(-2)
+"""The same: the row is a slot, into which an action of its decision is to be put."""
+
 
 def _empty(kind: Any) -> Any:
     return field(default_factory=lambda: np.zeros(0, kind))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.batch import CONSTANT_NAMESPACE, SHARED_ROW, Batch, ends_of_groups
+from hutch.core.batch import CONSTANT_NAMESPACE, SHARED_ROW, SLOT_ROW, Batch, ends_of_groups
 from hutch.core.chain.driver import (
     cost_ptr_of,
     costs_of_batch,
@@ -35,18 +35,19 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.cache import entry
 from hutch.core.kernel.checked import check
-from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, ranked_of, show_action, values_of
+from hutch.core.kernel.decision import ACTION, ACTION_BYTES, DECISION, actions_at, decision_at, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import copy_bytes
 
-COSTS, CHOICE, CLASSES = range(3)
-"""Labels are the costs of all actions, cost and probability of one, or those of a class with one example per row."""
+COSTS, CHOICE, CLASSES, SLOTS = range(4)
+"""Labels are the costs of all actions, cost and probability of one, those of a class with one example per row, or of the
+action in each slot."""
 
 DECISIONS = np.dtype(
     [
         ("run", "u8"),  # address of the RUN record
         ("decision", "u8"),  # address of the DECISION record
-        ("kind", "u8"),  # COSTS, CHOICE or CLASSES
+        ("kind", "u8"),  # COSTS, CHOICE, CLASSES or SLOTS
         ("as_vw", "u8"),  # 1: those held out are learned, too; of COSTS they count as others, and no cost as UNLABELED
         ("in_pieces", "u8"),  # 1: what is shared stays apart in a namespace that an action has, too, under the same id
         ("probabilities", "u8"),  # address of the batch's probabilities
@@ -168,6 +169,7 @@ def _show_actions(s, r, d, row, stop, shared):
         else:
             _point(r, actions[k], row + k)
     d.importance, d.weights = r.importance + uint64(4) * row, uint64(0)
+    return n, spaces
 
 
 @inlined
@@ -210,6 +212,46 @@ def _read_choice(s, r, d, row):
 
 
 @inlined
+def _is_slot(s, r, row):
+    """Whether a line is a slot."""
+    ends = cost_ptr_of(r)
+    first = uint64(ends[row])
+    return int64(ends[row + uint64(1)]) > int64(first) and _probabilities_of(s, r)[first] == SLOT_ROW
+
+
+@helper
+def _show_slots(s, r, d, row, stop):
+    """Let the decision have the actions and the slots of its lines; no slots if they are not as they should be.
+
+    Returns whether there is a label.
+    """
+    last, ends = stop, cost_ptr_of(r)
+    _, costs = costs_of_batch(r)
+    while last > row and _is_slot(s, r, last - uint64(1)):
+        last -= uint64(1)
+    good = _is_shared(s, r, row) and last < stop and stop - last < last - row
+    for k in range(row + uint64(1), last):
+        good = good and not _is_slot(s, r, k) and not _is_shared(s, r, k)
+    if not good:
+        d.count, d.slot_count = uint64(0), uint64(0)
+        return False
+    n, spaces = _show_actions(s, r, d, row + uint64(1), last, int64(row))
+    d.slot_count = stop - last
+    d.slots = d.actions + ACTION_BYTES * d.count
+    slots, labeled = actions_at(d.slots, d.slot_count), False
+    for k in range(d.slot_count):
+        n, spaces = _merge(s, r, slots[k], last + k, int64(-1), n, spaces)
+        for at in range(uint64(ends[last + k]), uint64(ends[last + k + uint64(1)])):
+            labeled |= costs[at] != UNLABELED
+    d.action_ends, d.slot_ends = r.cost_ptr + uint64(8) * (row + uint64(1)), r.cost_ptr + uint64(8) * last
+    d.label_actions, d.label_costs, d.label_probabilities = r.cost_classes, r.costs, s.probabilities
+    d.label_count, d.slate_cost = uint64(ends[r.size]), costs[uint64(ends[row])]
+    d.width, d.chosen = r.classes, int64(-1)
+    d.ranked, d.values = s.ranked + uint64(4) * last * r.classes, r.scores + uint64(4) * last * r.classes
+    return labeled
+
+
+@inlined
 def _show_class(s, r, d, e, row):
     """Let the example be the one action that a class's example has, with all classes that its label names."""
     show_action(r.example, d, 0, False)
@@ -232,6 +274,12 @@ def _write_outputs(s, r, d, e, row, stop):
             places[row * r.classes + k] = ranked[k]
             scores[row * r.classes + uint64(ranked[k])] = values[k]
         predictions[row], raw[row], losses[row] = np.float32(ranked[0]) + np.float32(1), e.raw, e.loss
+        return
+    if s.kind == uint64(SLOTS):
+        for k in range(row, stop):
+            predictions[k] = raw[k] = np.float32(np.nan)
+            losses[k] = np.float32(0)
+        losses[row] = e.loss
         return
     ranked, values = ranked_of(d), values_of(d)
     predictions[row] = raw[row] = np.float32(np.nan)
@@ -264,10 +312,13 @@ def drive_decisions(decisions, start):
     e.score_count, e.decision = uint64(0), s.decision
     while row < r.size:
         stop = _end_of(s, r, row)
-        has_shared = _is_shared(s, r, row)
-        _show_actions(s, r, d, row + uint64(has_shared), stop, int64(row) if has_shared else int64(-1))
-        first = row + uint64(has_shared)
-        labeled = _read_costs(s, r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
+        if s.kind == uint64(SLOTS):
+            labeled = _show_slots(s, r, d, row, stop)
+        else:
+            has_shared = _is_shared(s, r, row)
+            _show_actions(s, r, d, row + uint64(has_shared), stop, int64(row) if has_shared else int64(-1))
+            first = row + uint64(has_shared)
+            labeled = _read_costs(s, r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
         labeled = labeled and (d.count > uint64(0) or s.as_vw == uint64(1))  # VW counts a shared line alone
         if s.kind == uint64(CLASSES):
             _show_class(s, r, d, e, row)
@@ -303,7 +354,7 @@ class DecisionDriver:
 
     Args:
         run: the engine's RUN record.
-        kind: COSTS, CHOICE or CLASSES.
+        kind: COSTS, CHOICE, CLASSES or SLOTS.
         in_pieces: a layer joins the pieces of namespaces that an action and the shared line both have.
     """
 

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen
+from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen, ends_of_groups
 from hutch.core.chain.build import Stack
-from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, DecisionDriver, drive_decisions
+from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, SLOTS, DecisionDriver, drive_decisions
 from hutch.core.chain.driver import FETCHED, RUN, drive, make_scratch, show_costs
 from hutch.core.chain.driver import keep as keep_kernel
 from hutch.core.chain.label_check import LabelCheck
+from hutch.core.chain.outputs import NOTHING, outputs_in
 from hutch.core.chain.outputs import Outputs as Outputs
-from hutch.core.chain.outputs import outputs_in
 from hutch.core.chain.reduction import Labels, LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.chain.state import arrays_of, restore
@@ -28,6 +28,7 @@ _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
 
 _KINDS = {Labels.ACTION_COSTS: COSTS, Labels.LOGGED_ACTION: CHOICE, Labels.LOGGED_CLASS: CLASSES}
+_KINDS |= {Labels.LOGGED_SLOTS: SLOTS, Labels.LOGGED_SLATE: SLOTS}
 
 
 def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
@@ -146,6 +147,8 @@ class Engine:
         """
         n = len(batch)
         classes = self.score_count if scores or self.takes is Labels.LOGGED_CLASS else 0
+        if self.takes.of_slots:
+            classes = int(np.diff(ends_of_groups(batch), prepend=0).max(initial=1))
         if not reuse:
             outputs = outputs_in(np.zeros(n * (4 + classes), np.float32), n, classes)
         else:
@@ -163,7 +166,7 @@ class Engine:
         living = self._describe(batch, outputs, holdout)
         at, walk = self._run.ctypes.data, drive
         if self._decisions is not None:
-            outputs.ranked = np.zeros(n * max(classes, 1), np.uint32)
+            outputs.ranked = np.full(n * max(classes, 1), NOTHING if self.takes.of_slots else 0, np.uint32)
             self._decisions.prepare(batch, outputs.ranked, classes)
             at, walk = self._decisions.address, drive_decisions
         row_at = self._walk(walk, at, batch, outputs, row, row_at)

@@ -18,7 +18,9 @@ class Outputs:
         scores: float32 (examples, classes), no columns unless asked for.
         ranked: of decisions, uint32 (examples): their actions, the best first, from the row of the first action on;
             `predictions` then has the score or the probability of each row's own action, NaN for a shared row. Of
-            logged classes uint32 (examples · classes): those of each example, `scores` has the numbers by class.
+            logged classes uint32 (examples · classes): those of each example, `scores` has the numbers by class. Of
+            slots uint32 (examples · width): the actions of each slot's row, then `NOTHING`; `scores` has their
+            probabilities.
     """
 
     predictions: NDArray[np.float32]
@@ -27,6 +29,10 @@ class Outputs:
     losses: NDArray[np.float32]
     scores: NDArray[np.float32]
     ranked: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+
+
+NOTHING = 2**32 - 1
+"""In `Outputs.ranked` of a slot: behind its last action."""
 
 
 def outputs_in(room: NDArray[np.float32], examples: int, classes: int) -> Outputs:

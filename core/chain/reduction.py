@@ -38,12 +38,19 @@ class Labels(StrEnum):
     COST_SENSITIVE = "cost_sensitive"  # a cost for each of some classes
     ACTION_COSTS = "action_costs"  # of a decision: a cost for each action
     LOGGED_ACTION = "logged_action"  # of a decision: cost and probability of the action that was chosen
+    LOGGED_SLOTS = "logged_slots"  # of a decision: the same for each of the slots that get an action
+    LOGGED_SLATE = "logged_slate"  # of a decision: one cost of all slots, and the probability of each one's action
     LOGGED_CLASS = "logged_class"  # cost and probability of the class that was chosen
 
     @property
     def of_decisions(self) -> bool:
         """Whether examples are decisions, blocks of lines with an action each."""
-        return self in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION)
+        return self in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION) or self.of_slots
+
+    @property
+    def of_slots(self) -> bool:
+        """Whether a decision puts actions into several slots, each a line behind those of the actions."""
+        return self in (Labels.LOGGED_SLOTS, Labels.LOGGED_SLATE)
 
 
 class Predictions(StrEnum):

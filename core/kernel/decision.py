@@ -23,6 +23,8 @@ ACTION = np.dtype(
     ]
 )
 
+ACTION_BYTES = np.uint64(ACTION.itemsize)
+
 DECISION = np.dtype(
     [
         ("row", "u8"),  # of its first line, in the batch
@@ -40,6 +42,16 @@ DECISION = np.dtype(
         ("ranked", "u8"),  # out: address of uint32[count], the best action first
         ("values", "u8"),  # out: address of float32[count]: score or probability of each entry of `ranked`
         ("raw", "u8"),  # out: address of float32[count]: raw score of each action, where `has_raw`; 0: no room for them
+        ("slots", "u8"),  # in: address of ACTION[slot_count]: what the lines of slots hold
+        ("slot_count", "u8"),
+        ("slot_ends", "u8"),  # address of int64[slot_count + 1]: where in the labels below those of each slot begin
+        ("action_ends", "u8"),  # the same of each action, int64[count + 1]
+        ("label_actions", "u8"),  # address of uint32[label_count]; the first one of a slot only says that it is one
+        ("label_costs", "u8"),  # address of float32[label_count]; UNLABELED: an action that may be chosen
+        ("label_probabilities", "u8"),  # address of float32[label_count]
+        ("label_count", "u8"),
+        ("width", "u8"),  # of slots `ranked` and `values` have slot_count rows of so many entries
+        ("slate_cost", "f4"),  # of all slots together; UNLABELED if it is not known
         ("has_raw", "u8"),  # out: 1 if the actions have raw scores of their own, in place of EXAMPLE.raw
     ]
 )

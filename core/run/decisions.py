@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import Batch, ends_of_groups, shared_rows
+from hutch.core.batch import SLOT_ROW, Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Engine, Outputs
+from hutch.core.chain.outputs import NOTHING
 from hutch.core.chain.reduction import Labels
 from hutch.core.kernel.abi import UNLABELED
 
@@ -78,8 +79,36 @@ def best_actions(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
+def slots_of(batch: Batch, outputs: Outputs) -> Iterator[list[tuple[int, list[int], list[float]]]]:
+    """Of each decision the rows of its slots, each with its actions, the best one first, and their probabilities."""
+    width = outputs.scores.shape[1]
+    ranked, start = outputs.ranked.reshape(len(batch), width), 0
+    slots = batch.probabilities[np.minimum(batch.cost_ptr[:-1], max(len(batch.probabilities) - 1, 0))] == SLOT_ROW
+    slots &= np.diff(batch.cost_ptr) > 0
+    for stop in ends_of_groups(batch).tolist():
+        found = []
+        for row in np.flatnonzero(slots[start:stop]) + start:
+            count = int((ranked[row] != NOTHING).sum())
+            found.append((int(row), ranked[row, :count].tolist(), outputs.scores[row, :count].tolist()))
+        yield found
+        start = stop
+
+
+def slot_lines(batch: Batch, outputs: Outputs) -> bytes:
+    """A line `action:probability,action:probability` for each slot, the best action first, and an empty line."""
+    found = []
+    for slots in slots_of(batch, outputs):
+        for _, ranked, values in slots:
+            pairs = (f"{action}:{number_text(value)}" for action, value in zip(ranked, values, strict=True))
+            found.append(",".join(pairs).encode() + b"\n")
+        found.append(b"\n")
+    return b"".join(found)
+
+
 def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
     """What a chain's predictions are written as: all actions, or the best where a layer says so."""
+    if chain.takes.of_slots:
+        return slot_lines
     top = next(layer for layer in chain.layers if layer.takes not in (None, Labels.LOGGED_CLASS))
     return best_actions if getattr(top.parameters, "lists", "all") == "best" else decision_lines
 
@@ -87,6 +116,11 @@ def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
 def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> str | None:
     """What the table says of the label of the decision to which a row belongs, classes counted from `first_class`."""
     _, first, stop = decision_at(batch, row) if takes.of_decisions else (row, row, row + 1)
+    if takes.of_slots:
+        low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
+        known = np.flatnonzero((batch.costs[low:high] != UNLABELED) & (batch.probabilities[low:high] > 0)) + low
+        pairs = [f"{batch.cost_classes[k]}:{batch.costs[k]:.2g}" for k in known]
+        return ",".join([*pairs[:2], *(["..."] if len(pairs) > 2 else [])]) or None
     if not len(batch.cost_ptr):
         return None  # a table without labels
     low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
@@ -109,6 +143,9 @@ def prediction_cell(batch: Batch, row: int, outputs: Outputs, takes: Labels) -> 
         best = int(outputs.ranked.reshape(outputs.scores.shape)[row, 0])
         return _pair(best, outputs.scores[row, best])
     _, first, stop = decision_at(batch, row)
+    if takes.of_slots:
+        tops = outputs.ranked.reshape(outputs.scores.shape)[first:stop, 0]
+        return ",".join(str(top) for top in tops[tops != NOTHING])
     if first == stop:
         return "none"
     best = int(outputs.ranked[first])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy import float32, uint32
 from numpy.typing import NDArray
 
-from hutch.core.batch import SHARED_ROW, Batch, ends_of_groups, shared_rows
+from hutch.core.batch import SHARED_ROW, SLOT_ROW, Batch, ends_of_groups, shared_rows
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
@@ -18,6 +18,7 @@ from hutch.core.text.state import add_action, report
 
 BLANK, COLON = 32, 58
 _SHARED, _LABEL = b"shared", b"label"
+_CCB, _SLATES, _SLOT, _ACTION = b"ccb", b"slates", b"slot", b"action"
 
 
 @helper
@@ -99,6 +100,80 @@ def read_actions(state, start, end, all_costs, of_classes):
     while at < stop:
         _read_action(state, at, stop, all_costs, several)
         at, stop = next_word(stop, end)
+
+
+_COMMA = 44
+
+
+@helper
+def _next_of(at, stop, mark):
+    """The end of the part that begins at a place and ends before a mark."""
+    while at < stop and byte_at(at) != mark:
+        at += 1
+    return at
+
+
+@helper
+def _read_chosen(state, start, end, slate):
+    """`action:cost:probability`, of a slate `action:probability`; others after a comma only explored."""
+    stop = _next_of(start, end, _COMMA)
+    name_end = _next_of(start, stop, COLON)
+    cost_end = name_end if slate else _next_of(min(name_end + 1, stop), stop, COLON)
+    cost = float32(0) if slate else _read_number(min(name_end + 1, stop), cost_end)
+    probability = _read_number(min(cost_end + 1, stop), stop)
+    if cost == cost and float32(0) < probability <= float32(1):
+        add_action(state, hash_name(start, name_end, uint32(0), 0), cost, probability)
+    else:
+        report(state, problems.BAD_ACTION, start, end)
+
+
+@helper
+def read_slot(state, start, end, slate):
+    """VW's words of slots: `ccb shared`, `ccb action` and `ccb slot 1:0.5:0.25 0,1,3`, the action chosen with its cost
+    and those that may be chosen; of a slate `slates shared 0.5`, `slates action 1` and `slates slot 0:0.25`."""
+    at, stop = next_word(start, end)
+    if not _is_word(at, stop, _SLATES if slate else _CCB):
+        report(state, problems.BAD_SLOT, start, end)
+        return
+    kind, kind_end = next_word(stop, end)
+    at, stop = next_word(kind_end, end)
+    is_slot = _is_word(kind, kind_end, _SLOT)
+    if _is_word(kind, kind_end, _SHARED):
+        cost = _read_number(at, stop) if slate and at < stop else UNLABELED
+        add_action(state, uint32(0), cost, SHARED_ROW)
+    elif is_slot:
+        add_action(state, uint32(0), UNLABELED, SLOT_ROW)
+    elif _is_word(kind, kind_end, _ACTION):
+        if slate and at < stop:
+            add_action(state, hash_name(at, stop, uint32(0), 0), UNLABELED, float32(0))
+    else:
+        report(state, problems.BAD_SLOT, start, end)
+    while is_slot and at < stop:
+        if _next_of(at, stop, COLON) < stop:
+            _read_chosen(state, at, stop, slate)
+        else:
+            while at < stop:
+                comma = _next_of(at, stop, _COMMA)
+                add_action(state, hash_name(at, comma, uint32(0), 0), UNLABELED, float32(0))
+                at = comma + 1
+        at, stop = next_word(stop, end)
+
+
+def find_slot_problems(batch: Batch, text: NDArray[np.uint8]) -> Found:
+    """Which decisions are not a shared line, actions, and at most as many slots: nothing is predicted of them."""
+    bad: list[int] = []
+    kinds = np.zeros(len(batch), np.int64)
+    given = np.flatnonzero(np.diff(batch.cost_ptr))
+    first = batch.probabilities[batch.cost_ptr[given]]
+    kinds[given] = np.where(first == SHARED_ROW, -1, first == SLOT_ROW)
+    start = 0
+    for stop in ends_of_groups(batch).tolist() if len(batch) else []:
+        found, slots = kinds[start:stop].tolist(), int((kinds[start:stop] == 1).sum())
+        actions = stop - start - slots - 1
+        if not 0 < slots <= actions or found != [-1, *[0] * actions, *[1] * slots]:
+            bad.append(start)
+        start = stop
+    return _found({problems.BAD_SLOT: np.array(bad, np.int64)} if bad else {}, _places(bytes(text)) if bad else [])
 
 
 def find_problems(

@@ -7,12 +7,14 @@ from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text import problems as problems
-from hutch.core.text.actions import next_word, read_actions
+from hutch.core.text.actions import next_word, read_actions, read_slot
 from hutch.core.text.numbers import has_digit, is_digit, is_misread, read_float
 from hutch.core.text.state import (
     ACTION_COSTS,
     COST_SENSITIVE,
     LOGGED_CLASS,
+    LOGGED_SLATE,
+    LOGGED_SLOTS,
     MULTICLASS,
     NO_LABEL,
     SIMPLE,
@@ -157,6 +159,8 @@ def read_label(state, start, stop):
         read_simple_label(state, start, last, kind == MULTICLASS)
     elif kind == COST_SENSITIVE:
         read_costs(state, start, last)
+    elif kind == LOGGED_SLOTS or kind == LOGGED_SLATE:
+        read_slot(state, start, last, kind == LOGGED_SLATE)
     elif kind != NO_LABEL:
         read_actions(state, start, last, kind == ACTION_COSTS, kind == LOGGED_CLASS)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError, DataError, at
 from hutch.core.kernel.cache import entry
-from hutch.core.text.actions import find_problems
+from hutch.core.text.actions import find_problems, find_slot_problems
 from hutch.core.text.fast import DONE, FEED, NEEDS_LINE, NEEDS_ROOM, parse_text
 from hutch.core.text.hashing import HashMode, NamespaceMode
 from hutch.core.text.label import parse_label
@@ -24,8 +24,19 @@ from hutch.core.text.scan import scan
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import LABEL_KINDS, Buffers
 
-LabelKind = Literal["simple", "multiclass", "cost_sensitive", "none", "action_costs", "logged_action", "logged_class"]
+LabelKind = Literal[
+    "simple",
+    "multiclass",
+    "cost_sensitive",
+    "none",
+    "action_costs",
+    "logged_action",
+    "logged_class",
+    "logged_slots",
+    "logged_slate",
+]
 
+_OF_SLOTS = ("logged_slots", "logged_slate")
 _OF_DECISIONS = ("action_costs", "logged_action")
 
 LONGEST_LINE = 1 << 26
@@ -49,7 +60,8 @@ class ParserOptions:
         label: `simple` (label [importance [base]]), `multiclass` (class [importance]), `cost_sensitive`
             (class[:cost] ...), `none` (only a tag; other words before the bar are ignored), or of decisions, a line
             per action, `action_costs` (class:cost) and `logged_action` (action:cost:probability); `logged_class` is
-            the latter (... several times) where a line is the whole example.
+            the latter (... several times) where a line is the whole example. `logged_slots` and `logged_slate` are
+            decisions with several slots, in VW's words `ccb slot 0:1:0.5` and `slates slot 0:0.5`.
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
         whole_groups: readers end a batch only where a group of lines ends.
         empty_actions: learn from decisions of which an action has no features; otherwise they count as unlabeled.
@@ -191,7 +203,10 @@ class TextParser:
         buffers = self._ring[number % self.valid]
         self.problems.add(buffers.found, text.data, self.source_name, self.line, self.options.strict)
         batch = buffers.batch()
-        if self.options.label in _OF_DECISIONS:
+        if self.options.label in _OF_SLOTS:
+            bad = find_slot_problems(batch, text)
+            self.problems.add(bad, text.data, self.source_name, self.line, self.options.strict)
+        elif self.options.label in _OF_DECISIONS:
             self._look_at_decisions(batch, text)
         if self._group:
             batch.group += self._group

@@ -45,6 +45,7 @@ BAD_JSON = 25
 EMPTY_ACTION = 26
 KEPT_EMPTY_ACTION = 27
 SHARED_LABEL = 28
+BAD_SLOT = 29
 
 
 class Kind(NamedTuple):
@@ -109,6 +110,11 @@ KINDS = (
         True,
     ),
     Kind("label of a shared line", "nothing is learned from the decision", "it on the line of the action"),
+    Kind(
+        "badly formed slots",
+        "nothing is predicted of the decision",
+        "a line `ccb shared` or `slates shared`, lines of actions, and at most as many of slots",
+    ),
 )
 
 

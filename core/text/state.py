@@ -17,7 +17,8 @@ from hutch.core.kernel.decorators import helper, intrinsic
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text.problems import KEPT, KINDS, Found
 
-SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL, ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS = range(7)
+SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL = range(4)
+ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS, LOGGED_SLOTS, LOGGED_SLATE = range(4, 9)
 LABEL_KINDS = {
     "simple": SIMPLE,
     "multiclass": MULTICLASS,
@@ -26,6 +27,8 @@ LABEL_KINDS = {
     "action_costs": ACTION_COSTS,
     "logged_action": LOGGED_ACTION,
     "logged_class": LOGGED_CLASS,
+    "logged_slots": LOGGED_SLOTS,
+    "logged_slate": LOGGED_SLATE,
 }
 
 _NO_COSTS = (SIMPLE, MULTICLASS, NO_LABEL)

@@ -70,6 +70,8 @@ def ranked_classes(batch: Batch, outputs: Outputs) -> bytes:
 
 def raw_decision_lines(chain: Chain) -> Lines:
     """What `-r` writes: scores where costs are predicted, otherwise nothing, and zeros of a simulation, as VW does."""
+    if chain.takes.of_slots:
+        return lambda batch, outputs: b""
     if chain.layers[0].name == "simulate_bandit_with_features":
         return raw_zeros
     if chain.takes is Labels.ACTION_COSTS:

@@ -8,6 +8,8 @@ from hutch.core.errors import UsageError
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.table import NAMED
 
+SLOT_NAMESPACE = "\u00ff"
+"""The namespace by which the layers of slots tell them apart."""
 _BANDITS = ("cb_adf", "cb", *EXPLORING)
 _NOT_EVALUATED = (*EXPLORING, "cb_adf", "csoaa_ldf", "wap_ldf", "csoaa_rank", "clip_p")
 """What VW does not have beside `--eval`."""
@@ -44,7 +46,9 @@ def decision_layers(options: Namespace) -> list[Any]:
             if _is_given(options, name):
                 raise UsageError(f"--{name}: --wap_ldf does not have it")
         return [_layer("weighted_all_pairs", options, lists="best")]
-    layers = _actions(options) + (_explorer(options) if exploring else [])
+    slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
+    layers = [_layer("choose_slate" if "slates" in slots else "choose_slots", options)] if slots else _actions(options)
+    layers += _explorer(options) if exploring else []
     if bandit:
         lists = None if exploring or options.rank_all else "best"
         layers.append(_layer("contextual_bandit", options, lists=lists))

@@ -74,6 +74,7 @@ def _label_kind(chain: Chain) -> str:
 
 
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
+_LABELS |= {"logged_slots": "CCB", "logged_slate": "SLATES"}
 _PREDICTIONS = {"class": "MULTICLASS", "action_probabilities": "ACTION_PROBS"}
 
 
@@ -109,6 +110,8 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     if given.scores or given.probabilities:
         return "SCALARS"
     top = chain.layers[0]
+    if chain.takes.of_slots:
+        return "DECISION_PROBS"
     if top.name in _DECIDES and top.parameters.lists == "best" or top.name == "simulate_bandit_with_features":
         return "MULTICLASS"
     classes = layer_named(chain, "action_per_class")

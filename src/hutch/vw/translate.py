@@ -8,7 +8,7 @@ from typing import Any
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.core.text.hashing import namespace_id
-from hutch.vw.decisions import base_layer, decision_layers
+from hutch.vw.decisions import SLOT_NAMESPACE, base_layer, decision_layers
 from hutch.vw.declared import DECLARED
 from hutch.vw.table import NAMED, OPTIONS
 
@@ -39,6 +39,8 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     >>> chain_of(parse(["--oaa", "3", "-b", "10"]))["chain"]
     [{'one_against_all': {'classes': 3, 'first_class': 'detect'}}, 'linear']
     """
+    if options.ccb_explore_adf or options.slates:  # which bring them in VW, too
+        options.cb_explore_adf = options.cb_sample = True
     _check_needs(options)
     linear = linear_parameters(options)
     if options.oaa or options.ect or options.csoaa or options.lrq:
@@ -115,6 +117,8 @@ def interactions(options: Namespace) -> list[Any]:
             )
         names = (decode(value).split("|") for value in options.experimental_full_name_interactions)
         found = [sorted(term, key=lambda name: (name[:1], namespace_id(name))) for term in names]
+    if options.ccb_explore_adf or options.slates:  # each term once more, and each namespace, with the slot's
+        found += [[*term, SLOT_NAMESPACE] for term in [*found, ":"]]
     return found
 
 
