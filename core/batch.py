@@ -12,6 +12,8 @@ CONSTANT_INDEX = 11650396
 """Index of the constant feature before masking (VW's)."""
 CONSTANT_NAMESPACE = 128
 """Namespace id of the constant feature."""
+SLOT_LETTER = 139
+"""Namespace id, where those are first letters, of the features that a slot has in no namespace (VW's)."""
 SHARED_ROW = np.float32(-1)
 """In place of a probability: the row is shared by all actions of its decision."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.batch import CONSTANT_NAMESPACE, Batch, ends_of_groups
+from hutch.core.batch import CONSTANT_NAMESPACE, SLOT_LETTER, Batch, ends_of_groups
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.vw_option import VwLayer, new_flag
@@ -44,9 +44,8 @@ from hutch.reductions.bandits.scratch import floats, make_columns, numbers
 from hutch.reductions.linear.memory import Buffer, reserve
 
 _0, _1 = np.float32(0), np.float32(1)
-SLOT_NAMESPACE, OWN_NAMESPACE = "\u00ff", "\u00c0"
-"""Names, with first bytes behind all letters, of the namespace that says which slot it is, and of the features that a
-slot has in no namespace."""
+SLOT_NAMESPACE, OWN_NAMESPACE = "\u00ff", "slot"
+"""Names of the namespace that says which slot it is, and of the features that a slot has in no namespace."""
 
 
 class ChooseSlotsParameters(Parameters):
@@ -302,8 +301,9 @@ class ChooseSlots(Reduction):
         layer, pieces = context.below, False
         while layer is not None:
             layer, pieces = layer.context.below, pieces or layer.inputs.joins
-        names = SLOT_NAMESPACE, OWN_NAMESPACE, ""
-        space, own, anonymous = (namespace_id(name, context.parser.namespaces) for name in names)
+        mode = context.parser.namespaces
+        space, anonymous = (namespace_id(name, mode) for name in (SLOT_NAMESPACE, ""))
+        own = SLOT_LETTER if mode == "letter" else namespace_id(OWN_NAMESPACE, mode)
         self._places = np.zeros(0, np.uint32)
         self._slots = self.state = Record(
             STATE,

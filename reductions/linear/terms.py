@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.batch import CONSTANT_NAMESPACE, SLOT_LETTER
 from hutch.core.kernel.abi import array_at, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
@@ -32,7 +32,7 @@ TERMS = np.dtype(
         ("lengths", "u8"),  # address of int64[pattern_count], ascending
         ("pattern_count", "u8"),
         ("wildcards", "u8"),  # 1 if a pattern has one
-        ("letters", "u8"),  # 1: ids are first letters, and a wildcard stands for printable ones only
+        ("letters", "u8"),  # 1: ids are first letters, and a wildcard stands for printable ones only, and SLOT_LETTER
         ("permutations", "u8"),
         ("duplicates", "u8"),  # 1: permutations of an existing term stay
         ("ids", "u8"),  # BUFFER of uint32: namespaces of the example that the terms were found for
@@ -169,7 +169,7 @@ def _matches(record, pattern, length, term, ids):
             if pattern[k] != name:
                 return False
             continue
-        if name == CONSTANT_NAMESPACE or (record.letters == 1 and not 32 <= name <= 126):
+        if name == CONSTANT_NAMESPACE or (record.letters == 1 and not (32 <= name <= 126 or name == SLOT_LETTER)):
             return False
         if previous >= 0 and record.duplicates == 0 and (name < previous if wildcards == 2 else name > previous):
             return False

@@ -36,6 +36,8 @@ _COUNTERS = {
     "explore_regcb": (("decisions", "<u8"),),
     "explore_cover": (("decisions", "<u8"),),
     "explore_synthetic_cover": (("lowest", "<f4"), ("highest", "<f4")),
+    "choose_slots": (("several", "<u1"),),
+    "choose_slate": (("several", "<u1"),),
     "contextual_bandit": (("counts", "<2u8"),),
 }
 """What reductions write between the header and the learner's part: the name of the array, and its type in the file."""

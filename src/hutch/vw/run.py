@@ -113,8 +113,9 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
     watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and given.invert_hash]
-    if watchers and chain.takes is Labels.LOGGED_CLASS:
-        raise UsageError("--audit and --invert_hash: got --cb, --cb_explore or --cbify, wanted --cb_adf")
+    if watchers and (chain.takes is Labels.LOGGED_CLASS or chain.takes.of_slots):
+        got = "several slots" if chain.takes.of_slots else "--cb, --cb_explore or --cbify"
+        raise UsageError(f"--audit and --invert_hash: got {got}, wanted --cb_adf")
     if given.json or given.dsjson:
         from hutch.vw.json.reader import JsonReader
 

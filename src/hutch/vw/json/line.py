@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hutch.core.batch import CONSTANT_INDEX
+from hutch.core.batch import CONSTANT_INDEX, SLOT_ROW
 from hutch.core.data.assemble import HIGHEST_CLASS
 from hutch.core.errors import DataError
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
@@ -53,6 +53,8 @@ class Names:
     Attributes:
         ids: of the namespaces, by their number.
         logged: labels are of one chosen action.
+        slots: a decision has several slots.
+        slates: they have one cost together.
         classes: labels are classes.
         kept: features' names are kept.
         by_index: the names of features, as far as they were kept.
@@ -65,6 +67,7 @@ class Names:
         self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
         self.ids: list[int] = []
         self.logged = options.label == "logged_action"
+        self.slots, self.slates = options.label in ("logged_slots", "logged_slate"), options.label == "logged_slate"
         self.classes = options.label == "multiclass"
         self.kept = False
         self.by_index = {CONSTANT_INDEX & self._mask: CONSTANT}
@@ -137,6 +140,7 @@ class Line:
     Attributes:
         shared: the example, or what all actions share.
         actions: None if it has none.
+        slots: what is in each slot, and its label; None if there are none.
         empty: where actions without features are.
         weight: of all actions.
     """
@@ -145,13 +149,14 @@ class Line:
         self._names, self._pairs, self._line = names, pairs, pairs
         self.shared, self.weight = Example(), 1.0
         self.actions: list[Example] | None = None
+        self.slots: list[tuple[Example, Label]] | None = None
         self.empty: list[Path] = []
         self._given: dict[str, Any] = {}
 
     def open_log(self) -> bool:
         """Take the features out of a line of `--dsjson`; False if it is to be passed over."""
         found = dict(self._pairs)
-        if found.get("_skipLearn") is True or not found.get("a"):
+        if found.get("_skipLearn") is True or not (found.get("a") or self._names.slots):
             return False
         dropped = found.get("pdrop", 0.0)
         if not _is_number(dropped) or not 0 <= dropped < 1:
@@ -193,13 +198,15 @@ class Line:
                         if index >= 0:
                             indices.append(index)
                             values.append(_finite(value))
-                        elif key.startswith("_label"):
+                        elif key.startswith(("_label", "_slot_id")):
                             self._special(key, value, example, space)
-                    elif key.startswith("_label"):
+                    elif key.startswith(("_label", "_slot_id")):
                         self._special(key, value, example, space)
                 elif key.startswith("_"):
                     if key == "_multi" and top:
                         self._read_actions(value)
+                    elif key == "_slots" and top and names.slots:
+                        self._read_slots(value)
                     else:
                         self._special(key, value, example, space)
                 elif kind is str:
@@ -254,6 +261,47 @@ class Line:
             if not self.actions[-1].order and _is_bare(one):
                 self.empty.append((*self._context, "_multi", k))
 
+    def _read_slots(self, value: Any) -> None:
+        if type(value) is not list or any(type(one) is not tuple for one in value):
+            raise Wrong("_slots: wanted a list of objects")
+        self.slots = []
+        outcomes = dict(self._line).get("_outcomes") or [()] * len(value)
+        if type(outcomes) is not list or len(outcomes) != len(value):
+            raise Wrong(f"_outcomes: wanted a list of {len(value)}, as many as there are slots")
+        for k, (one, outcome) in enumerate(zip(value, outcomes, strict=True)):
+            example = Example()
+            try:
+                features = tuple(pair for pair in one if not pair[0].startswith("_") or pair[0] in ("_text", "_tag"))
+                self._object(features, self._names.space(" "), example)
+                self.slots.append((example, self._slot_label({**dict(one), **dict(outcome)})))
+            except Wrong as error:
+                raise error.within(k) from None
+
+    def _slot_label(self, given: dict[str, Any]) -> Label:
+        """The action that was chosen for a slot, and those that may be."""
+        choices = [(0, UNGIVEN, float(SLOT_ROW))]
+        actions, chances, cost = given.get("_a"), given.get("_p"), given.get("_label_cost")
+        cost = 0.0 if self._names.slates and actions else cost
+        if cost is not None and actions and chances:
+            found = _label_of({"action": _first(actions), "cost": cost, "probability": _first(chances)}, False)
+            choices += found.choices
+        for action in given.get("_inc") or ():
+            choices += _label_of({"action": action, "cost": 0, "probability": 1}, False).choices
+            choices[-1] = choices[-1][0], UNGIVEN, 0.0
+        return Label(choices=choices)
+
+    def only_slot(self) -> tuple[Example, Label]:
+        """The slot of a decision that says nothing of slots, with the label that it has."""
+        label, place = self.label(), self._given.get("_labelindex", 0)
+        choices = [(int(place), cost, likely) for _, cost, likely in label.choices]
+        return Example(), Label(choices=[(0, UNGIVEN, float(SLOT_ROW)), *choices])
+
+    @property
+    def slate_cost(self) -> float:
+        """What all slots together cost; `UNGIVEN` if that is not known."""
+        cost = self._given.get("_label_cost")
+        return float(cost) if self._names.slates and _is_number(cost) else UNGIVEN
+
     def _special(self, key: str, value: Any, example: Example, space: Space | None) -> None:
         """Take the value of a key that begins with an underscore."""
         if key == "_text" and space is not None and type(value) is str:
@@ -268,6 +316,8 @@ class Line:
                     values.append(1.0)
         elif key == "_tag" and type(value) is str:
             example.tag = value.encode()
+        elif key == "_slot_id" and self._names.slates and type(value) is int and 0 <= value <= _MOST_ACTIONS:
+            example.label = Label(choices=[(value, UNGIVEN, 0.0)])
         elif key == "_label" and example is not self.shared:
             example.label = self._whole_label(value)
         elif key == "_multi":
@@ -363,6 +413,10 @@ def _label_of(given: dict[str, Any], classes: bool) -> Label:
     if classes and "label" in parts and not (0 <= label <= HIGHEST_CLASS and label.is_integer()):
         raise Wrong(f"label: {label:g}, wanted a class, an integer from 0 to {HIGHEST_CLASS}", "label")
     return Label(label, weight, base)
+
+
+def _first(values: Any) -> Any:
+    return values[0] if type(values) is list else values
 
 
 def _is_number(value: Any) -> bool:

@@ -56,8 +56,9 @@ class JsonReader:
         self._options, self._log, self._chained = options, log, chained
         self.names = Names(options, chained)
         self._groups = 0
-        self._decides = options.label in ("action_costs", "logged_action")
-        self._compiled = self._decides or (options.label in ("simple", "multiclass") and not log)
+        self._of_slots = self.names.slots
+        self._decides = options.label in ("action_costs", "logged_action") or self._of_slots
+        self._compiled = (self._decides and not self._of_slots) or (options.label in ("simple", "multiclass") and not log)
         self.watchers: list[Callable[[dict[int, str], Batch], Any]] = []
 
     def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
@@ -160,8 +161,19 @@ class JsonReader:
             return []
         if not self._decides:
             raise Wrong("actions, in a chain that takes single examples")
-        labels = found.labels()
         weight = found.weight
+        if self._of_slots:
+            shared = Label(importance=weight, choices=[(0, found.slate_cost, _SHARED)])
+            slots = [found.only_slot()] if found.slots is None else found.slots
+            if not 0 < len(slots) <= len(found.actions):
+                raise Wrong(f"{len(slots)} slots, wanted 1 to {len(found.actions)}: each gets an action of its own")
+            rows.add(found.shared, shared, self._groups)
+            for example in found.actions:
+                rows.add(example, example.label or Label(), self._groups)
+            for example, label in slots:
+                rows.add(example, label, self._groups)
+            return []
+        labels = found.labels()
         rows.add(found.shared, Label(importance=weight, choices=[(0, UNGIVEN, _SHARED)]), self._groups)
         for action, label in zip(found.actions, labels, strict=True):
             label.importance *= weight

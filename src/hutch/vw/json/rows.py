@@ -92,7 +92,7 @@ class Rows:
             columns["cost_ptr"] = np.cumsum([0, *(len(one.choices) for one in self.labels)])
             columns["cost_classes"] = np.array([one[0] for one in choices], np.uint32)
             columns["costs"] = np.array([one[1] for one in choices], np.float32)
-        if options.label in ("action_costs", "logged_action", "logged_class"):
+        if options.label not in ("simple", "multiclass", "cost_sensitive"):
             columns["probabilities"] = np.array([one[2] for one in choices], np.float32)
         return assemble(
             np.array(self.ends, np.int64),
