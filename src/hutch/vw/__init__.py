@@ -12,6 +12,8 @@ __all__ = ["Example", "LabelType", "PredictionType", "Workspace"]
 
 def __getattr__(name: str) -> Any:
     """Names of the Python interface, imported when first asked for: the command line needs none of them."""
+    if name in ("dftovw", "pyvw", "sklearn"):
+        return import_module(f"hutch.vw.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'hutch.vw' has no attribute {name!r}")
     return getattr(import_module(f"hutch.vw.{'workspace' if name == 'Workspace' else 'example'}"), name)

@@ -11,9 +11,10 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hutch.core.atomic import check_writable, write_text
-from hutch.core.errors import HutchError, UsageError, at
+from hutch.core.errors import HutchError, at
 from hutch.core.net.lines import run_lines
 from hutch.core.net.web import listen
 from hutch.core.text.parser import TextParser
@@ -37,11 +38,14 @@ class Daemon:
     """
 
     def __init__(self, options: Namespace) -> None:
-        if options.json or options.dsjson:
-            raise UsageError("--daemon: got it with JSON, wanted lines of text, or `hutch serve`")
         self.chain = build_chain(options)
         self._options = options
         self._parser = TextParser(replace(self.chain.parser, strict=options.strict_parse), "<client>")
+        self._json: Any = None
+        if options.json or options.dsjson:
+            from hutch.vw.json.reader import JsonReader
+
+            self._json = JsonReader(self._parser.options, log=options.dsjson, chained=options.chain_hash)
         self._lines = prediction_lines(self.chain, options)
         self._scores = self.chain.score_count > 0 and bool(options.scores or options.probabilities)
         self._told = 0
@@ -51,7 +55,7 @@ class Daemon:
     async def answer(self, lines: bytes) -> bytes:
         """Learn and predict some lines."""
         found, start = [], 0
-        if b"save" in lines:
+        if b"save" in lines and self._json is None:
             for command in _SAVE.finditer(lines):
                 found.append(self._run(lines[start : command.start()]))
                 self._save(command[1].decode(errors="replace"))
@@ -63,7 +67,7 @@ class Daemon:
         if not lines.strip():
             return b""
         try:
-            batch = self._parser.parse(lines)
+            batch = self._parser.parse(lines) if self._json is None else self._json.parse(lines, self._parser)
             for problem in self._parser.problems.kept[self._told :]:
                 print(problem, file=sys.stderr, flush=True)
             self._told = len(self._parser.problems.kept)

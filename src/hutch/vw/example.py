@@ -18,6 +18,8 @@ class LabelType(IntEnum):
     MULTICLASS = 2
     COST_SENSITIVE = 3
     CONTEXTUAL_BANDIT = 4
+    CONDITIONAL_CONTEXTUAL_BANDIT = 6
+    SLATES = 7
 
 
 class PredictionType(IntEnum):
@@ -28,6 +30,7 @@ class PredictionType(IntEnum):
     ACTION_SCORES = 2
     ACTION_PROBS = 3
     MULTICLASS = 4
+    DECISION_SCORES = 8
 
 
 class SimpleLabel(NamedTuple):
@@ -84,6 +87,7 @@ class Example:
     Args:
         workspace: that it belongs to.
         content: a line; or features by namespace; None for nothing.
+        labelType: of no effect: the chain says what labels it takes.
 
     Attributes:
         vw: its workspace.
@@ -96,7 +100,7 @@ class Example:
         DataError: a feature that a line cannot say.
     """
 
-    def __init__(self, workspace: Owner, content: str | Mapping[str, Any] | None = None) -> None:
+    def __init__(self, workspace: Owner, content: str | Mapping[str, Any] | None = None, labelType: Any = None) -> None:
         self.vw = workspace
         self.finished = False
         self.counted = b"", b""

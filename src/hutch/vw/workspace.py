@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, redirect_stderr
+from io import StringIO
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +14,7 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import DataError, UsageError
 from hutch.core.kernel.abi import SHARED
-from hutch.core.run.decisions import classes_of, ranked_actions
+from hutch.core.run.decisions import classes_of, ranked_actions, slots_of
 from hutch.core.run.one import OneExample
 from hutch.core.run.one_decision import OneDecision, text_of
 from hutch.core.text.hashing import hash_namespace, hash_text
@@ -34,8 +36,6 @@ _NEED_DATA = (
     "cache_file",
     "invert_hash",
     "daemon",
-    "json",
-    "dsjson",
 )
 _COUNTED = ("time", "features")
 """The first and the last of the counters to which an example adds when VW is told that it is finished."""
@@ -46,6 +46,8 @@ _LABELS = {
     "action_costs": LabelType.COST_SENSITIVE,
     "logged_action": LabelType.CONTEXTUAL_BANDIT,
     "logged_class": LabelType.CONTEXTUAL_BANDIT,
+    "logged_slots": LabelType.CONDITIONAL_CONTEXTUAL_BANDIT,
+    "logged_slate": LabelType.SLATES,
 }
 
 
@@ -54,7 +56,7 @@ class Workspace:
 
     Args:
         arg_str: options as one text, cut at blanks.
-        enable_logging: accepted; there is no log to get.
+        enable_logging: keep what is printed for `get_log`.
         arg_list: options as words.
         **options: options by name: `b=24`, `quiet=True`, `q=["ab", "ac"]`.
 
@@ -80,7 +82,8 @@ class Workspace:
         **options: Any,
     ) -> None:
         self.finished = True  # until there is something to finish
-        self._options = given = parse_options(_words(arg_str, arg_list, options))
+        self._words, self._log = _words(arg_str, arg_list, options), StringIO() if enable_logging else None
+        self._options = given = parse_options(self._words)
         reads = bool(given.data or given.files)
         for name in _NEED_DATA:
             if not reads and getattr(given, name):
@@ -89,19 +92,28 @@ class Workspace:
         self._model, self._text = given.final_regressor, given.readable_model
         if reads:
             given.final_regressor = given.readable_model = None  # `finish` writes them
-            run_vw(chain, run_options(given), given)
+            with nullcontext() if self._log is None else redirect_stderr(self._log):
+                run_vw(chain, run_options(given), given)
         self._one = OneExample(chain)
         self._parser = TextParser(chain.parser, "<example>")
         names = given.named_labels.split(",") if given.named_labels else []
         self._reader = LineReader(names, costs=chain.takes is Labels.COST_SENSITIVE) if names else None
+        self._json: Any = None
+        if given.json or given.dsjson:
+            from hutch.vw.json.reader import JsonReader
+
+            self._json = JsonReader(chain.parser, log=given.dsjson, chained=given.chain_hash)
         self._learns = not given.testonly
-        kind = PredictionType[output_kind(chain, given)]
+        kind = PredictionType.DECISION_SCORES
+        if not chain.takes.of_slots:
+            kind = PredictionType[output_kind(chain, given)]
         self._kind = kind
         self._number: type = int if kind is PredictionType.MULTICLASS else float
         self._fast = kind in (PredictionType.SCALAR, PredictionType.MULTICLASS) and not chain.takes.of_decisions
-        self._fast = self._fast and chain.takes.value != "logged_class" and self._reader is None
+        self._fast = self._fast and chain.takes.value != "logged_class" and self._reader is None and self._json is None
         one_decision = chain.takes in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION) and self._reader is None
         of_actions = kind in (PredictionType.ACTION_SCORES, PredictionType.ACTION_PROBS)
+        one_decision = one_decision and self._json is None
         self._decision = OneDecision(chain) if one_decision and of_actions else None
         self._counts = _Counts(chain.shared)
         self._multiline = bool(chain.takes.of_decisions)
@@ -211,6 +223,23 @@ class Workspace:
         """Write the model: Hutch's own format, with the whole chain."""
         self._chain.save(os.fspath(filename))
 
+    def get_arguments(self) -> str:
+        """The options that it was made with."""
+        return " ".join(self._words)
+
+    def get_log(self) -> list[str]:
+        """The lines that were printed while data of `-d` was read.
+
+        Raises:
+            RuntimeError: `enable_logging` was not given.
+        """
+        if self._log is None:
+            raise RuntimeError("get_log: wanted Workspace(..., enable_logging=True)")
+        return self._log.getvalue().splitlines()
+
+    def run_parser(self) -> None:
+        """Nothing: data of `-d` has been read before the constructor returned."""
+
     def finish(self) -> None:
         """Write what `-f` and `--readable_model` name; a second call does nothing."""
         if self.finished:
@@ -279,6 +308,8 @@ class Workspace:
             DataError: a class that `--named_labels` does not name.
         """
         texts = [line.encode() for line in lines]
+        if self._json is not None:
+            return self._json.parse(b"\n".join(texts), self._parser)  # type: ignore[no-any-return]
         if self._reader is not None:
             texts = [self._reader.with_number(text, "<example>", k) for k, text in enumerate(texts, 1)]
         return self._parser.parse(b"\n".join(texts) + b"\n")
@@ -319,6 +350,9 @@ class Workspace:
         lists = (PredictionType.ACTION_SCORES, PredictionType.ACTION_PROBS, PredictionType.SCALARS)
         if self._kind is PredictionType.SCALARS and not self._chain.predicts.of_actions:
             values = outputs.scores.tolist()
+        elif self._chain.takes.of_slots:
+            [slots] = slots_of(batch, outputs)
+            values = [[list(zip(ranked, likely, strict=True)) for _, ranked, likely in slots]] * len(examples)
         elif self._kind in lists:
             [(_, _, scores)] = ranked_actions(batch, outputs)
             values = [scores] * len(examples)

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import SHARED_ROW, Batch
+from hutch.core.batch import SHARED_ROW, Batch, joined
 from hutch.core.data.chunks import Chunk, Chunks, read_chunks
 from hutch.core.data.roles import Roles
 from hutch.core.errors import reading, warn
 from hutch.core.hooks import hookimpl
 from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, half_pair
 from hutch.core.text import problems
-from hutch.core.text.parser import ParserOptions, TextParser
+from hutch.core.text.parser import PADDING, ParserOptions, TextParser
 from hutch.core.text.problems import Problem
 from hutch.vw.json.line import Line, Names, Path, Wrong, refuse
 from hutch.vw.json.rows import UNGIVEN, Label, Rows, Store
@@ -61,7 +61,7 @@ class JsonReader:
         self._compiled = (self._decides and not self._of_slots) or (options.label in ("simple", "multiclass") and not log)
         self.watchers: list[Callable[[dict[int, str], Batch], Any]] = []
 
-    def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
+    def __call__(self, chunks: Chunks | list[Chunk], parser: TextParser) -> Iterator[Batch]:
         """The batches of one source; problems go to the parser's."""
         number, self.names.kept = 0, bool(self.watchers)
         for chunk in chunks:
@@ -85,6 +85,15 @@ class JsonReader:
                     yield batch
             if rows.labels:
                 yield self._batch(rows, parser)
+
+    def parse(self, text: bytes, parser: TextParser) -> Batch:
+        """Some lines as one batch; problems go to the parser's."""
+        padded = np.zeros(len(text) + 1 + 2 * PADDING, np.uint8)
+        padded[PADDING : PADDING + len(text)] = np.frombuffer(text, np.uint8)
+        stop = PADDING + len(text) + (not text.endswith(b"\n"))
+        padded[stop - 1] = ord("\n")
+        chunk = Chunk(parser.source_name, 0, len(text), padded[PADDING:stop], len(text))
+        return joined(self._batch(Rows(), parser), *map(joined, self([chunk], parser)))
 
     @cached_property
     def _store(self) -> Store:
