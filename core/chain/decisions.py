@@ -40,8 +40,8 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import copy_bytes
 
 COSTS, CHOICE, CLASSES, SLOTS = range(4)
-"""Labels are the costs of all actions, cost and probability of one, those of a class with one example per row, or of the
-action in each slot."""
+"""Labels are the costs of all actions, cost and probability of one, those of a class with one example per row, or of
+the action in each slot."""
 
 DECISIONS = np.dtype(
     [
@@ -193,7 +193,7 @@ def _read_costs(s, r, d, row):
 def _read_choice(s, r, d, row):
     """Read cost and probability of the action that was chosen; returns whether there is just one.
 
-    Of classes other costs may be given; the first one with a probability is that of the class that was chosen, as in VW.
+    Of classes other costs may be given; the first one with a probability is that of the class that was chosen.
     """
     ends, found = cost_ptr_of(r), uint64(0)
     classes, costs = costs_of_batch(r)

@@ -66,7 +66,7 @@ def _read_number(start, stop):
 
 @helper
 def _read_action(state, start, stop, all_costs, several):
-    """One word of a label: names of actions are hashed, numbers taken as they are; one of `several` needs no probability."""
+    """One word of a label; names of actions are hashed, numbers taken as they are."""
     first, name_end = _next_part(start, stop)
     second, cost_end = _next_part(name_end, stop)
     third, end = _next_part(cost_end, stop)

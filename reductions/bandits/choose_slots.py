@@ -223,7 +223,8 @@ def _run(layer, example, importance, offset, learns):
         used[i], weights[i] = 0, importance
     inner, outer = decision_at(state.decision), e.decision
     room = uint64(4) * d.count
-    inner.importance, inner.classes, inner.costs = columns + uint64(2) * room, columns + uint64(3) * room, columns + uint64(4) * room
+    inner.importance, inner.classes = columns + uint64(2) * room, columns + uint64(3) * room
+    inner.costs = columns + uint64(4) * room
     inner.ranked, inner.values = columns + uint64(5) * room, columns + uint64(6) * room
     loss, ratios, features, before, top = _0, _0, uint64(0), uint64(0), _0
     for slot in range(d.slot_count):

@@ -2,7 +2,7 @@
 
 The index of a gram of features i, j, … is (… (i · C + j) · C …) with VW's constant C, its value 1. With `skips` up to
 so many features may lie between the parts of a gram. The grams stand behind the features of their namespace: all of
-size 2, then all of size 3, and so on. No gram has parts of an action and of what all actions of its decision share.
+size 2, then all of size 3, and so on. No gram has parts of both an action and what all actions of its decision share.
 
 Source: VW 9.11.9 (kskip_ngram_transformer.cc).
 """

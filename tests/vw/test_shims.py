@@ -52,7 +52,8 @@ found = model.predict(text("ann"))
     "dsjson": """
 from {vw} import Workspace
 model = Workspace("--cb_explore_adf --dsjson --quiet")
-line = '{{"_label_cost":-1,"_label_probability":0.5,"_label_Action":2,"_labelIndex":1,"a":[2,1],"p":[0.5,0.5],"c":{{"u":{{"x":1}},"_multi":[{{"a":{{"k":1}}}},{{"a":{{"k":2}}}}]}}}}'
+line = '{{"_label_cost":-1,"_label_probability":0.5,"_label_Action":2,"_labelIndex":1,"a":[2,1],"p":[0.5,0.5],'
+line += '"c":{{"u":{{"x":1}},"_multi":[{{"a":{{"k":1}}}},{{"a":{{"k":2}}}}]}}}}'
 for _ in range(3):
     examples = model.parse(line)
     model.learn(examples)
@@ -88,7 +89,8 @@ found = [model.predict(lines[0]), *lines]
 import pandas as pd
 from {vw}.dftovw import DFtoVW, SimpleLabel, MulticlassLabel, Feature, Namespace, ContextualbanditLabel
 table = pd.DataFrame({{"y": [1, 2], "w": [0.5, 2], "a": [1, 0], "b": ["p", "q"], "t": ["x", "z"], "p": [0.5, 0.25]}})
-found = DFtoVW(table, namespaces=[Namespace(Feature("a"), name="n", value=2), Namespace([Feature("b", "c"), Feature("w", as_type="categorical")])], label=MulticlassLabel("y", "w"), tag="t").convert_df()
+spaces = [Namespace(Feature("a"), name="n", value=2), Namespace([Feature("b", "c"), Feature("w", as_type="categorical")])]
+found = DFtoVW(table, namespaces=spaces, label=MulticlassLabel("y", "w"), tag="t").convert_df()
 found += DFtoVW(table, features=Feature("a"), label=ContextualbanditLabel("y", "w", "p")).convert_df()
 """,
     "regressor": """
@@ -105,7 +107,8 @@ from {vw}.sklearn import VWClassifier, tovw
 X = np.random.default_rng(0).normal(size=(60, 4)).round(3)
 y = (X[:, 0] > 0).astype(int)
 model = VWClassifier(quiet=True).fit(X, y)
-found = model.predict(X[:9]).tolist() + model.decision_function(X[:3]).tolist() + model.predict_proba(X[:2]).ravel().tolist()
+found = model.predict(X[:9]).tolist() + model.decision_function(X[:3]).tolist()
+found += model.predict_proba(X[:2]).ravel().tolist()
 found += tovw(X[:2], y[:2])
 """,
     "lines to an estimator": """

@@ -97,7 +97,8 @@ class Namespace:
 
     def process(self, table: Any) -> Any:
         """The column of the namespace."""
-        found: Any = "|" + (valid_name(self.name) if self.name else "") + ("" if self.value is None else f":{self.value}")
+        value = "" if self.value is None else f":{self.value}"
+        found: Any = "|" + (valid_name(self.name) if self.name else "") + value
         for feature in self.features:  # type: ignore[union-attr]
             found = found + " " + feature.process(table)
         return found

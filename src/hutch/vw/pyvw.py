@@ -1,4 +1,4 @@
-"""The names of VW's module `pyvw`: a script that says `from vowpalwabbit import pyvw` says `from hutch.vw import pyvw`."""
+"""The names of VW's module `pyvw`, for scripts that say `from vowpalwabbit import pyvw`."""
 
 from hutch.core.version import version
 from hutch.vw.example import Example as Example

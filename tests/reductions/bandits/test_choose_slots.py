@@ -26,7 +26,8 @@ def _slots(seed, count=60, known=0.8):
         found += [f"ccb action |A a{random.integers(9)} b:{random.normal():.3f}" for _ in range(actions)]
         chosen = random.permutation(actions)
         for k in range(slots):
-            label = f" {chosen[k]}:{random.normal():.3f}:{random.uniform(0.1, 1):.3f}" if random.random() < known else ""
+            label = f" {chosen[k]}:{random.normal():.3f}:{random.uniform(0.1, 1):.3f}"
+            label = label if random.random() < known else ""
             allowed = ",".join(str(k) for k in range(actions)) if random.random() < 0.2 else ""
             found.append(f"ccb slot{label} {allowed} |S s{k} |A y {'| own' if random.random() < 0.5 else ''}")
         found.append("")
@@ -88,7 +89,7 @@ def test_single_slots_without_features_are_decisions():
 
 def test_no_action_twice_and_probabilities_of_one():
     Path("data").write_text(text := _slots(7, known=0))
-    assert run(["-d", "data", "--ccb_explore_adf", "--cb_explore_adf", "--epsilon", "0.5", "-f", "model", "--quiet"]) == 0
+    assert run(["-d", "data", "--ccb_explore_adf", "--epsilon", "0.5", "-f", "model", "--quiet"]) == 0
     chain = Chain.load("model")
     [batch] = list(chain.files(["data"], print))
     outputs = chain.run_batch(batch, learn=False)[0]
