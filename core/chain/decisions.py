@@ -35,7 +35,16 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.cache import entry
 from hutch.core.kernel.checked import check
-from hutch.core.kernel.decision import ACTION, ACTION_BYTES, DECISION, actions_at, decision_at, ranked_of, show_action, values_of
+from hutch.core.kernel.decision import (
+    ACTION,
+    ACTION_BYTES,
+    DECISION,
+    actions_at,
+    decision_at,
+    ranked_of,
+    show_action,
+    values_of,
+)
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import copy_bytes
 

@@ -58,7 +58,8 @@ class JsonReader:
         self._groups = 0
         self._of_slots = self.names.slots
         self._decides = options.label in ("action_costs", "logged_action") or self._of_slots
-        self._compiled = (self._decides and not self._of_slots) or (options.label in ("simple", "multiclass") and not log)
+        self._compiled = options.label in ("simple", "multiclass") and not log
+        self._compiled |= self._decides and not self._of_slots
         self.watchers: list[Callable[[dict[int, str], Batch], Any]] = []
 
     def __call__(self, chunks: Chunks | list[Chunk], parser: TextParser) -> Iterator[Batch]:
