@@ -297,11 +297,12 @@ class ChooseSlots(Reduction):
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
     kernels = Kernels(learn, predict)
 
-    def __init__(self, parameters: Parameters, context: Context) -> None:
+    def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
         layer, pieces = context.below, False
         while layer is not None:
-            layer, pieces = layer.context.below, pieces or layer.inputs.joins
+            pieces = pieces or layer.inputs.joins
+            layer = layer.context.below
         mode = context.parser.namespaces
         space, anonymous = (namespace_id(name, mode) for name in (SLOT_NAMESPACE, ""))
         own = SLOT_LETTER if mode == "letter" else namespace_id(OWN_NAMESPACE, mode)

@@ -299,7 +299,7 @@ class Line:
     @property
     def slate_cost(self) -> float:
         """What all slots together cost; `UNGIVEN` if that is not known."""
-        cost = self._given.get("_label_cost")
+        cost: Any = self._given.get("_label_cost")
         return float(cost) if self._names.slates and _is_number(cost) else UNGIVEN
 
     def _special(self, key: str, value: Any, example: Example, space: Space | None) -> None:
