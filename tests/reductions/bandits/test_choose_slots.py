@@ -123,4 +123,4 @@ def test_the_estimate_of_a_slate():
 def test_malformed_decisions_are_told_of(text, capsys):
     Path("data").write_text(text)
     assert run(["-d", "data", "--ccb_explore_adf", "-p", "p"]) == 0
-    assert "data:1: badly formed slots" in capsys.readouterr().err and not Path("p").read_text().strip()
+    assert "badly formed slots" in capsys.readouterr().err and not Path("p").read_text().strip()
