@@ -1,6 +1,5 @@
 """Who labels: kinds of judges and people, their prices, and how their answers come, from a YAML file."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -112,8 +111,3 @@ def parse_who(text: str, source: str = "who.yaml") -> Who:
         (name for name in found if name != people[0]), key=lambda name: found[name].price * found[name].labels
     )
     return Who({name: found[name] for name in judges}, (people[0], found[people[0]]))
-
-
-def files_of(who: Who) -> Sequence[str]:
-    """The files of votes."""
-    return [each.votes for each in (*who.judges.values(), who.people[1]) if each.votes]
