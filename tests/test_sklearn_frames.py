@@ -158,7 +158,7 @@ def test_what_is_scaled_is_scaled_back() -> None:
     np.testing.assert_allclose(
         X.astype(np.float32) @ small.coef_ + small.intercept_, small.predict(X), rtol=1e-3, atol=0.1
     )
-    assert HutchRegressor(loss="poisson", passes=1).fit(np.abs(X), np.abs(y) / 100)._scale == 1
+    assert HutchRegressor(loss="poisson", passes=1).fit(np.abs(X), np.abs(y) / 100)._target.scale == 1
     constant = HutchRegressor().fit(X, np.full(200, 7.0))
     np.testing.assert_allclose(constant.predict(X), 7)
     pieces = HutchRegressor()

@@ -23,6 +23,7 @@ class Inputs:
         learns_any_label: False if nothing is learned from a label that is not one of its classes.
         one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
             a second observation: layers above do not show it one twice of their own accord.
+        buys_labels: True for a layer that pays for the labels it learns: a second pass would pay for them again.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class Inputs:
     evaluates_policy: bool = False
     learns_any_label: bool = True
     one_pass: bool = False
+    buys_labels: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.statistics import Statistics
+from hutch.core.errors import ConfigError
 from hutch.core.run.progress import Progress
 
 
@@ -87,7 +88,14 @@ def run_passes(
         sink: sees every batch with its outputs.
         scores: let the outputs hold the scores of all classes.
         stopped: whether the batches ended before their time; no pass follows then.
+
+    Raises:
+        ConfigError: several passes of a layer that would pay for the same labels in each.
     """
+    for layer in engine.layers if learn and passes > 1 else ():
+        if layer.inputs.buys_labels:
+            wanted = "1: it pays for labels, and would pay again in each; what it bought it learns again by `replay`"
+            raise ConfigError(f"passes: got {passes} with {layer.name!r}, wanted {wanted}")
     holdout = holdout or Holdout()
     best, best_loss, waited, number, early = None, math.nan, 0, 0, False
     row_at = progress.row_at

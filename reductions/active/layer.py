@@ -12,6 +12,7 @@ import numpy as np
 from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.derived import declared, lacking, learns_once
 from hutch.core.chain.limits import ANY, COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
@@ -233,6 +234,7 @@ class Active(Reduction):
         self._calls = (needed,) if needed else ()
         self._check(context)
         p = parameters
+        self.inputs = Inputs(buys_labels=p.simulation and p.rule != "vw")  # VW buys them in each pass
         window = max(1, min(_WINDOW, (p.horizon or 5 * _WINDOW) // 5))
         once = p.weighted or learns_once(self)
         replay = p.replay if p.replay is not None else 0 if once else 1

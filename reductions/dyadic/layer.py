@@ -53,6 +53,37 @@ _NOISE_AT_FIRST, _NOISE_SHARE = 0.6, 0.8
 _PRECISION_AT_FIRST = {"left": 3.0, "right": 3.0, "other": 10.0}
 
 
+_LOOKED_AT = 1000  # examples
+_FEW = 4  # values that a count or a grade may have
+
+
+class _Ids:
+    """Whether a namespace has one feature alone, with several whole numbers as values."""
+
+    def __init__(self, id: int) -> None:
+        self._id, self._one, self._values = id, True, set[float]()
+        self._feature: int | None = None
+
+    def look_at(self, batch: Batch) -> None:
+        """Look at the features of a batch."""
+        for at in np.flatnonzero(batch.namespace_id == self._id)[:_LOOKED_AT].tolist() if self._one else ():
+            features = slice(*batch.namespace_ptr[at : at + 2].tolist())
+            for index, value in zip(batch.indices[features].tolist(), batch.values[features].tolist(), strict=True):
+                self._feature = index if self._feature is None else self._feature
+                self._one = self._one and index == self._feature and value % 1 == 0
+                self._values.add(value)
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether that is so."""
+        return self._one and len(self._values) > _FEW
+
+    @property
+    def such(self) -> str:
+        """Some of the values."""
+        return ", ".join(f"{value:g}" for value in sorted(self._values)[-3:])
+
+
 class DyadicParameters(Parameters):
     """Parameters of `dyadic`.
 
@@ -167,6 +198,7 @@ class Dyadic(Reduction):
             raise ConfigError(
                 f"dyadic: got namespaces {p.pairs!r}, of which two are one to a chain that goes by {mode}"
             )
+        self._seen, self._ids = 0, {name: _Ids(namespace_id(name, mode)) for pair in p.pairs for name in pair}
         letters = mode == "letter"
         patterns = [[WILDCARD if n == ":" else namespace_id(n, mode) for n in term] for term in p.interactions]
         terms = Terms(patterns, letters=letters, permutations=False, duplicates=False) if patterns else None
@@ -236,6 +268,18 @@ class Dyadic(Reduction):
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         if self._raters and learn:
             self._raters.make_room(len(batch))
+        if learn and self._seen < _LOOKED_AT:
+            self._seen += len(batch)
+            for ids in self._ids.values():
+                ids.look_at(batch)
+
+    def doubts(self) -> str | None:
+        """What to say of a side whose only feature has whole numbers, as a column of ids has; None if neither has."""
+        for name, ids in self._ids.items():
+            if ids.are_numbers:
+                what = f"the namespace {name!r} has one feature, whose values are whole numbers such as {ids.such}"
+                return f"{what}: they are quantities; ids must be words, as `categorical` (of columns) makes them"
+        return None
 
     def saved(self) -> dict[str, NDArray[Any]]:
         implicit = self._raters.saved() if self._raters else {}

@@ -111,6 +111,16 @@ def roles_of(columns: Mapping[str, Any] | Roles | None) -> Roles:
     return replace(Roles.of(columns), **_NOBODY)
 
 
+def without_missing(X: Any) -> Any:
+    """A matrix whose missing values are zeros, which give no feature, as in frames."""
+    values = X if isinstance(X, np.ndarray) else X.data
+    if not np.isnan(values).any():
+        return X
+    X = X.copy()
+    np.nan_to_num(X if isinstance(X, np.ndarray) else X.data, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return X
+
+
 def without_column(X: Any, j: int) -> Any:
     """X with column j missing everywhere."""
     if is_frame(X):

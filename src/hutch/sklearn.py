@@ -6,7 +6,7 @@ module.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, Self
@@ -30,10 +30,14 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
 from hutch.chain import Chain
+from hutch.core.batch import Batch
 from hutch.core.chain.model_file import overflow_of
+from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, DataError, HutchError, warn
+from hutch.core.loss.kinds import KIND_EXPECTILE, KIND_POISSON, KIND_QUANTILE
 from hutch.core.parameters import parameters_of
+from hutch.core.run.probabilities import Probabilities
 from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
 from hutch.frames import (
     as_table,
@@ -45,8 +49,10 @@ from hutch.frames import (
     roles_of,
     single_features,
     without_column,
+    without_missing,
 )
 from hutch.plugins.manager import installed
+from hutch.target_scale import TargetScale, can_rescale, rescale
 
 Layers = Sequence[Mapping[str, Any] | str]
 
@@ -60,8 +66,12 @@ EXPECTED_FAILURES = {
 }
 """Checks of scikit-learn that cannot pass, with the reason; `check_estimator(expected_failed_checks=...)` takes it."""
 
-_ROWS, _LEAST_PASSES, _MOST_PASSES = 100_000, 10, 100
+_ROWS, _LEAST_PASSES = 100_000, 10
 _UNBOUNDED = 1e9  # in deviations of y
+_LARGEST = float(np.finfo(np.float32).max)
+_MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
+_LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared"}  # scikit-learn's -> ours
+_NO_CLASSIFICATION = (KIND_POISSON, KIND_QUANTILE, KIND_EXPECTILE)
 
 
 def _with_classes(layers: Layers, classes: int) -> list[Any]:
@@ -79,26 +89,34 @@ def _with_classes(layers: Layers, classes: int) -> list[Any]:
 
 
 @lru_cache(maxsize=64)
-def _layers_have_scores(layers: str) -> bool:
-    """Whether chains of these layers, given as JSON, have scores, so that methods are there before `fit`."""
+def _lacks(config: str) -> tuple[str, str]:
+    """Why chains of a configuration, given as JSON, have no scores, and why no probabilities; empty if they have."""
     try:
-        chain = Chain.from_config({"weights": {"bits": 22}, "chain": _with_classes(json.loads(layers), 3)})
+        chain = Chain.from_config(json.loads(config))
     except HutchError:
-        return True  # `fit` says what is wrong
-    return chain.takes == Labels.SIMPLE or chain.score_count > 0
-
-
-def _has_scores(estimator: Any) -> bool:
-    """Whether chains of an estimator's layers have scores; says so in an AttributeError if they have none."""
-    if estimator.layers is None:
-        return True
+        return "", ""  # `fit` says what is wrong
+    scores = "" if chain.takes == Labels.SIMPLE or chain.score_count else "the layer on top has no scores"
     try:
-        layers = json.dumps(list(estimator.layers))
-    except TypeError:
-        return True  # `fit` says what is wrong
-    if not _layers_have_scores(layers):
-        raise AttributeError("the layer on top has no scores")
-    return True
+        Probabilities(chain)
+    except ConfigError as error:
+        return scores, str(error)
+    return scores, ""
+
+
+def _offers(which: int) -> Any:
+    """A test whether a classifier's chains have scores (0) or probabilities (1); it raises an AttributeError if not."""
+
+    def test(estimator: Any) -> bool:
+        classes = len(estimator.classes_) if hasattr(estimator, "classes_") else 3
+        try:
+            config = json.dumps(estimator._config(estimator._layers(classes), 0))
+        except (TypeError, ValueError):
+            return True  # `fit` says what is wrong
+        if why := _lacks(config)[which]:
+            raise AttributeError(why)
+        return True
+
+    return test
 
 
 class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
@@ -110,13 +128,14 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
     columns: Mapping[str, Any] | None
     random_state: Any
     _seed: Any
+    _most_passes = 10
     _named: bool  # fitted to a frame
     _columns: list[str]
     _schema: Any  # an empty table
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
     def _build(self, layers: Layers) -> Chain:
@@ -124,12 +143,18 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         self._seed = self.random_state
         if not isinstance(self._seed, Integral):  # None, or a generator that draws one
             self._seed = int(check_random_state(self._seed).randint(1 << 31))
+        return Chain.from_config(self._config(layers, int(self._seed)))
+
+    def _config(self, layers: Layers, seed: int) -> dict[str, Any]:
+        """What `_build` makes a chain of."""
         names = ("loss", "learning_rate", "l2", "interactions")
         if tuning := {name: value for name in names if (value := getattr(self, name)) is not None}:
             *above, base = layers
             name, given = (base, None) if isinstance(base, str) else next(iter(base.items()))
+            if isinstance(tuning.get("loss"), str):
+                tuning["loss"] = _LOSS_NAMES.get(tuning["loss"], tuning["loss"])
             layers = [*above, {name: {**(given or {}), **tuning}}]
-        return Chain.from_config({"weights": {"bits": self.bits}, "seed": int(self._seed), "chain": list(layers)})
+        return {"weights": {"bits": self.bits}, "seed": seed, "chain": list(layers)}
 
     def _examples(self, X: Any, reset: bool) -> Any:
         """X, checked, as a matrix or, if the estimator was fitted to a frame, as an Arrow table."""
@@ -137,9 +162,9 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         if reset:
             self._named = is_frame(X)
         if not self._named:
-            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float32)
+            return without_missing(validate_data(self, X, reset=reset, **_MATRIX))
         if not is_frame(X):
-            X = check_array(X, accept_sparse="csr", dtype=np.float32)
+            X = check_array(X, **_MATRIX)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if _num_samples(X) == 0:
             raise ValueError("Found array with 0 sample(s), wanted at least one")
@@ -154,8 +179,8 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         if not (is_frame(X) if reset else self._named):
             if reset:
                 self._named = False
-            X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype=np.float32, **options)
-            return X, y
+            X, y = validate_data(self, X, y, reset=reset, **_MATRIX, **options)
+            return without_missing(X), y
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._examples(X, reset)
@@ -167,36 +192,76 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int | None) -> None:
         """Learn all rows so many times; None: further rows of a stream, once, and in their order."""
-        if passes is not None and not (isinstance(passes, Integral) and passes >= 1):
-            raise ValueError(f"passes: got {passes!r}, wanted an integer of at least 1")
-        given, roles = X, roles_of(self.columns)
+        given, roles, order = X, roles_of(self.columns), np.arange(len(labels))
         if passes is not None and self.shuffle and not self.chain_.whole_groups:
             order = np.random.default_rng(self._seed).permutation(np.flatnonzero(weight > 0))
-            X, labels, weight = X.take(order) if self._named else X[order], labels[order], weight[order]
+        held = int(self.validation_fraction * len(order)) if passes is not None and self.early_stopping else 0
+
+        def batches(rows: NDArray[np.int64]) -> list[Batch]:
+            part = X if len(rows) == len(labels) and not self.shuffle else X.take(rows) if self._named else X[rows]
+            return list(self.chain_.batches(part, labels[rows], weight[rows], columns=roles))
+
         try:
-            self.chain_.learn(X, labels=labels, importance=weight, columns=roles, passes=passes or 1)
+            learned, tested = batches(order[held:]), batches(order[:held])
         except DataError:
             for _ in self.chain_.batches(given, columns=roles):
                 pass  # names the row by its place in X, not in the order of learning
             raise
-        self.chain_.end_pass()
-        if passes is not None and (text := overflow_of(self.chain_.weights)):
-            warn(text)
+        if passes is None:
+            self.chain_.learn(learned)
+            self.chain_.end_pass()
+        else:
+            self._make_passes(passes, learned, tested)
+            if text := overflow_of(self.chain_.weights):
+                warn(text)
+
+    def _passes(self, rows: int) -> int:
+        """How many passes over so many rows `fit` makes."""
+        once = any(layer.inputs.buys_labels for layer in self.chain_.layers)
+        if self.passes is None:
+            return 1 if once else min(max(-(-_ROWS // rows), _LEAST_PASSES), self._most_passes)
+        if not (isinstance(self.passes, Integral) and self.passes >= 1):
+            raise ValueError(f"passes: got {self.passes!r}, wanted an integer of at least 1")
+        if once and self.passes > 1:
+            raise ValueError(f"passes: got {self.passes}, wanted 1: `active` would pay for labels again in each")
+        return int(self.passes)
+
+    def _make_passes(self, passes: int, learned: list[Batch], tested: list[Batch]) -> None:
+        """Learn batches over and over; with rows to test, until their loss no longer falls, and keep the best pass."""
+        chain, best, at = self.chain_, np.inf, 0
+        self.loss_curve_, kept = [], chain.arrays()
+        for self.n_iter_ in range(1, passes + 1):
+            before = chain.statistics
+            chain.learn(learned)
+            chain.end_pass()
+            if not tested:
+                self.loss_curve_.append((chain.statistics - before).average_loss)
+            else:
+                losses = [chain.run_apart(batch, False).losses.sum(dtype=float) for batch in tested]
+                self.loss_curve_.append(sum(losses) / sum(batch.importance.sum(dtype=float) for batch in tested))
+                if self.loss_curve_[-1] < best:
+                    kept = {name: array.copy() for name, array in chain.arrays().items()}
+                    best, at = self.loss_curve_[-1], self.n_iter_
+                elif self.n_iter_ - at >= self.n_iter_no_change:
+                    break
+        if tested:
+            chain.restore(kept)
 
     def _weights(self, X: Any, sample_weight: Any) -> NDArray[np.float32]:
         rows = np.zeros((_num_samples(X), 1), np.float32)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float32, ensure_non_negative=True)
         return np.asarray(weight, np.float32)
 
-    def _predict(self, X: Any) -> NDArray[np.float32]:
+    def _outputs(self, X: Any) -> Iterator[Outputs]:
+        """What the chain says of the rows, batch by batch."""
         check_is_fitted(self)
-        return self.chain_.predict(self._examples(X, reset=False), columns=roles_of(self.columns))
+        for batch in self.chain_.batches(self._examples(X, reset=False), columns=roles_of(self.columns).optional()):
+            yield self.chain_.run_apart(batch, False)
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """What predictions are made of, before they become classes, (rows,) or (rows, classes)."""
-        if self.chain_.score_count:
-            return self.chain_.scores(X, columns=roles_of(self.columns)).astype(np.float64)
-        return self.chain_.predict(X, columns=roles_of(self.columns)).astype(np.float64)
+        found = [outputs.scores if self.chain_.score_count else outputs.predictions for outputs in self._outputs(X)]
+        return np.concatenate(found).astype(np.float64)
 
     def explain(self, X: Any) -> NDArray[np.float64]:
         """How much each column moves each row's score: the score less what it is with the column missing.
@@ -213,7 +278,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.chain_.takes != Labels.SIMPLE and not self.chain_.score_count:
             raise AttributeError(f"explain: the layer {self.chain_.layers[0].name!r} has no scores")
-        X = self._examples(X, reset=False)
+        X = checked(X)
         whole = self._raw(X)
         chosen = None if whole.ndim == 1 else whole.argmax(axis=1)
 
@@ -247,13 +312,17 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
     ----------
     layers : list of layers as under `chain:` in YAML; None: `linear` with logistic loss, below `one_against_all` if
         there are more than two classes. Where a multiclass layer lacks `classes`, their number is filled in.
-    loss, learning_rate, l2, interactions : of the base learner, the last of the layers; None: as the layers say. The
+    loss, learning_rate, l2, interactions : of the base learner, the last of the layers; None: as the layers say. A loss
+        that tells no classes apart is refused; scikit-learn's names `log_loss` and `squared_error` are known. The
         columns of a matrix lie in the namespace `x`: `interactions=[["x", "x"]]` multiplies each with each.
     class_weight : by class, or `"balanced"`: the importance of a row is multiplied by that of its class.
     bits : the weight table has 2^bits rows.
-    passes : over the data in `fit`; `partial_fit` makes one.
+    passes : over the data in `fit`; None: 10, but 1 where labels are bought (`active`). `partial_fit` makes one.
     shuffle : let `fit` learn the rows in a random order, as files are often sorted by class; False: in their own order.
         Chains that learn from whole groups of rows keep the order.
+    early_stopping : hold a `validation_fraction` of the rows out, stop after `n_iter_no_change` passes in which the loss
+        on them did not fall, and keep the best pass. The loss is that of the chain: 0/1 where it predicts classes.
+        Without it `loss_curve_` has the loss of each row before it was learned.
     columns : what the columns stand for, as in `hutch.core.data.roles.Roles`: `{"text": ["comment"]}` splits a column
         into words, `{"categorical": ["zip"]}` takes numbers as names, `namespaces` divides the columns.
     random_state : the chain's seed; None, or a generator: another one in every `fit`.
@@ -261,6 +330,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
     Attributes
     ----------
     chain_ : the `hutch.Chain`.
+    n_iter_, loss_curve_ : passes that `fit` made, and the loss of each (see `early_stopping`).
     classes_ : the classes.
     coef_, intercept_ : weights of the columns and of the constant, shape (1, columns) or (classes, columns), where the
         chain is linear in columns of numbers.
@@ -286,8 +356,11 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         interactions: Sequence[Sequence[str]] | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         bits: int = 18,
-        passes: int = 10,
+        passes: int | None = None,
         shuffle: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 3,
         columns: Mapping[str, Any] | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -300,6 +373,9 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         self.bits = bits
         self.passes = passes
         self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.columns = columns
         self.random_state = random_state
 
@@ -307,7 +383,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         """Learn from the beginning, `passes` times."""
         X, y = self._examples_and_targets(X, y, reset=True)
         self._start(np.unique(self._targets(y)))
-        return self._go_on(X, y, sample_weight, self.passes)
+        return self._go_on(X, y, sample_weight, self._passes(len(y)))
 
     def partial_fit(
         self,
@@ -333,17 +409,22 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         return y
 
+    def _layers(self, classes: int) -> list[Any]:
+        """The layers of the chain."""
+        if self.layers is not None:
+            return _with_classes(self.layers, classes)
+        layers: list[Any] = [{"linear": {"loss": "logistic"}}]
+        return layers if classes == 2 else [{"one_against_all": {"classes": classes}}, *layers]
+
     def _start(self, classes: NDArray[Any]) -> None:
         if len(classes) < 2:
             raise ValueError(f"got {len(classes)} class, wanted at least two classes")
         self.classes_ = classes
-        if self.layers is not None:
-            layers = _with_classes(self.layers, len(classes))
-        else:
-            layers = [{"linear": {"loss": "logistic"}}]
-            if len(classes) > 2:
-                layers.insert(0, {"one_against_all": {"classes": len(classes)}})
-        self.chain_ = self._build(layers)
+        self.chain_ = self._build(self._layers(len(classes)))
+        loss = self.chain_.layers[0].answers
+        if loss.loss is not None and loss.loss_kind in _NO_CLASSIFICATION:
+            wanted = "one that tells classes apart, such as logistic or hinge"
+            raise ConfigError(f"loss: got {loss.loss.name!r}, wanted {wanted}")
         if self.chain_.takes == Labels.SIMPLE and len(classes) > 2:
             raise ConfigError(
                 f"layers: {len(classes)} classes need a multiclass layer such as 'one_against_all' on top"
@@ -376,37 +457,41 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         """Weights of the constant."""
         return self._linear_weights()[:, -1]
 
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        """Scores before they are clipped to the range of the labels, as no loss of classes asks for."""
+        check_is_fitted(self)
+        simple, shared = self.chain_.takes == Labels.SIMPLE, self.chain_.shared
+        bounds = shared[["min_label", "max_label"]].copy()
+        try:
+            if not simple:  # a score is a prediction of the layer below, which clips it
+                shared["min_label"], shared["max_label"] = -_LARGEST, _LARGEST
+            found = [outputs.raw if simple else outputs.scores for outputs in self._outputs(X)]
+        finally:
+            shared[["min_label", "max_label"]] = bounds
+        return np.concatenate(found).astype(np.float64)
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of each row."""
-        found = self._predict(X)
+        found = np.concatenate([outputs.predictions for outputs in self._outputs(X)])
         if self.chain_.takes == Labels.SIMPLE:
-            return self.classes_[(found > 0).astype(int)]  # type: ignore[no-any-return]
+            upper = found > self.chain_.layers[0].answers.decision_threshold
+            return self.classes_[upper.astype(int)]  # type: ignore[no-any-return]
         return self.classes_[np.clip(found.astype(int) - 1, 0, len(self.classes_) - 1)]  # type: ignore[no-any-return]
 
-    @available_if(_has_scores)
+    @available_if(_offers(0))
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores, shape (rows,) for two classes under a binary chain, else (rows, classes)."""
-        check_is_fitted(self)
-        if self.chain_.takes == Labels.SIMPLE:
-            return self._predict(X).astype(np.float64)
-        scores: NDArray[np.float64] = self._raw(self._examples(X, reset=False))
-        return scores
+        return self._raw(X)
 
-    @available_if(_has_scores)
+    @available_if(_offers(1))
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The logistic function of the scores, over several classes divided by their sum, shape (rows, classes).
-
-        These are probabilities only if the base learner's loss makes them so: `logistic` does, `hinge` does not. Scores
-        that are probabilities already, as those of `multinomial`, stay as they are.
+        """The probability of each class, shape (rows, classes), where the chain knows it: of `loss="logistic"` the
+        logistic function of the scores, over several classes divided by their sum; of layers whose scores are
+        probabilities, such as `multinomial`, the scores.
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 2 and self.chain_.layers[0].answers.scores_are_probabilities:
-            return np.asarray(scores / scores.sum(axis=1, keepdims=True), np.float64)
-        upper = 0.5 * (1.0 + np.tanh(0.5 * scores))
-        if scores.ndim == 1:
-            return np.column_stack([1.0 - upper, upper])
-        upper += 1e-12  # where every class has been ruled out, all are equal
-        return np.asarray(upper / upper.sum(axis=1, keepdims=True), np.float64)
+        check_is_fitted(self)
+        probabilities = Probabilities(self.chain_)
+        return np.concatenate([probabilities.of(outputs) for outputs in self._outputs(X)])
 
 
 def _numbers(y: Any) -> Any:
@@ -415,6 +500,15 @@ def _numbers(y: Any) -> Any:
     if isinstance(values, np.ndarray) and values.dtype.kind in "US" and values.size:
         raise ValueError(f"y: got {values.flat[0].item()!r}, wanted numbers; HutchClassifier takes names of classes")
     return y
+
+
+def _bounded(y: Any) -> NDArray[np.float64]:
+    """y in float64, if its numbers are some that the chain can hold."""
+    found = np.asarray(y, np.float64)
+    if len(large := np.flatnonzero(np.abs(found) > _LARGEST)):
+        row = int(large[0])
+        raise ValueError(f"y: row {row}, counted from 0: got {found[row]:g}, wanted numbers within ±{_LARGEST:.2g}")
+    return found
 
 
 class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
@@ -426,14 +520,16 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         below a `link`, so that predictions are means of counts, not their logarithms.
     loss, learning_rate, l2, interactions, bits, columns, random_state : as of `HutchClassifier`.
     passes : over the data in `fit`; None: as many as make 100,000 rows, at least 10 and at most 100.
-    shuffle : as of `HutchClassifier`.
+    shuffle, early_stopping, validation_fraction, n_iter_no_change : as of `HutchClassifier`.
     scale_y : learn (y - mean) / deviation, and undo it in predictions, under losses that do not mind (`squared` and
-        `quantile`) and without a `link`; `partial_fit` keeps what the first rows had. Predictions of the default chain
-        may then leave the range of the labels; otherwise they stay within it.
+        `quantile`) and without a `link`. In `partial_fit` both follow the targets, and a linear model is re-expressed
+        when they change; other chains keep those of the first call, with a warning once the targets have left them.
+        Predictions of the default chain may leave the range of the labels; otherwise they stay within it.
 
     Attributes
     ----------
     chain_ : the `hutch.Chain`.
+    n_iter_, loss_curve_ : as of `HutchClassifier`.
     coef_, intercept_ : weights of the columns, shape (columns,), and of the constant, where the chain is linear in
         columns of numbers.
 
@@ -457,6 +553,9 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         bits: int = 18,
         passes: int | None = None,
         shuffle: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 3,
         columns: Mapping[str, Any] | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -469,59 +568,82 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         self.bits = bits
         self.passes = passes
         self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.columns = columns
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
+        given = X
         X, y = self._examples_and_targets(X, _numbers(y), reset=True, y_numeric=True)
-        passes = self.passes
-        if passes is None:
-            passes = min(max(-(-_ROWS // len(y)), _LEAST_PASSES), _MOST_PASSES)
-        return self._start(y)._go_on(X, y, sample_weight, passes)
+        y = _bounded(y)
+        self._start()
+        if self._scaled:
+            self._target.settle(y)
+        weights = self._weights(X, sample_weight)
+        self._learn(X, self._target.of(y), weights, self._passes(len(y)))
+        loss = self.chain_.layers[-1].answers.loss
+        if loss is not None and loss.name == "quantile":
+            # the constant that is best for the other weights: steps stop it where rows are denser on one side
+            left, tau = y - self._raw(given), loss.parameters.get("tau", 0.5)
+            self._shift = float(np.quantile(left, tau, weights=weights.astype(float), method="inverted_cdf"))
+        return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn further rows once."""
         first = not hasattr(self, "chain_")
         X, y = self._examples_and_targets(X, _numbers(y), reset=first, y_numeric=True)
+        y = _bounded(y)
         if first:
-            self._start(y)
-        return self._go_on(X, y, sample_weight, None)
+            self._start()
+        weights = self._weights(X, sample_weight)
+        if not self._scaled:
+            self._learn(X, y.astype(np.float32), weights, None)
+        elif can_rescale(self.chain_):
+            for rows, ratio, shift in self._target.follow(y):
+                if (ratio, shift) != (1.0, 0.0):
+                    rescale(self.chain_, ratio, shift)
+                part = X.slice(rows.start, rows.stop - rows.start) if self._named else X[rows]
+                self._learn(part, self._target.of(y[rows]), weights[rows], None)
+        else:
+            if first:
+                self._target.settle(y)
+            elif self._target.strays(y) and not self._told:
+                self._told = True
+                got = f"mean {self._target.centre:.4g} and deviation {self._target.scale:.4g} of the first call"
+                warn(f"y: it is learned by {got}, which it has left; wanted a first call with typical rows, or `fit`")
+            self._learn(X, self._target.of(y), weights, None)
+        return self
 
-    def _start(self, y: NDArray[Any]) -> Self:
+    def _start(self) -> None:
         loss = next(iter(self.loss)) if isinstance(self.loss, Mapping) else self.loss
         link = [{"link": {"function": "poisson"}}] if loss == "poisson" else []  # predictions are means of the labels
         chain = self._build(self.layers or [*link, "linear"])
         if chain.takes != Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes labels {chain.takes.value!r}, wanted 'simple'")
         loss = getattr(getattr(chain.layers[-1].parameters, "loss", None), "name", None)
-        self._centre, self._scale = 0.0, 1.0
-        if self.scale_y and loss in ("squared", "quantile") and all(layer.name != "link" for layer in chain.layers):
-            self._centre, self._scale = float(np.mean(y)), float(np.std(y)) or 1.0
-            if self.layers is None:
-                chain = self._build([{"linear": {"min_prediction": -_UNBOUNDED, "max_prediction": _UNBOUNDED}}])
+        scalable = loss in ("squared", "quantile") and all(layer.name != "link" for layer in chain.layers)
+        self._scaled, self._target, self._shift, self._told = self.scale_y and scalable, TargetScale(), 0.0, False
+        if self._scaled and self.layers is None:
+            chain = self._build([{"linear": {"min_prediction": -_UNBOUNDED, "max_prediction": _UNBOUNDED}}])
         self.chain_ = chain
-        return self
-
-    def _go_on(self, X: Any, y: NDArray[Any], sample_weight: Any, passes: int | None) -> Self:
-        labels = (np.asarray(y, np.float64) - self._centre) / self._scale
-        self._learn(X, labels.astype(np.float32), self._weights(X, sample_weight), passes)
-        return self
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
-        return super()._raw(X) * self._scale + self._centre
+        return super()._raw(X) * self._target.scale + self._target.centre + self._shift
 
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Weights of the columns."""
-        return np.asarray(self._linear_weights()[0, :-1] * self._scale)
+        return np.asarray(self._linear_weights()[0, :-1] * self._target.scale)
 
     @property
     def intercept_(self) -> float:
         """Weight of the constant."""
-        return float(self._linear_weights()[0, -1] * self._scale + self._centre)
+        weight = float(self._linear_weights()[0, -1])
+        return weight * self._target.scale + self._target.centre + self._shift
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """The prediction for each row."""
-        check_is_fitted(self)
-        return self._raw(self._examples(X, reset=False))
+        return self._raw(X)

@@ -1,0 +1,102 @@
+"""The scale on which a regressor learns its targets, which follows them as they come."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.chain import Chain
+from hutch.core.batch import CONSTANT_INDEX
+from hutch.core.loss.kinds import KIND_SQUARED
+
+
+class TargetScale:
+    """Targets are learned as (y - centre) / scale.
+
+    Attributes:
+        centre, scale: mean and deviation of the targets when they last left what follows from the attributes: the
+            deviation between half and twice the scale, the mean no more than the scale away from the centre.
+
+    >>> target = TargetScale()
+    >>> for rows, _, _ in target.follow(np.array([5.0, 5.0, 9.0, 5.0])):
+    ...     print(rows, round(target.centre, 2), round(target.scale, 2))
+    slice(0, 2, None) 5.0 1.0
+    slice(2, 4, None) 6.33 1.89
+    """
+
+    def __init__(self) -> None:
+        self.centre, self.scale = 0.0, 1.0
+        self._origin, self._sums = 0.0, np.zeros(3)  # rows, sums of y - origin and of its square
+
+    def of(self, y: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Targets as they are learned."""
+        return ((y - self.centre) / self.scale).astype(np.float32)
+
+    def settle(self, y: NDArray[np.float64]) -> None:
+        """Take the mean and the deviation of all targets."""
+        _, means, deviations = self._add(y)
+        self.centre, self.scale = float(means[-1]), float(deviations[-1]) or 1.0
+
+    def strays(self, y: NDArray[np.float64]) -> bool:
+        """Whether the targets, with these further ones, are no longer what centre and scale say."""
+        _, means, deviations = self._add(y)
+        return bool(self._astray(means[-1:], deviations[-1:])[0])
+
+    def follow(self, y: NDArray[np.float64]) -> Iterator[tuple[slice, float, float]]:
+        """Cut further targets where the scale must change, which does not depend on how they come in calls.
+
+        Yields:
+            Rows that have one scale, in order, and (ratio, shift): what was the prediction p is now ratio p + shift.
+        """
+        first, means, deviations = self._add(y)
+        if first:
+            self.centre = float(y[0])
+        start, ratio, shift = 0, 1.0, 0.0
+        while True:
+            found = np.flatnonzero(self._astray(means[start:], deviations[start:]))
+            stop = start + int(found[0]) if len(found) else len(y)
+            if stop > start:
+                yield slice(start, stop), ratio, shift
+                ratio, shift = 1.0, 0.0
+            if stop == len(y):
+                return
+            centre, scale = float(means[stop]), float(deviations[stop])
+            by = self.scale / scale
+            ratio, shift = ratio * by, shift * by + (self.centre - centre) / scale
+            self.centre, self.scale, start = centre, scale, stop
+
+    def _add(self, y: NDArray[np.float64]) -> tuple[bool, NDArray[np.float64], NDArray[np.float64]]:
+        """Whether these are the first targets, and after each of them the mean and the deviation of all so far."""
+        first = not self._sums[0]
+        if first:
+            self._origin = float(y[0])
+        away = y - self._origin
+        sums = np.cumsum(np.vstack([self._sums, np.column_stack([np.ones(len(y)), away, away * away])]), axis=0)[1:]
+        self._sums = sums[-1]
+        means = sums[:, 1] / sums[:, 0]
+        variances = np.maximum(sums[:, 2] / sums[:, 0] - means * means, 0.0)
+        return first, means + self._origin, np.sqrt(variances)
+
+    def _astray(self, means: NDArray[np.float64], deviations: NDArray[np.float64]) -> NDArray[np.bool_]:
+        far = np.abs(means - self.centre) > self.scale
+        return (deviations > 0) & (far | (deviations > 2 * self.scale) | (2 * deviations < self.scale))
+
+
+def can_rescale(chain: Chain) -> bool:
+    """Whether `rescale` works: the chain ends in one linear model with a constant."""
+    one = chain.layers[-1].name == "linear" and int(chain.shared["multiplier"][0]) == 1
+    return one and chain.parser.constant
+
+
+def rescale(chain: Chain, ratio: float, shift: float) -> None:
+    """Let a chain predict ratio p + shift where it predicted p, with all that it has learned on the new scale."""
+    weights, base = chain.weights, chain.layers[-1]
+    contraction, gravity = base.saved()["regularization"]
+    base.saved()["regularization"][1] = gravity * ratio
+    weights[:, 0] *= ratio
+    if base.parameters.adaptive and base.answers.loss_kind == KIND_SQUARED:  # the gradient of `quantile` has no scale
+        weights[:, 1] *= ratio * ratio
+    weights[CONSTANT_INDEX & int(chain.shared["mask"][0]), 0] += shift / contraction
+    if not chain.shared["fixed_range"][0]:
+        for name in ("min_label", "max_label"):
+            chain.shared[name] = chain.shared[name] * ratio + shift
