@@ -220,9 +220,9 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         once = any(layer.inputs.buys_labels for layer in self.chain_.layers)
         if self.passes is None:
             return 1 if once else min(max(-(-_ROWS // rows), _LEAST_PASSES), self._most_passes)
-        if not (isinstance(self.passes, Integral) and self.passes >= 1):
+        if not (isinstance(self.passes, Integral) and int(self.passes) >= 1):
             raise ValueError(f"passes: got {self.passes!r}, wanted an integer of at least 1")
-        if once and self.passes > 1:
+        if once and int(self.passes) > 1:
             raise ValueError(f"passes: got {self.passes}, wanted 1: `active` would pay for labels again in each")
         return int(self.passes)
 
@@ -541,6 +541,9 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
     True
     """
 
+    _most_passes = 100
+    _told: bool  # that the targets have left the scale of the first call
+
     def __init__(
         self,
         layers: Layers | None = None,
@@ -591,7 +594,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
             self._shift = float(np.quantile(left, tau, weights=weights.astype(float), method="inverted_cdf"))
         return self
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn further rows once."""
         first = not hasattr(self, "chain_")
         X, y = self._examples_and_targets(X, _numbers(y), reset=first, y_numeric=True)
@@ -601,13 +604,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         weights = self._weights(X, sample_weight)
         if not self._scaled:
             self._learn(X, y.astype(np.float32), weights, None)
-        elif can_rescale(self.chain_):
-            for rows, ratio, shift in self._target.follow(y):
-                if (ratio, shift) != (1.0, 0.0):
-                    rescale(self.chain_, ratio, shift)
-                part = X.slice(rows.start, rows.stop - rows.start) if self._named else X[rows]
-                self._learn(part, self._target.of(y[rows]), weights[rows], None)
-        else:
+        elif first or not can_rescale(self.chain_):
             if first:
                 self._target.settle(y)
             elif self._target.strays(y) and not self._told:
@@ -615,6 +612,12 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
                 got = f"mean {self._target.centre:.4g} and deviation {self._target.scale:.4g} of the first call"
                 warn(f"y: it is learned by {got}, which it has left; wanted a first call with typical rows, or `fit`")
             self._learn(X, self._target.of(y), weights, None)
+        else:
+            for rows, ratio, shift in self._target.follow(y):
+                if (ratio, shift) != (1.0, 0.0):
+                    rescale(self.chain_, ratio, shift)
+                part = X.slice(rows.start, rows.stop - rows.start) if self._named else X[rows]
+                self._learn(part, self._target.of(y[rows]), weights[rows], None)
         return self
 
     def _start(self) -> None:

@@ -18,10 +18,11 @@ class TargetScale:
             deviation between half and twice the scale, the mean no more than the scale away from the centre.
 
     >>> target = TargetScale()
-    >>> for rows, _, _ in target.follow(np.array([5.0, 5.0, 9.0, 5.0])):
+    >>> target.settle(np.array([5.0, 5.0]))
+    >>> for rows, _, _ in target.follow(np.array([5.0, 9.0, 5.0])):
     ...     print(rows, round(target.centre, 2), round(target.scale, 2))
-    slice(0, 2, None) 5.0 1.0
-    slice(2, 4, None) 6.33 1.89
+    slice(0, 1, None) 5.0 1.0
+    slice(1, 3, None) 6.0 1.73
     """
 
     def __init__(self) -> None:
@@ -34,12 +35,12 @@ class TargetScale:
 
     def settle(self, y: NDArray[np.float64]) -> None:
         """Take the mean and the deviation of all targets."""
-        _, means, deviations = self._add(y)
+        means, deviations = self._add(y)
         self.centre, self.scale = float(means[-1]), float(deviations[-1]) or 1.0
 
     def strays(self, y: NDArray[np.float64]) -> bool:
         """Whether the targets, with these further ones, are no longer what centre and scale say."""
-        _, means, deviations = self._add(y)
+        means, deviations = self._add(y)
         return bool(self._astray(means[-1:], deviations[-1:])[0])
 
     def follow(self, y: NDArray[np.float64]) -> Iterator[tuple[slice, float, float]]:
@@ -48,9 +49,7 @@ class TargetScale:
         Yields:
             Rows that have one scale, in order, and (ratio, shift): what was the prediction p is now ratio p + shift.
         """
-        first, means, deviations = self._add(y)
-        if first:
-            self.centre = float(y[0])
+        means, deviations = self._add(y)
         start, ratio, shift = 0, 1.0, 0.0
         while True:
             found = np.flatnonzero(self._astray(means[start:], deviations[start:]))
@@ -65,17 +64,16 @@ class TargetScale:
             ratio, shift = ratio * by, shift * by + (self.centre - centre) / scale
             self.centre, self.scale, start = centre, scale, stop
 
-    def _add(self, y: NDArray[np.float64]) -> tuple[bool, NDArray[np.float64], NDArray[np.float64]]:
-        """Whether these are the first targets, and after each of them the mean and the deviation of all so far."""
-        first = not self._sums[0]
-        if first:
+    def _add(self, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The mean and the deviation of all targets so far, after each of these."""
+        if not self._sums[0]:
             self._origin = float(y[0])
         away = y - self._origin
         sums = np.cumsum(np.vstack([self._sums, np.column_stack([np.ones(len(y)), away, away * away])]), axis=0)[1:]
         self._sums = sums[-1]
         means = sums[:, 1] / sums[:, 0]
         variances = np.maximum(sums[:, 2] / sums[:, 0] - means * means, 0.0)
-        return first, means + self._origin, np.sqrt(variances)
+        return means + self._origin, np.sqrt(variances)
 
     def _astray(self, means: NDArray[np.float64], deviations: NDArray[np.float64]) -> NDArray[np.bool_]:
         far = np.abs(means - self.centre) > self.scale
