@@ -114,12 +114,10 @@ def test_a_linked_chain_predicts_both_classes() -> None:
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-model.decision_function(X))))
 
 
-def test_a_full_table_is_told_of_in_python_too() -> None:
-    lines = [f"{1 if i % 2 else -1} |f " + " ".join(f"w{i}x{k}" for k in range(20)) for i in range(300)]
+def test_a_full_table_is_told_of_as_on_the_command_line() -> None:
+    words = pa.table({"text": [" ".join(f"w{i}x{k}" for k in range(20)) for i in range(300)]})
     with pytest.warns(UserWarning, match=r"of the weight table's 2\^12 rows are used, so features share rows") as found:
-        chain = Chain.from_config({"weights": {"bits": 12}, "chain": [{"linear": {"loss": "logistic"}}]})
-        chain.learn(lines)
-        chain.learn(lines)
+        HutchClassifier(bits=12, columns={"text": ["text"]}).fit(words, np.arange(300) % 2)
     assert len(found) == 1
 
 

@@ -1,6 +1,5 @@
 """What is not an error in the data of a chain, but probably a mistake: labels and names that do not fit it."""
 
-import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,10 +12,7 @@ from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels, Reduction
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import counted
-from hutch.core.run.occupancy import advice
 from hutch.core.text.hashing import NamespaceMode, namespace_id
-
-_ENOUGH = 100  # examples until a table is looked at
 
 
 def lacks_labels(engine: Engine, seen: Statistics) -> bool:
@@ -106,7 +102,6 @@ class Unexpected:
         self._told_layers: set[str] = set()
         self._told_failures: set[str] = set()
         self._seen = self._example = 0
-        self._looks_at = _ENOUGH
 
     @property
     def watches_namespaces(self) -> bool:
@@ -159,14 +154,6 @@ class Unexpected:
             if layer.name not in self._told_layers and (text := layer.doubts()):
                 self._told_layers.add(layer.name)
                 yield f"{layer.name}: {text}"
-
-    def about_crowding(self) -> Iterator[str]:
-        """What to say of a full table; it is looked at whenever the examples have doubled."""
-        if (seen := self._engine.statistics.examples) >= self._looks_at:
-            self._looks_at = 2 * seen
-            if text := advice(self._engine):
-                self._looks_at = sys.maxsize
-                yield text
 
     def _wanted(self) -> str:
         """Which classes are wanted, if labels are classes."""

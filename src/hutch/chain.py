@@ -198,8 +198,7 @@ class Chain(OneByOne, Engine):
         batches = self._batches(examples, labels, importance, columns, passes)
         views = [on_progress, self.plugins.on_progress] if on_progress else []
         found = self._run_passes(batches, learn=True, passes=passes, views=views)
-        about = self._unexpected
-        for text in (*about.about_labels(), *about.about_missing_labels(), *about.about_crowding()):
+        for text in (*self._unexpected.about_labels(), *self._unexpected.about_missing_labels()):
             warn(text)
         if self.statistics.examples >= _ENOUGH:
             for text in self._unexpected.about_namespaces():

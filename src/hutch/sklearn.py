@@ -37,6 +37,7 @@ from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, DataError, HutchError, warn
 from hutch.core.loss.kinds import KIND_EXPECTILE, KIND_POISSON, KIND_QUANTILE
 from hutch.core.parameters import parameters_of
+from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
 from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
 from hutch.frames import (
@@ -212,8 +213,9 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
             self.chain_.end_pass()
         else:
             self._make_passes(passes, learned, tested)
-            if text := overflow_of(self.chain_.weights):
-                warn(text)
+            for text in (overflow_of(self.chain_.weights), advice(self.chain_)):
+                if text:
+                    warn(text)
 
     def _passes(self, rows: int) -> int:
         """How many passes over so many rows `fit` makes."""
