@@ -89,7 +89,8 @@ found = [model.predict(lines[0]), *lines]
 import pandas as pd
 from {vw}.dftovw import DFtoVW, SimpleLabel, MulticlassLabel, Feature, Namespace, ContextualbanditLabel
 table = pd.DataFrame({{"y": [1, 2], "w": [0.5, 2], "a": [1, 0], "b": ["p", "q"], "t": ["x", "z"], "p": [0.5, 0.25]}})
-spaces = [Namespace(Feature("a"), name="n", value=2), Namespace([Feature("b", "c"), Feature("w", as_type="categorical")])]
+spaces = [Namespace(Feature("a"), name="n", value=2)]
+spaces.append(Namespace([Feature("b", "c"), Feature("w", as_type="categorical")]))
 found = DFtoVW(table, namespaces=spaces, label=MulticlassLabel("y", "w"), tag="t").convert_df()
 found += DFtoVW(table, features=Feature("a"), label=ContextualbanditLabel("y", "w", "p")).convert_df()
 """,
