@@ -63,7 +63,8 @@ class VW(BaseEstimator):  # type: ignore[misc]
 
     def __init__(self, convert_to_vw: bool = True, convert_labels: bool = True, **options: Any) -> None:
         self.convert_to_vw, self.convert_labels = convert_to_vw, convert_labels
-        self.options, self.vw_ = options, None
+        self.options = options
+        self.vw_: Workspace | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """See scikit-learn."""
@@ -80,12 +81,12 @@ class VW(BaseEstimator):  # type: ignore[misc]
         """Learn; several passes go over the rows in a new order each."""
         options = {name: value for name, value in {"quiet": True, **self._all_options()}.items() if value is not None}
         passes = 1 if {"data", "d"} & options.keys() else int(options.pop("passes", 1))
-        self.vw_ = Workspace(**options)
+        model = self.vw_ = Workspace(**options)
         if X is not None:
             lines = tovw(X, y, sample_weight, self.convert_labels) if self.convert_to_vw else list(X)
             for number in range(passes):
                 for line in shuffle(lines) if number else lines:
-                    self.vw_.learn(line)
+                    model.learn(line)
         return self
 
     def _all_options(self) -> dict[str, Any]:
@@ -122,7 +123,7 @@ class VW(BaseEstimator):  # type: ignore[misc]
 
     def load(self, filename: str) -> None:
         """Take a model from a file."""
-        self.fit().vw_ = Workspace(**{**self._all_options(), "initial_regressor": filename, "quiet": True})
+        self.vw_ = Workspace(**{**self._all_options(), "initial_regressor": filename, "quiet": True})
 
 
 class VWRegressor(RegressorMixin, VW):  # type: ignore[misc]

@@ -352,7 +352,8 @@ class Workspace:
             values = outputs.scores.tolist()
         elif self._chain.takes.of_slots:
             [slots] = slots_of(batch, outputs)
-            values = [[list(zip(ranked, likely, strict=True)) for _, ranked, likely in slots]] * len(examples)
+            pairs: Any = [list(zip(ranked, likely, strict=True)) for _, ranked, likely in slots]
+            values = [pairs] * len(examples)
         elif self._kind in lists:
             [(_, _, scores)] = ranked_actions(batch, outputs)
             values = [scores] * len(examples)
