@@ -24,6 +24,7 @@ class Inputs:
         one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
             a second observation: layers above do not show it one twice of their own accord.
         buys_labels: True for a layer that pays for the labels it learns: a second pass would pay for them again.
+        keeps_zeros: True if a feature of value 0 is not as none: readers then keep it.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class Inputs:
     learns_any_label: bool = True
     one_pass: bool = False
     buys_labels: bool = False
+    keeps_zeros: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def _take(codes, hashes, first, stride, indices, values):
             indices[row * stride + first] = hashes[codes[row]]
             values[row * stride + first] = float32(1)
         else:
-            values[row * stride + first] = float32(0)
+            values[row * stride + first] = float32(np.nan)
 
 
 class TableReader:
@@ -220,10 +220,10 @@ class TableReader:
             _take(codes, self._hash_words(k, words), k, width, indices, values)
         elif column.position in self._categorical or _is_word(types, array.type):
             indices[k::width] = self._hash_words(k, array)
-            values[k::width] = _valid(array)
+            values[k::width] = np.where(_valid(array), float32(1), float32(np.nan))
         else:
             indices[k::width] = self._hashes[k] & self._mask
-            values[k::width] = self._floats(array, 0.0)
+            values[k::width] = self._floats(array, float("nan"))
 
     def _words(self, array: Any) -> Any:
         types, kind = self._arrow.types, array.type

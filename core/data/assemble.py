@@ -74,11 +74,11 @@ def hash_names(names: Sequence[str], seeds: NDArray[np.uint32], options: ParserO
 
 
 @helper
-def _first_seen(values, numbers, start, stop, sizes, order):
+def _first_seen(values, numbers, start, stop, sizes, order, zeros):
     """Sizes of a row's namespaces and their order; returns how many there are, or the first bad feature as -1 - i."""
     count = 0
     for i in range(start, stop):
-        if values[i] == 0 or values[i] != values[i]:
+        if values[i] == 0 and not zeros or values[i] != values[i]:
             continue
         if abs(values[i]) == float32(np.inf):
             return -1 - i
@@ -90,12 +90,12 @@ def _first_seen(values, numbers, start, stop, sizes, order):
 
 
 @compiled
-def _assemble(row_ptr, indices, values, numbers, ids, constant, constant_index, out):
+def _assemble(row_ptr, indices, values, numbers, ids, constant, constant_index, zeros, out):
     out_row_ptr, out_indices, out_values, row_namespaces, namespace_ptr, namespace_id, sizes, order = out
     feature, namespace = 0, 0
     for row in range(len(row_ptr) - 1):
         start, stop = row_ptr[row], row_ptr[row + 1]
-        count = _first_seen(values, numbers, start, stop, sizes, order)
+        count = _first_seen(values, numbers, start, stop, sizes, order, zeros)
         if count < 0:
             return row, -1 - count, namespace
         for k in range(count):
@@ -105,7 +105,7 @@ def _assemble(row_ptr, indices, values, numbers, ids, constant, constant_index, 
             feature += size
             namespace += 1
         for i in range(start, stop):
-            if values[i] != 0 and values[i] == values[i]:
+            if (values[i] != 0 or zeros) and values[i] == values[i]:
                 to = sizes[numbers[i]]
                 out_indices[to], out_values[to] = indices[i], values[i]
                 sizes[numbers[i]] = to + 1
@@ -132,7 +132,7 @@ def assemble(
     name_of: Callable[[int], str],
     **columns: NDArray[Any],
 ) -> Batch:
-    """Make a batch: zeros and NaN are left out, each namespace is brought into one piece, the constant is appended.
+    """Make a batch without NaN and zeros, which the options may keep: each namespace in one piece, then the constant.
 
     Args:
         row_ptr: int64 (examples + 1).
@@ -181,6 +181,7 @@ def assemble(
         np.array(ids, np.uint32),
         options.constant,
         constant_index,
+        options.zeros,
         (*out, *scratch),
     )
     if row >= 0:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import FEATURES_PER_BATCH, Namespaces, as_given, as_numbers, assemble, hash_names
 from hutch.core.data.roles import REST, Roles
-from hutch.core.errors import Problem, reading
+from hutch.core.errors import DataError, Problem, at, reading
 from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
 
 _SOURCE = "<matrix>"
+_MOST_DENSE = 1 << 28
 
 
 def is_matrix(data: Any) -> bool:
@@ -88,6 +89,11 @@ def matrix_batches(
             if array.shape != (shape[0],):
                 raise Problem(f"got {name} of shape {array.shape}, wanted ({shape[0]},)")
     table = _columns_of(shape[1], options, json.dumps(asdict(Roles.of(columns))))
+    if options.zeros and not isinstance(matrix, np.ndarray):
+        if shape[0] * shape[1] > _MOST_DENSE:
+            text = f"got a sparse matrix of {shape[0]} x {shape[1]}, wanted a dense one: `standardise` counts its zeros"
+            raise DataError(at(_SOURCE, None, None, text))
+        matrix = matrix.toarray()
     pieces = _dense(matrix, table) if isinstance(matrix, np.ndarray) else _sparse(matrix.tocsr(), table)
     for start, row_ptr, used, values in pieces:
         rows = slice(start, start + len(row_ptr) - 1)

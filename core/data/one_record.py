@@ -123,7 +123,7 @@ class RecordFiller:
                 if type(value) is not int and not isinstance(value, Real):
                     return False
                 value = as_float(value)
-            if _SMALLEST < value < _LARGEST or -_LARGEST < value < -_SMALLEST:
+            if _SMALLEST < value < _LARGEST or -_LARGEST < value < -_SMALLEST or (self._options.zeros and value == 0):
                 index = names.get(name)
                 indices.append(self._new_name(space, name) if index is None else index)
                 values.append(value)

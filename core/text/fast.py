@@ -114,7 +114,7 @@ def parse_features(state, k, features, namespace_hash, namespace_value):
                     return k, features, False
             if not plain:
                 value *= namespace_value
-            counts = value != 0
+            counts = value != 0 or s.zeros != 0
         indices[features] = uint32(index & mask)
         values[features] = value
         features += uint64(counts)

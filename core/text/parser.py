@@ -66,6 +66,7 @@ class ParserOptions:
         whole_groups: readers end a batch only where a group of lines ends.
         empty_actions: learn from decisions of which an action has no features; otherwise they count as unlabeled.
         longest_line: readers refuse lines of more bytes, so that a file without line feeds cannot fill the memory.
+        zeros: keep features of value 0, which otherwise are left out.
     """
 
     bits: int = 18
@@ -78,6 +79,7 @@ class ParserOptions:
     whole_groups: bool = False
     empty_actions: bool = False
     longest_line: int = LONGEST_LINE
+    zeros: bool = False
 
     def __post_init__(self) -> None:
         valid: dict[str, tuple[object, ...]] = {
@@ -111,6 +113,7 @@ def _buffers(options: ParserOptions) -> Buffers:
         by_letter=options.namespaces == "letter",
         constant=options.constant,
         label_kind=LABEL_KINDS[options.label],
+        zeros=options.zeros,
     )
 
 

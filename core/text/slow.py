@@ -89,7 +89,7 @@ def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):
     elif name == name_stop:
         index = uint32(uint64(namespace_hash) + uint64(nameless))
         nameless += 1
-    if value != 0:
+    if value != 0 or state_at(state)[0].zeros != 0:
         add_feature(state, index, value)
     return at, nameless
 

@@ -24,7 +24,6 @@ from hutch.em.constrained.natural_kernel import dot
 from hutch.reductions.bayesian_linear.full import begin_full, multiply_full, take_full
 from hutch.reductions.bayesian_linear.low_rank import begin_low_rank, multiply_low_rank, take_low_rank
 from hutch.reductions.bayesian_linear.state import (
-    REACH,
     bayesian_of,
     covariance_of,
     group_at,
@@ -115,7 +114,7 @@ def _turn_to(s, offset, square, begin, take):
     group = group_at(s, number)
     row, kept = float64s_at(s.row, uint64(s.size)), vector_at(s, s.rows, number)
     if group.variance == 0.0 and square > 0.0:
-        begin(s, number, group, s.prior_variance if s.prior_variance > 0.0 else min(REACH / square, _LARGEST))
+        begin(s, number, group, s.prior_variance if s.prior_variance > 0.0 else min(s.reach / square, _LARGEST))
         group.probed = 0
     elif 0 < group.last <= np.int64(offset) and same_row(row, kept):
         return number
@@ -176,7 +175,7 @@ def _spread(s, offset, square, multiply):
         group.probe_spread, group.probed = max(spread, 0.0), 1
     spread = group.probe_spread
     if group.variance == 0.0 and square > 0.0:  # nothing has set the prior yet: what learning from it would set
-        spread += square * s.prior_variance if s.prior_variance > 0.0 else REACH
+        spread += square * s.prior_variance if s.prior_variance > 0.0 else s.reach
     return spread
 
 

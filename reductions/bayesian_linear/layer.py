@@ -58,9 +58,11 @@ class BayesianLinearParameters(Parameters):
             number: so many, 0 for the diagonal alone.
         covariance: `own`, one for each sub-model that a layer above asks for; `shared`, one for all, for layers that
             teach all sub-models each example, such as one_against_all: faster, by as many times as there are.
-        prior_variance: of each weight of a row before anything is learned; None: such that the prediction of the first
-            row learned has variance 32.
-        constant_variance: the same of the constant's weight.
+        prior_variance: of each weight of a row before anything is learned; None: from `reach`.
+        reach: variance of the prediction of the first row learned, in which features of value 0 count as if they were
+            1, as all columns below `standardise` begin with 0; it sets the variance of a weight.
+        constant_variance: of the constant's weight before anything is learned; with many classes, or where
+            probabilities matter most, 1.
         sparse_variance: the same of weights of other namespaces, which have variances but no covariances.
         forgetting: part of the way back to the variance before anything was learned that each label lets go, for
             concepts that drift.
@@ -75,6 +77,7 @@ class BayesianLinearParameters(Parameters):
     rank: Annotated[int, Within(ge=0, le=256)] | None = None
     covariance: Literal["own", "shared"] = "own"
     prior_variance: Positive | None = None
+    reach: Positive = 32.0
     constant_variance: Positive = 64.0
     sparse_variance: Positive = 1.0
     forgetting: Annotated[float, Within(ge=0, lt=1)] = 0.0
@@ -147,6 +150,7 @@ class BayesianLinear(Reduction):
             workspace=np.zeros(room),
             workspace_size=room,
             prior_variance=p.prior_variance or 0.0,
+            reach=p.reach,
             constant_variance=p.constant_variance,
             sparse_variance=p.sparse_variance,
             forgetting=p.forgetting,

@@ -34,7 +34,8 @@ BAYESIAN = np.dtype(
         ("probe_directions", "u8"),
         ("workspace", "u8"),  # address of float64[workspace_size]
         ("workspace_size", "u8"),
-        ("prior_variance", "f8"),  # of a mean; 0: `reach` divided by |x|² of the first row
+        ("prior_variance", "f8"),  # of a mean; 0: `reach` divided by |x|² of the first row, zeros in it counted as 1
+        ("reach", "f8"),
         ("constant_variance", "f8"),
         ("sparse_variance", "f8"),
         ("forgetting", "f8"),
@@ -53,8 +54,6 @@ GROUP = np.dtype(
 )
 bayesian_of, group_of = state_of(BAYESIAN), record_of(GROUP)
 _GROUP_SIZE = np.uint64(GROUP.itemsize)
-REACH = 32.0
-"""Variance that the first row's prediction gets from its dense part where no prior is given."""
 LEARNED = ("variance", "spread", "added", "learners", "last")
 """The fields of a GROUP that belong in a model."""
 
@@ -92,17 +91,21 @@ def workspace_of(s):
 
 @helper
 def read_row(s, e):
-    """Write the dense namespace and the constant into the row; returns |x|² without the constant."""
+    """Write the dense namespace and the constant into the row; returns |x|² without the constant.
+
+    A value of 0 counts as 1 there: standardised columns are all 0 in the first row, and of mean square 1 later.
+    """
     row, mask = float64s_at(s.row, uint64(s.size)), shared_of(e.shared).mask
     read_dense(e, s.namespace, s.first, mask, s.hashed, s.dimension, row)
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
-    values, constant = float32s_at(e.values, e.length), 0.0
+    values, constant, square = float32s_at(e.values, e.length), 0.0, 0.0
     for j in range(e.namespace_count):
-        if ids[j] == CONSTANT_NAMESPACE:
-            for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+        for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+            if ids[j] == CONSTANT_NAMESPACE:
                 constant += values[i]
+            elif ids[j] == s.namespace and values[i] == 0:
+                square += 1.0
     row[s.dimension] = constant
-    square = 0.0
     for k in range(s.dimension):
         square += row[k] * row[k]
     return square

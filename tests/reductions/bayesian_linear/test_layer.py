@@ -302,6 +302,13 @@ def test_lines_without_the_row_learn_the_constant_and_the_first_row_still_sets_t
     assert layer_of(chain).means[0, 0] > 0
 
 
+@pytest.mark.parametrize("row", [[1.0, 2.0, -2.0, 0, 0, 0], [0.5, 0, 0, 0, 0, 0.5]], ids=str)
+def test_the_first_row_sets_the_prior_by_its_length(row):
+    chain = build(reach=6.0)
+    chain.learn(np.array([row], np.float32), np.ones(1))
+    assert layer_of(chain).saved()["variance"][0] == pytest.approx(6.0 / np.square(row).sum())
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
