@@ -46,7 +46,7 @@ def _features(clean, cells, width, positions, hashes, words, hash_all, mask, ind
         row, k = feature // len(positions), feature % len(positions)
         cell = row * width + positions[k]
         start, stop = cells[2 * cell], cells[2 * cell + 1]
-        values[feature] = float32(stop > start)
+        values[feature] = float32(1) if stop > start else float32(np.nan)
         if not words[k]:
             number, good = _number(clean, start, stop)
             if good:

@@ -123,3 +123,10 @@ def test_more_columns_than_room_are_reported():
     with pytest.warns(UserWarning, match=r"standardise\.columns: got more than 2"):
         chain.learn(["1 |x a:1 b:2 c:3", "1 |x a:2 b:3 c:4"])
     assert len(chain.layers[0].columns()) == 2
+
+
+def test_empty_cells_of_a_file_are_missing_and_zeros_are_not(tmp_path):
+    (tmp_path / "train.csv").write_text("label,a,b\n1,0,3\n2,,5\n3,4,\n")
+    chain = build()
+    chain.learn(tmp_path / "train.csv")
+    assert sorted(chain.layers[0].columns().values()) == [(2.0, 2.0), (4.0, 1.0)]
