@@ -322,8 +322,8 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
     passes : over the data in `fit`; None: 10, but 1 where labels are bought (`active`). `partial_fit` makes one.
     shuffle : let `fit` learn the rows in a random order, as files are often sorted by class; False: in their own order.
         Chains that learn from whole groups of rows keep the order.
-    early_stopping : hold a `validation_fraction` of the rows out, stop after `n_iter_no_change` passes in which the loss
-        on them did not fall, and keep the best pass. The loss is that of the chain: 0/1 where it predicts classes.
+    early_stopping : hold a `validation_fraction` of the rows out, stop after `n_iter_no_change` passes in which the
+        loss on them did not fall, and keep the best pass. The loss is that of the chain: 0/1 where it predicts classes.
         Without it `loss_curve_` has the loss of each row before it was learned.
     columns : what the columns stand for, as in `hutch.core.data.roles.Roles`: `{"text": ["comment"]}` splits a column
         into words, `{"categorical": ["zip"]}` takes numbers as names, `namespaces` divides the columns.
