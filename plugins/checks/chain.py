@@ -23,6 +23,7 @@ from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.passing import pass_importance_to, pass_learn, pass_predict
 from hutch.core.parameters import parameters_of
+from hutch.core.run.decisions import slots_of
 
 NAMESPACES = ("left", "right", "words")
 """Namespaces of the examples; a required parameter that is a text is filled with its own name if it is one of these."""
@@ -127,8 +128,10 @@ def outcomes(engine: Engine, records: Sequence[Example], learn: bool = True) -> 
     """The outputs of each batch; 0 for lines that have no prediction, because their group goes on."""
     found = []
     for batch in batches(engine, records):
-        outputs, _ = engine.run_batch(batch, learn=learn)
-        if engine.whole_groups:
+        outputs, _ = engine.run_batch(batch, learn=learn, scores=engine.takes.of_slots)
+        if engine.takes.of_slots:
+            outputs = replace(outputs, predictions=_of_actions(batch, outputs))
+        elif engine.whole_groups:
             outputs.predictions[:-1][np.diff(batch.group) == 0] = 0
         found.append(outputs)
     return found
@@ -136,6 +139,8 @@ def outcomes(engine: Engine, records: Sequence[Example], learn: bool = True) -> 
 
 def batches(engine: Engine, records: Sequence[Example]) -> list[Batch]:
     """The records as batches for this chain, with the numbers of groups that they carry."""
+    if engine.takes.of_slots:
+        return list(to_batches("\n".join(_slots(engine.takes, records)), engine.parser))
     if engine.takes.of_decisions:
         return list(to_batches(list(_decisions(engine.takes, records)), engine.parser))
     found = list(to_batches(list(records), engine.parser))
@@ -158,6 +163,30 @@ def _decisions(takes: Labels, records: Sequence[Example]) -> Iterator[Example]:
             chosen = number % len(lines)
             found |= {"chosen": chosen, "cost": lines[chosen]["label"], "probability": 1 / len(lines)}
         yield found
+
+
+def _slots(takes: Labels, records: Sequence[Example]) -> Iterator[str]:
+    """Each group of records as the actions of a decision with a slot, in Vowpal Wabbit's words."""
+    slate = takes == Labels.LOGGED_SLATE
+    word = "slates" if slate else "ccb"
+    for number, group in groupby(records, key=lambda record: record["group"]):
+        lines = list(group)
+        chosen, likely = number % len(lines), 1 / len(lines)
+        cost = lines[chosen].get("label")
+        yield f"{word} shared{'' if cost is None or not slate else f' {cost}'} |"
+        for line in lines:
+            spaces = {name: line[name] for name in NAMESPACES if name in line}
+            text = " ".join(f"|{name} " + " ".join(f"{k}:{v}" for k, v in spaces[name].items()) for name in spaces)
+            yield f"{word} action{' 0' if slate else ''} {text or '|words'}"
+        label = f" {chosen}:{likely}" if slate else f" {chosen}:{cost}:{likely}"
+        yield f"{word} slot{'' if cost is None else label} |"
+        yield ""
+
+
+def _of_actions(batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
+    """The probability of each action in the one slot of its decision."""
+    found = [np.array(likely, np.float32)[np.argsort(ranked)] for [(_, ranked, likely)] in slots_of(batch, outputs)]
+    return np.concatenate(found)
 
 
 def learned(engine: Engine) -> dict[str, NDArray[Any]]:

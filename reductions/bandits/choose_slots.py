@@ -295,6 +295,9 @@ class ChooseSlots(Reduction):
     takes = Labels.LOGGED_SLOTS
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
+    known_failures: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("importance", "zero_importance", "loss"), "lines of slots have no importance, as in Vowpal Wabbit"
+    )
     kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: Any, context: Context) -> None:
