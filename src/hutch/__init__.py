@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     from hutch.core.batch import Batch as Batch
     from hutch.core.errors import HutchError as HutchError
     from hutch.core.hooks import hookimpl as hookimpl
+    from hutch.off_policy import evaluate as evaluate
 
 __version__: str
-__all__ = ["Batch", "Chain", "HutchError", "__version__", "hookimpl"]
+__all__ = ["Batch", "Chain", "HutchError", "__version__", "evaluate", "hookimpl"]
 
 _HOMES = {
     "Batch": "hutch.core.batch",
     "Chain": "hutch.chain",
     "HutchError": "hutch.core.errors",
+    "evaluate": "hutch.off_policy",
     "hookimpl": "hutch.core.hooks",
 }
 

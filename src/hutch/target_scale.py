@@ -19,10 +19,10 @@ class TargetScale:
 
     >>> target = TargetScale()
     >>> target.settle(np.array([5.0, 5.0]))
-    >>> for rows, _, _ in target.follow(np.array([5.0, 9.0, 5.0])):
+    >>> for rows, _, _ in target.follow(np.array([5.0, 11.0, 5.0])):
     ...     print(rows, round(target.centre, 2), round(target.scale, 2))
     slice(0, 1, None) 5.0 1.0
-    slice(1, 3, None) 6.0 1.73
+    slice(1, 3, None) 6.5 2.6
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,61 @@
+"""`hutch.evaluate` says what the command says, and leaves a chain as it was."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hutch import Chain, HutchError, evaluate
+
+CHAIN = {"chain": ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    random, lines = np.random.default_rng(3), []
+    for _ in range(120):
+        chosen, user = int(random.integers(3)), int(random.integers(2))
+        cost = float(random.random() < (0.2 if chosen == user else 0.7))
+        for action in range(3):
+            label = f"{action}:{cost}:0.3333 " if action == chosen else ""
+            lines.append(f"{label}|a x{action} u{user}x{action}")
+        lines.append("")
+    path = tmp_path / "log.vw"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("given", ["a path", "lines"])
+def test_it_says_what_the_command_says(given, log, hutch, tmp_path) -> None:
+    (tmp_path / "chain.yaml").write_text(json.dumps(CHAIN))
+    result = hutch("evaluate", log, "-C", tmp_path / "chain.yaml", "--json")
+    assert result.code == 0
+    wanted = json.loads(result.out)
+    found = asdict(evaluate(log if given == "a path" else log.read_text(), CHAIN))
+    assert json.loads(json.dumps(found)) == wanted
+    assert found["decisions"] == 120
+
+
+def test_a_chain_is_judged_as_it_is(log) -> None:
+    chain = Chain.from_config(CHAIN)
+    chain.learn(log)
+    before = chain.arrays()
+    before = {name: array.copy() for name, array in before.items()}
+    first, second = evaluate(log, chain), evaluate(log, chain)
+    assert first == second
+    assert first.snips.value < evaluate(log, CHAIN).snips.value  # which learns on its way
+    for name, array in chain.arrays().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, float("nan")])
+def test_a_confidence_out_of_range_is_refused(confidence, log) -> None:
+    with pytest.raises(HutchError, match="confidence: got"):
+        evaluate(log, CHAIN, confidence=confidence)
+
+
+def test_a_chain_that_does_not_decide_is_refused(log) -> None:
+    with pytest.raises(HutchError, match="wanted one that decides"):
+        evaluate(log, {"chain": ["linear"]})
