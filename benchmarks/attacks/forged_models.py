@@ -59,7 +59,7 @@ class Model(NamedTuple):
 def _use_chain(lines: list[str]) -> Callable[[Path, Any], None]:
     def use(path: Path, chain: Chain) -> None:
         chain.predict(lines)
-        chain.learn(lines, passes=2)
+        chain.learn(lines, passes=1 if any(layer.name == "active" for layer in chain.layers) else 2)
         chain.predict(lines)
         chain.save(path)
 

@@ -10,6 +10,28 @@ DECISIONS = [line for i in range(10) for line in (f"0:{i % 3}:0.5 |w a{i % 5}", 
 ACTIONS = [line for i in range(10) for line in (f"0:{i % 3} |w a{i % 5}", f"1:{i % 2} |w b{i % 3}", "")]
 LOGGED = [f"{1 + i % 3}:{i % 2}:0.5 |w a{i % 5}" for i in range(20)]
 EVALUATED = [f"{1 + i % 2} {line}" for i, line in enumerate(LOGGED)]
+SLOTS = [
+    line
+    for i in range(10)
+    for line in (
+        "ccb shared |u r",
+        f"ccb action |w a{i % 5}",
+        "ccb action |w b",
+        f"ccb slot {i % 2}:{i % 3}:0.5 |w s",
+        "",
+    )
+]
+SLATES = [
+    line
+    for i in range(10)
+    for line in (
+        f"slates shared {i % 3} |u r",
+        f"slates action 0 |w a{i % 5}",
+        "slates action 0 |w b",
+        "slates slot 0:0.5 |w s",
+        "",
+    )
+]
 NUMBERS = [f"{1 if i % 2 else -1} |w a:{i % 3 + 0.1} b:{i % 5 - 1.0} c:{i % 7} |u r{i % 4}" for i in range(30)]
 
 _ROW: dict[str, Any] = {
@@ -65,6 +87,10 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "explore_bag": ([{"explore_bag": {"policies": 2}}, *_ADF], DECISIONS),
     "explore_cover": ([{"explore_cover": {"policies": 2}}, *_ADF], DECISIONS),
     "simulate_bandit": ([{"simulate_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], CLASSES),
+    "choose_slots": (["choose_slots", {"explore_epsilon": {}}, *_ADF], SLOTS),
+    "choose_slate": (["choose_slate", {"explore_epsilon": {}}, *_ADF], SLATES),
+    "standardise": (["standardise", "linear"], NUMBERS),
+    "recursive_least_squares": ([{"explore_posterior": {}}, *_ADF[:-1], "recursive_least_squares"], DECISIONS),
     "action_per_class": ([{"action_per_class": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], LOGGED),
     "action_probabilities": (["action_probabilities", "cost_sensitive_with_features", "linear"], ACTIONS),
     "bayesian_linear": ([_BAYESIAN], PLAIN),

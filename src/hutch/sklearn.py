@@ -280,7 +280,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.chain_.takes != Labels.SIMPLE and not self.chain_.score_count:
             raise AttributeError(f"explain: the layer {self.chain_.layers[0].name!r} has no scores")
-        X = checked(X)
+        X = self._examples(X, reset=False)
         whole = self._raw(X)
         chosen = None if whole.ndim == 1 else whole.argmax(axis=1)
 

@@ -13,6 +13,8 @@ CHAINS = {
     "active": "[{active: {}}, {linear: {loss: logistic}}]",
     "crowd_em": "[{crowd_em: {classes: 3, worker: worker, passes: 2}}, {one_against_all: {classes: 3}}, "
     "{linear: {loss: logistic, initial_t: 0.1}}]",
+    "explore": "[{explore_posterior: {method: optimism, width: 1}}, contextual_bandit, cost_sensitive_with_features, "
+    "recursive_least_squares]",
     "ethnicity": "[{filter_tree: {classes: 5}}, "
     "{dyadic: {left: rater, right: task, rank: 2, loss: hinge, learning_rate: 0.3, l2: 0.3, shift: 0.3}}]",
     "ratings": "[{dyadic: {left: user, right: item, rank: 8, loss: squared}}]",
@@ -27,6 +29,7 @@ _DATA = {
     "blocks.vw": "1 |worker v |words a\n2 |worker w |words a\n\n2 |worker v |words b\n2 |worker w |words b\n",
     "raters.vw": "3 |rater r |task t\n1 |rater s |task t\n",
     "ratings.vw": "3.5 |user r |item t\n1 |user s |item t\n",
+    "decisions.vw": "0:1:0.5 |a x\n|a y\n\n|a x\n1:0:0.5 |a y\n\n",
     "digits.vw": "1 |pixel 0:0.5 3:1\n2 |pixel 1:1 2:0.5\n3 |pixel 5:1\n",
     "table.csv": "label,importance,tag,number,word,text\n1,1,a,0.5,x,good words\n0,2,b,,y,more words\n",
     "table.svm": "1 1:0.5 7:2\n-1 qid:2 3:1\n",
@@ -57,6 +60,7 @@ RUNS = tuple(
         "train blocks.vw -C crowd_em.yaml --passes 5 --quiet -r out -f model && predict blocks.vw -i model -p out",
         "train lines.vw -C active.yaml --quiet -f model && active ask pool.vw -i model --store store -n 1 && "
         "active report --store store",
+        "train decisions.vw -C explore.yaml --quiet -p out",
         "train lines.vw -C sentiment.yaml --quiet -p out",
         "crowd labels.tsv --quiet --next 1 -p out --workers out.tsv --gold gold.tsv",
         "crowd labels.tsv --quiet --report report.txt --suspects out.tsv",
