@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hutch.core.errors import DataError, UsageError
 from hutch.crowd.data.labels import from_triples, read_gold, read_labels, restricted
+from hutch.crowd.exports.found import MISSING
 from hutch.crowd.label_stream import label_blocks
 
 TRIPLES = [("ann", "t1", "cat"), ("bob", "t1", "dog"), ("ann", "t2", "dog"), ("cy", "t2", "cat"), ("bob", "t2", "dog")]
@@ -132,11 +133,12 @@ def test_anonymous_labels_are_never_duplicates():
 
 
 names = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\t\n\r\0"), min_size=1, max_size=4)
+classes = names.filter(lambda text: text.strip() not in {"", *MISSING})
 HEADER = ("worker", "task", "label")
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(names, names, names.filter(str.strip)), min_size=1, max_size=30))
+@given(st.lists(st.tuples(names, names, classes), min_size=1, max_size=30))
 def test_reading_equals_coding_in_python(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("rows") / "labels.tsv"
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -144,8 +146,9 @@ def test_reading_equals_coding_in_python(tmp_path_factory, rows):
     read, built = read_labels(path), from_triples(rows)
     assert as_triples(read) == as_triples(built)
     assert (read.duplicates, read.contradictions) == (built.duplicates, built.contradictions)
-    assert read.duplicates == len(rows) - len(set(rows))
-    assert len(read) == len(set(rows))
+    if not read.contradictions:  # of one worker's labels of a task those are kept that were given most often
+        assert read.duplicates == len(rows) - len(set(rows))
+        assert len(read) == len(set(rows))
 
 
 def test_known_classes_and_workers_keep_their_numbers():
