@@ -8,6 +8,7 @@ Prints one line of JSON; exit status 1 if something was wrong, with the seeds th
 
 import argparse
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -26,6 +27,7 @@ MEMORY = "/dev/shm"
 def share(begin: int, end: int, until: float) -> tuple[int, dict[str, int], dict[int, str]]:
     """Run the histories of some seeds, as far as the time reaches: how many, what happened, what was wrong."""
     templates, counts, wrong = Templates(), Counter[str](), dict[int, str]()
+    gc.freeze()  # else every collection looks at Numba
     with (
         contextlib.redirect_stderr(open(os.devnull, "w")),
         tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else None) as folder,

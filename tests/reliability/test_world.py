@@ -7,7 +7,7 @@ import pytest
 from tests.reliability import world
 from tests.reliability.world import Templates, run
 
-HISTORIES = 100
+HISTORIES = 200
 
 
 @pytest.fixture(scope="module")
