@@ -402,7 +402,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 @contextmanager
 def simulated(world: World, templates: Templates) -> Iterator[None]:
-    """Everything that Hutch asks of the machine is asked of the world; one history in sixteen builds its chains anew."""
+    """Everything that Hutch asks of the machine is asked of the world; one in sixteen builds chains anew."""
     disk = Disk(world)
     log_of = Log.__init__
 
