@@ -23,6 +23,8 @@ def _modules():
 @pytest.mark.parametrize("name", list(_modules()))
 def test_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if name == "hutch.river":
+        pytest.importorskip("river", reason="needs hutch[river]")
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted > 0
     assert found.failed == 0

@@ -8,17 +8,23 @@ from hutch.core.chain.derived import accepted, declared
 from hutch.core.chain.reduction import Labels, Reduction
 from hutch.core.kernel.abi import UNLABELED
 
+_LARGEST = np.finfo(np.float32).max
+
 
 class LabelCheck:
     """Looks at the labels of batches on behalf of a chain.
 
     Args:
         top: the top layer.
+
+    Attributes:
+        takes_all: whether the chain is made for any number.
     """
 
     def __init__(self, top: Reduction) -> None:
         self._top = top
         self._span = (np.inf, -np.inf)
+        self.takes_all = bool(accepted(top, np.array([-_LARGEST, 0.5, _LARGEST], np.float32)).all())
 
     def unexpected(self, batch: Batch) -> NDArray[np.float32]:
         """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""

@@ -99,7 +99,7 @@ class OneExample:
 
     def _has_usual_label(self, single: "_Single") -> bool:
         label = single.label
-        if label not in self._usual:
+        if not self._engine.label_check.takes_all and label not in self._usual:
             if len(self._engine.label_check.unexpected(cast(Batch, single))):
                 return False
             if len(self._usual) < _KNOWN_LABELS:

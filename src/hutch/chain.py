@@ -23,7 +23,7 @@ from hutch.core.data.places import located
 from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
-from hutch.core.parameters import values_of
+from hutch.core.parameters import parameters_of, values_of
 from hutch.core.run.one_by_one import OneByOne
 from hutch.core.run.passes import run_passes
 from hutch.core.run.progress import NO_ROWS, Progress, ProgressEvent, Schedule, View
@@ -402,6 +402,20 @@ class Chain(OneByOne, Engine):
                 if name in live and getattr(old.parameters, parameter) != value:
                     found[name] = live[name].copy()
         return found
+
+
+def with_classes(layers: Sequence[Mapping[str, Any] | str], classes: int) -> list[Any]:
+    """The layers, with the number of classes where a layer needs it and lacks it."""
+    reductions = installed().registry.reductions
+    found: list[Any] = []
+    for layer in layers:
+        name, given = (layer, None) if isinstance(layer, str) else next(iter(layer.items()))
+        known = [each.name for each in parameters_of(reductions[name].Parameters)] if name in reductions else []
+        given = dict(given or {})
+        if "classes" in known and "classes" not in given:
+            given["classes"] = classes
+        found.append({name: given})
+    return found
 
 
 def _refuse(method: str, unknown: Mapping[str, Any]) -> None:

@@ -29,14 +29,13 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
-from hutch.chain import Chain
+from hutch.chain import Chain, with_classes
 from hutch.core.batch import Batch
 from hutch.core.chain.model_file import overflow_of
 from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, DataError, HutchError, warn
 from hutch.core.loss.kinds import KIND_EXPECTILE, KIND_POISSON, KIND_QUANTILE
-from hutch.core.parameters import parameters_of
 from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
 from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
@@ -52,7 +51,6 @@ from hutch.frames import (
     without_column,
     without_missing,
 )
-from hutch.plugins.manager import installed
 from hutch.target_scale import TargetScale, can_rescale, rescale
 
 Layers = Sequence[Mapping[str, Any] | str]
@@ -73,20 +71,6 @@ _LARGEST = float(np.finfo(np.float32).max)
 _MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
 _LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared"}  # scikit-learn's -> ours
 _NO_CLASSIFICATION = (KIND_POISSON, KIND_QUANTILE, KIND_EXPECTILE)
-
-
-def _with_classes(layers: Layers, classes: int) -> list[Any]:
-    """The layers, with the number of classes where a layer needs it and lacks it."""
-    reductions = installed().registry.reductions
-    found: list[Any] = []
-    for layer in layers:
-        name, given = (layer, None) if isinstance(layer, str) else next(iter(layer.items()))
-        known = [each.name for each in parameters_of(reductions[name].Parameters)] if name in reductions else []
-        given = dict(given or {})
-        if "classes" in known and "classes" not in given:
-            given["classes"] = classes
-        found.append({name: given})
-    return found
 
 
 @lru_cache(maxsize=64)
@@ -414,7 +398,7 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
     def _layers(self, classes: int) -> list[Any]:
         """The layers of the chain."""
         if self.layers is not None:
-            return _with_classes(self.layers, classes)
+            return with_classes(self.layers, classes)
         layers: list[Any] = [{"linear": {"loss": "logistic"}}]
         return layers if classes == 2 else [{"one_against_all": {"classes": classes}}, *layers]
 

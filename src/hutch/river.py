@@ -1,0 +1,192 @@
+"""Chains as estimators of River, one row at a time. Needs the extra `river`; nothing else in Hutch imports this module.
+
+An `x` maps names to numbers and words; None gives no feature. All lie in the anonymous namespace. A row is one call of
+the chain, about as dear as a step of River's own linear models, whatever the number of features.
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+try:
+    from river import base
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"{error}: pip install 'hutch[river]'", name=error.name) from None
+
+from hutch.chain import Chain, with_classes
+from hutch.core.chain.outputs import Outputs
+from hutch.core.chain.reduction import Labels
+from hutch.core.errors import ConfigError, DataError
+from hutch.core.run.probabilities import Probabilities
+from hutch.target_scale import TargetScale, can_rescale, rescale
+
+Layers = Sequence[Mapping[str, Any] | str]
+Features = Mapping[Any, Any]
+
+
+def _record(x: Features) -> dict[str, Any]:
+    """Names in order, for a sum of float32 depends on it, and River's rows have none."""
+    named = x if all(type(name) is str for name in x) else {str(name): value for name, value in x.items()}
+    return {"": {name: named[name] for name in sorted(named)}}
+
+
+def _outputs(chain: Chain, x: Features) -> Outputs:
+    """What the chain says of one row, without learning."""
+    record = _record(x)
+    if (found := chain.run_one(record, False)) is None:
+        [batch] = chain.batches([record])
+        found = chain.run_apart(batch, False)
+    return found
+
+
+class HutchClassifier(base.Classifier):  # type: ignore[misc]
+    """A chain of reductions as a classifier, whose labels are booleans, words or numbers, met as they come.
+
+    Parameters
+    ----------
+    layers : list of layers as under `chain:` in YAML; None: `standardise`, which centres and scales numbers,
+        `one_against_all`, and `linear` with logistic loss.
+    max_classes : fills in the number of classes where a layer lacks it, ≥ 2. A layer has a sub-model for each from the
+        start, so that a new label changes nothing of what was learned.
+    bits : the weight table has 2^bits rows.
+    seed : of the chain.
+
+    Attributes
+    ----------
+    chain : the `hutch.Chain`.
+    classes : the labels so far; the first is the chain's class 1. Of two booleans, False is.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> evaluate.progressive_val_score(datasets.Phishing(), HutchClassifier(), metrics.Accuracy())
+    Accuracy: 89.67%
+    """
+
+    def __init__(self, layers: Layers | None = None, max_classes: int = 16, bits: int = 18, seed: int = 0) -> None:
+        self.layers, self.max_classes, self.bits, self.seed = layers, max_classes, bits, seed
+        default: Layers = ["standardise", "one_against_all", {"linear": {"loss": "logistic"}}]
+        filled = with_classes(default if layers is None else layers, max_classes)
+        self.chain = Chain.from_config({"weights": {"bits": bits}, "seed": seed, "chain": filled})
+        self.classes: list[Hashable] = []
+        self._codes: dict[Hashable, int] = {}
+        self._simple = self.chain.takes is Labels.SIMPLE
+        if self.chain.takes not in (Labels.SIMPLE, Labels.MULTICLASS):
+            raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted classes")
+        try:
+            self._has_probabilities = bool(Probabilities(self.chain))
+        except ConfigError:
+            self._has_probabilities = False  # such as hinge loss
+
+    @property
+    def _multiclass(self) -> bool:
+        return not self._simple
+
+    def _code(self, y: Hashable) -> int:
+        """The number of a label, from 1."""
+        if (code := self._codes.get(y)) is None:
+            if y is None or y != y:
+                raise DataError(f"y: got {y!r}, wanted a label")
+            room = 2 if self._simple else self.chain.layers[0].answers.classes or self.max_classes
+            for label in (False, True) if not self.classes and isinstance(y, bool | np.bool_) else (y,):
+                if len(self.classes) == room:
+                    raise DataError(f"y: got {y!r} after {room} other labels; wanted max_classes={room + 1} or more")
+                self.classes.append(label)
+                self._codes[label] = len(self.classes)
+            code = self._codes[y]
+        return code
+
+    def learn_one(self, x: Features, y: Hashable, w: float = 1.0) -> None:
+        """Learn a row.
+
+        Raises
+        ------
+        DataError : values that cannot be used, or one label too many.
+        """
+        code = self._code(y)
+        self.chain.learn({**_record(x), "label": 2 * code - 3 if self._simple else code, "importance": w})
+
+    def predict_one(self, x: Features, **kwargs: Any) -> Any:
+        """The label of a row; None before any was learned, or where a chain without scores says one that never was."""
+        outputs, known = _outputs(self.chain, x), len(self.classes)
+        if self._simple:
+            code = 1 + int(outputs.predictions[0] > self.chain.layers[0].answers.decision_threshold)
+        elif known and self.chain.score_count:
+            code = 1 + int(np.argmax(outputs.scores[0, :known]))
+        else:
+            code = int(outputs.predictions[0])
+        return self.classes[code - 1] if code <= known else None
+
+    def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
+        """The probability of each label so far.
+
+        Raises
+        ------
+        NotImplementedError : the chain knows none, as that of a hinge loss; River then takes `predict_one`.
+        """
+        if not self._has_probabilities:
+            raise NotImplementedError("wanted `loss: logistic`, or `multinomial`, for probabilities")
+        classes = self.classes or [False, True] if self._simple else self.classes
+        chances = list(self.chain.predict_proba_one(_record(x)).values())[: len(classes)]
+        total = sum(chances)
+        return {label: chance / total if total else 1 / len(classes) for label, chance in zip(classes, chances, strict=False)}
+
+
+class HutchRegressor(base.Regressor):  # type: ignore[misc]
+    """A chain of reductions as a regressor.
+
+    Parameters
+    ----------
+    layers : list of layers as under `chain:` in YAML; None: `standardise` and `linear` with squared loss.
+    bits : the weight table has 2^bits rows.
+    seed : of the chain.
+
+    Targets are learned in units of their deviation about their mean, as far as these are known; the linear model is
+    re-expressed when they change. Chains that end in something other than `linear` learn them as they are.
+
+    Attributes
+    ----------
+    chain : the `hutch.Chain`, whose predictions are on the scale of the targets so far.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), HutchRegressor(), metrics.MAE())
+    MAE: 0.4
+    """
+
+    def __init__(self, layers: Layers | None = None, bits: int = 18, seed: int = 0) -> None:
+        self.layers, self.bits, self.seed = layers, bits, seed
+        wide = {"linear": {"min_prediction": -1e9, "max_prediction": 1e9}}
+        chosen = ["standardise", wide] if layers is None else list(layers)
+        self.chain = Chain.from_config({"weights": {"bits": bits}, "seed": seed, "chain": chosen})
+        if self.chain.takes is not Labels.SIMPLE:
+            raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted 'simple'")
+        loss = getattr(getattr(self.chain.layers[-1].parameters, "loss", None), "name", None)
+        self._scaled = loss == "squared" and can_rescale(self.chain)
+        self._target, self._started = TargetScale(), False
+
+    def learn_one(self, x: Features, y: float, w: float = 1.0) -> None:
+        """Learn a row.
+
+        Raises
+        ------
+        DataError : a target or values that cannot be used.
+        """
+        target = float(y)
+        if not math.isfinite(target):
+            raise DataError(f"y: got {y}, wanted a number")
+        if self._scaled and not self._started:
+            self._target.settle(np.array([target]))
+        elif self._scaled:
+            for _, ratio, shift in self._target.follow(np.array([target])):
+                if (ratio, shift) != (1.0, 0.0):
+                    rescale(self.chain, ratio, shift)
+        self._started = True
+        self.chain.learn({**_record(x), "label": (target - self._target.centre) / self._target.scale, "importance": w})
+
+    def predict_one(self, x: Features) -> float:
+        """The prediction for a row."""
+        return float(_outputs(self.chain, x).predictions[0]) * self._target.scale + self._target.centre
