@@ -129,9 +129,9 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
         if not self._has_probabilities:
             raise NotImplementedError("wanted `loss: logistic`, or `multinomial`, for probabilities")
         classes = self.classes or [False, True] if self._simple else self.classes
-        chances = list(self.chain.predict_proba_one(_record(x)).values())[: len(classes)]
-        total = sum(chances)
-        return {label: chance / total if total else 1 / len(classes) for label, chance in zip(classes, chances, strict=False)}
+        chances = [chance for _, chance in zip(classes, self.chain.predict_proba_one(_record(x)).values(), strict=False)]
+        total = sum(chances) or 1.0
+        return dict(zip(classes, (chance / total for chance in chances), strict=True))
 
 
 class HutchRegressor(base.Regressor):  # type: ignore[misc]
