@@ -39,6 +39,7 @@ _FREES_ARRAYS = "NRT_MemInfo_call_dtor"
 _RUNTIME = {
     "NRT_MemInfo_alloc_aligned": ("core/runtime/_nrt_python", "MemInfo_alloc_aligned"),
     _FREES_ARRAYS: ("core/runtime/_nrt_python", "MemInfo_call_dtor"),
+    "NRT_MemInfo_new_varsize_dtor": ("core/runtime/_nrt_python", "MemInfo_new_varsize_dtor"),
     "numba_attempt_nocopy_reshape": ("_helperlib", "attempt_nocopy_reshape"),
 }
 """Functions for arrays that kernels make: the library of Numba's that has each, and its name there."""

@@ -43,7 +43,11 @@ OTHER_DATA = {
     "data.vw": LINES,
     "pool.vw": "|f x\n|g z\n",
     "table.csv": "label,number,word\n1,0.5,x\n0,2,y\n",
-    "labels.tsv": "w1\tt1\ta\nw2\tt1\ta\nw1\tt2\tb\nw2\tt2\tb\nw3\tt2\ta\n",
+    "labels.tsv": "".join(  # enough of them for every part of the default model to run, the search for copies, too
+        f"w{worker}\tt{task}\t{'abc'[task % 3 if (7 * task + 5 * worker) % 11 > 2 else worker % 3]}\n"
+        for task in range(60)
+        for worker in {task % 9, (task + 2) % 9, (task * task + 5) % 9}
+    ),
     "blocks.vw": "1 |worker v |words a\n2 |worker w |words a\n\n2 |worker v |words b\n",
     "rows.csv": "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(40)),
     "asking.yaml": "chain: [{active: {}}, {linear: {loss: logistic}}]\n",
