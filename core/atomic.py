@@ -76,11 +76,28 @@ def locked(descriptor: int, *, shared: bool = False) -> bool:
     return True
 
 
-def _temporary(path: Path, held: bool = False) -> tuple[int, str]:
-    if not held and path.is_file():
-        with contextlib.suppress(OSError), open(path, "rb") as file:
-            if not locked(file.fileno(), shared=True):
+@contextmanager
+def kept_from_servers(path: str | Path | None) -> Iterator[None]:
+    """Keep servers from taking a file that is written at the end of the block, which may be hours away.
+
+    Args:
+        path: of the file; it need not be there. None: nothing is kept.
+
+    Raises:
+        HutchError: a server is using it.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            found = stack.enter_context(open(path, "rb")) if path is not None and Path(path).is_file() else None
+            if found is not None and not locked(found.fileno(), shared=True):
                 raise HutchError(at(str(path), None, None, "cannot be written: a server is using it"))
+        yield
+
+
+def _temporary(path: Path, held: bool = False) -> tuple[int, str]:
+    if not held:
+        with kept_from_servers(path):
+            pass
     if path.is_dir():
         raise HutchError(at(str(path), None, None, "cannot be written: it is a directory"))
     if path.exists() and not os.access(path, os.W_OK):  # a rename would replace it all the same

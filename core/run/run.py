@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from hutch.core.atomic import check_apart, check_writable
+from hutch.core.atomic import check_apart, check_writable, kept_from_servers
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.data.files import TABLES, InputFiles, check_sources, ending_of
@@ -202,23 +202,24 @@ class Run:
         """Run, save, and report; a signal ends the run early, and what was learned is saved."""
         options, interruption = self.options, self._interruption
         scores = any(reporter.scores for reporter in self._reporters)
-        with ExitStack() as stack:
-            for reporter in self._reporters:
-                reporter.open(self, stack)
-            stack.enter_context(interruption)
-            done = run_passes(
-                self.engine,
-                _Until(interruption, self.files, lambda: self._useless),
-                self.progress,
-                passes=options.passes,
-                learn=options.learn,
-                holdout=options.holdout,
-                sink=self._see,
-                scores=scores,
-                stopped=lambda: interruption.number is not None,
-            )
-        if options.model is not None:
-            self._save(options.model)
+        with kept_from_servers(options.model):
+            with ExitStack() as stack:
+                for reporter in self._reporters:
+                    reporter.open(self, stack)
+                stack.enter_context(interruption)
+                done = run_passes(
+                    self.engine,
+                    _Until(interruption, self.files, lambda: self._useless),
+                    self.progress,
+                    passes=options.passes,
+                    learn=options.learn,
+                    holdout=options.holdout,
+                    sink=self._see,
+                    scores=scores,
+                    stopped=lambda: interruption.number is not None,
+                )
+            if options.model is not None:
+                self._save(options.model)
         for reporter in self._reporters:
             reporter.close(self, done)
         if options.learn and lacks_labels(self.engine, done.statistics):

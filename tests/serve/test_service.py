@@ -188,6 +188,28 @@ def test_no_command_replaces_a_model_that_is_served(
     assert run(command) == 0 and fresh.read_bytes() != before
 
 
+def test_no_server_takes_a_model_that_a_training_will_write(fresh: Path, monkeypatch: Any) -> None:
+    """Said at the start of the server, and not at the end of hours of training."""
+    from hutch.cli.dispatch import run
+    from hutch.core.run import run as running
+
+    def passes(*given: Any, **options: Any) -> Any:
+        log = Log(fresh.with_name("log.db"))
+        with pytest.raises(StoreError, match="m: another server is using it, or a run that will write it"):
+            Served(fresh, log, "m")
+        log.close()
+        return run_passes(*given, **options)
+
+    run_passes = running.run_passes
+    monkeypatch.setattr(running, "run_passes", passes)
+    monkeypatch.chdir(fresh.parent)
+    Path("data").write_text("1 |f a\n")
+    assert run("train data -i m -f m --quiet".split()) == 0
+    log = Log(fresh.with_name("log.db"))
+    Served(fresh, log, "m").close()
+    log.close()
+
+
 def test_a_lesson_sent_twice_is_answered_when_it_is_known_what_became_of_it(fresh: Path) -> None:
     """A save keeps learning waiting: meanwhile nobody is told that a lesson is learned which may be refused."""
 

@@ -18,7 +18,7 @@ class Held:
         create: make it if it is missing, for its owner only.
 
     Raises:
-        StoreError: it cannot be opened, or another server is using it.
+        StoreError: it cannot be opened, or another server is using it, or a run that will write it.
     """
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
@@ -29,7 +29,7 @@ class Held:
             raise StoreError(at(str(path), None, None, f"cannot be opened: {error.strerror}")) from None
         if not locked(self._descriptor):
             os.close(self._descriptor)
-            raise StoreError(at(str(path), None, None, "another server is using it"))
+            raise StoreError(at(str(path), None, None, "another server is using it, or a run that will write it"))
         self._seen = _state(self.path)
         self._next: int | None = None
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hutch.core.atomic import check_writable, write_text
+from hutch.core.atomic import check_writable, kept_from_servers, write_text
 from hutch.core.errors import HutchError, at
 from hutch.core.net.lines import run_lines
 from hutch.core.net.web import listen
@@ -104,7 +104,8 @@ def run(options: Namespace) -> int:
         HutchError: the command line is wrong, or the port is taken.
     """
     daemon = Daemon(options)
-    with listen(HOST, PORT if options.port is None else options.port) as listening:
+    port = PORT if options.port is None else options.port
+    with kept_from_servers(options.final_regressor), listen(HOST, port) as listening:
         if not options.foreground and _left_to_a_child():
             return 0
 
