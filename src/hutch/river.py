@@ -129,7 +129,8 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
         if not self._has_probabilities:
             raise NotImplementedError("wanted `loss: logistic`, or `multinomial`, for probabilities")
         classes = self.classes or [False, True] if self._simple else self.classes
-        chances = [chance for _, chance in zip(classes, self.chain.predict_proba_one(_record(x)).values(), strict=False)]
+        found = self.chain.predict_proba_one(_record(x)).values()
+        chances = [chance for _, chance in zip(classes, found, strict=False)]
         total = sum(chances) or 1.0
         return dict(zip(classes, (chance / total for chance in chances), strict=True))
 
