@@ -1,12 +1,11 @@
 """Nat-oEM in a chain: the layer directly below learns by EM, and its M-step is held near an anchor.
 
 In mode `step` the anchor is the model before the step, in mode `class` the model at the last boundary between classes.
-The form `kl` holds the statistics,
+What is held are the statistics,
 
     S_reg = (S + β E_anchor[s]) / (1 + β),
 
-the forms `implicit` and `literal` the parameters, along the inverse Fisher information at the anchor (see
-`hutch.em.nat_oem`). Which of them it can be held by, a layer says in its `constrain`.
+the form `kl` of `hutch.em.nat_oem`, which has others too.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import Batch
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.m_step import MStepReduction
@@ -26,21 +24,7 @@ from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, learn
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
 from hutch.core.parameters import Parameters, Within
 from hutch.em.constrained.boundary import Boundaries, Source, after_example, before_example
-from hutch.em.constrained.record import (
-    CLASS,
-    COMPLETE,
-    CONSTRAINT,
-    COUNTS,
-    IDENTITY,
-    IMPLICIT,
-    KL,
-    LITERAL,
-    MARGINAL,
-    STEP,
-)
-
-_FORMS = {"kl": KL, "implicit": IMPLICIT, "literal": LITERAL}
-_METRICS = {"complete": COMPLETE, "marginal": MARGINAL, "identity": IDENTITY}
+from hutch.em.constrained.record import CLASS, CONSTRAINT, COUNTS, STEP
 
 
 class NatOEMParameters(Parameters):
@@ -48,10 +32,6 @@ class NatOEMParameters(Parameters):
 
     Attributes:
         mode: `class` holds to the model at the last boundary, `step` to that before each step.
-        form: `kl` holds the statistics; `implicit` and `literal` pull parameters along the inverse Fisher information:
-            `implicit` with the weight βf / (1 + βf) for an eigenvalue f, `literal` with βf, which is stable up to 2.
-        metric: of `implicit` and `literal`: Fisher information of the `complete` data (the default) or of what is
-            observed (`marginal`), or `identity`.
         beta: weight of the anchor; None: in mode class as many samples as the anchor stands for, else 1.
         boundary: of classes: where the number of the block of lines, the label or the first feature of a namespace
             changes, or where the likelihood of rows drops; `group` if not given. Mode class only.
@@ -60,16 +40,12 @@ class NatOEMParameters(Parameters):
     """
 
     mode: Literal["step", "class"] = "class"
-    form: Literal["kl", "implicit", "literal"] = "kl"
-    metric: Literal["complete", "marginal", "identity"] | None = None
     beta: Annotated[float, Within(ge=0)] | None = None
     boundary: Source | None = None
     namespace: str | None = None
     threshold: Annotated[float, Within(gt=0)] = 6.0
 
     def __post_init__(self) -> None:
-        if self.metric is not None and self.form == "kl":
-            raise ValueError("metric: the form kl has none; wanted form implicit or literal with it")
         if self.mode == "step" and self.boundary is not None:
             raise ValueError("boundary: mode 'step' has no use for boundaries; wanted mode class with it")
         if (self.boundary == "namespace") != (self.namespace is not None):
@@ -80,7 +56,7 @@ class NatOEMParameters(Parameters):
         """Beta as the record has it."""
         if self.beta is not None:
             return self.beta
-        return COUNTS if self.mode == "class" and self.form == "kl" else 1.0
+        return COUNTS if self.mode == "class" else 1.0
 
     @property
     def source(self) -> Source | None:
@@ -114,8 +90,7 @@ class NatOEMLayer(Reduction):
     """Holds the M-step of the layer directly below near an anchor.
 
     Raises:
-        ConfigError: the layer below has no M-step over statistics, or none that can be held like this; later, a literal
-            step beyond its stability bound.
+        ConfigError: the layer below has no M-step over statistics, or none that can be held like this.
     """
 
     name: ClassVar[str] = "nat_oem"
@@ -130,7 +105,6 @@ class NatOEMLayer(Reduction):
         )  # whose first feature tells the class
         self.constraint = np.zeros(1, CONSTRAINT)
         self.constraint["beta"], self.constraint["mode"] = p.weight, CLASS if p.mode == "class" else STEP
-        self.constraint["form"], self.constraint["metric"] = _FORMS[p.form], _METRICS[p.metric or "complete"]
         self._boundaries = Boundaries(self.constraint, p.source, p.namespace, p.threshold, context.parser)
         self.state = self._boundaries.record
         if below is None:
@@ -152,35 +126,13 @@ class NatOEMLayer(Reduction):
         """How many classes have ended."""
         return self._boundaries.count
 
-    @property
-    def stability(self) -> float:
-        """The largest β λmax(F⁻¹) that the form `literal` has met; it needs at most 2."""
-        return float(self.constraint["stability"][0])
-
-    def begin_batch(self, batch: Batch, learn: bool) -> None:
-        """Refuse to go on beyond the stability bound."""
-        self._check_stability()
-
-    def end_pass(self) -> None:
-        """Refuse to go on beyond the stability bound."""
-        self._check_stability()
-
-    def _check_stability(self) -> None:
-        if self.stability > 2:
-            beta = self.parameters.weight
-            raise ConfigError(
-                f"nat_oem.beta: got {beta:g}, wanted at most {2 * beta / self.stability:.3g}: the literal form "
-                f"diverges where beta × λmax(F⁻¹) = {self.stability:.3g} exceeds 2; the forms implicit and kl do not"
-            )
-
     def saved(self) -> dict[str, NDArray[Any]]:
-        """The boundaries so far, what the last row was told by, the drift test, the stability met."""
-        self._check_stability()
-        return self._boundaries.saved() | {"stability": self.constraint["stability"]}
+        """The boundaries so far, what the last row was told by, the drift test."""
+        return self._boundaries.saved()
 
     def limits(self) -> Mapping[str, Limits]:
-        """Those of the boundaries, and the bound of stability, beyond which nothing is saved."""
-        return self._boundaries.limits() | {"stability": Limits(0, 2)}
+        """Those of the boundaries."""
+        return self._boundaries.limits()
 
 
 hutch_register_reductions = registering(NatOEMLayer)

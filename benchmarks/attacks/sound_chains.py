@@ -37,7 +37,7 @@ NUMBERS = [f"{1 if i % 2 else -1} |w a:{i % 3 + 0.1} b:{i % 5 - 1.0} c:{i % 7} |
 _ROW: dict[str, Any] = {
     "namespace": "w", "dimension": 8, "rank": 2, "features": "hashed", "block": 4, "warm_up": 6
 }  # fmt: skip
-_PPCA, _PLAIN = {"ppca": _ROW}, {**_ROW, "mode": "plain"}
+_PPCA: dict[str, Any] = {"ppca": _ROW}
 _ADF: list[Any] = [{"contextual_bandit": {}}, "cost_sensitive_with_features", "linear"]
 _EXPLORERS: dict[str, dict[str, int]] = {
     **dict.fromkeys(("epsilon", "softmax", "synthetic_cover", "squarecb", "regcb"), {}),
@@ -77,7 +77,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "ppca": ([_PPCA, "linear"], NUMBERS),
     "ppca class": ([{"ppca": {**_ROW, "mode": "class", "boundary": "label"}}, "linear"], NUMBERS),
     "ppca drift": ([{"ppca": {**_ROW, "mode": "class", "boundary": "drift"}}, "linear"], NUMBERS),
-    "ppca plain": ([{"nat_oem": {"mode": "step"}}, {"ppca": _PLAIN}, "linear"], NUMBERS),
+    "ppca by steps": ([{"nat_oem": {"mode": "step"}}, _PPCA, "linear"], NUMBERS),
     "nat_oem": ([{"nat_oem": {"boundary": "label"}}, _PPCA, "linear"], NUMBERS),
     "crowd_em": ([{"crowd_em": _CROWD}, *_OAA], BLOCKS),
     "crowd_em passes": ([{"crowd_em": {**_CROWD, "passes": 2}}, *_OAA], BLOCKS),

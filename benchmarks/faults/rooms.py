@@ -27,11 +27,7 @@ _MERGING, _ROUNDS, _SHARDS = (
     "src/hutch/distributed/crowds.py",
 )
 _STOPPING, _LOSS, _RULES = "src/hutch/active/stopping.py", "src/hutch/active/estimate.py", "reductions/active/rules.py"
-_FISHER, _KERNEL, _MISSING = (
-    "src/hutch/em/ppca/fisher.py",
-    "src/hutch/em/constrained/fisher_kernel.py",
-    "src/hutch/em/ppca/missing.py",
-)
+_FISHER, _MISSING, _NAT_OEM = "src/hutch/em/ppca/fisher.py", "src/hutch/em/ppca/missing.py", "src/hutch/em/nat_oem.py"
 _FULL, _LOW, _BAYES = (f"reductions/bayesian_linear/{name}.py" for name in ("full", "low_rank", "kernels"))
 _FTRL, _PISTOL, _COIN = (f"reductions/ftrl/{name}.py" for name in ("ftrl_proximal", "pistol", "coin_betting"))
 _LOG, _CHOICES, _LIMITS = (
@@ -81,10 +77,6 @@ TESTS: dict[str, list[str]] = {
             )
         ),
         "tests/core/chain/test_model_file.py",
-    ],
-    _KERNEL: [
-        "tests/reductions/ppca/test_modes.py::test_plain_steps_are_those_of_the_engine",
-        "tests/reductions/ppca/test_modes.py",
     ],
     _POSTERIOR: ["tests/reductions/bandits/test_explore_posterior.py"],
     _SHARDS: ["tests/distributed/test_crowds.py"],
@@ -212,11 +204,10 @@ FAULTS: tuple[Fault, ...] = (
           "scores[i] = max(scores[i], 0.5 * least)", "pass"),
     Fault("fisher", "outside the span the eigenvalue is the noise", _FISHER,
           "self.across = noise * self.variance / power", "self.across = noise * np.ones_like(power)"),
-    Fault("fisher", "the direction that changes the covariance is turned", _KERNEL,
-          "np.sqrt(powers[j] / total), np.sqrt(powers[i] / total)",
-          "np.sqrt(powers[i] / total), np.sqrt(powers[j] / total)"),
-    Fault("fisher", "every form of the pull is literal", _KERNEL,
-          "return step if form == LITERAL else step / (1.0 + step)", "return step"),
+    Fault("fisher", "the direction that changes the covariance is turned", _FISHER,
+          "np.sqrt(power / (power[:, None] + power))", "np.sqrt(power[:, None] / (power[:, None] + power))"),
+    Fault("fisher", "every form of the pull is literal", _NAT_OEM,
+          'return step if self.form == "literal" else step / (1 + step)', "return step"),
     Fault("fisher", "missing values have no noise", _MISSING, " + noise * np.count_nonzero(~known)\n", "\n"),
     Fault("fisher", "what is missing cannot be combined with what is latent", _MISSING,
           "(latent.T @ completed + cross) / count", "latent.T @ completed / count"),

@@ -30,7 +30,6 @@ from hutch.core.text.hashing import hash_feature, namespace_id
 from hutch.crowd.models.two_level import TwoLevelParameters, empty_crowd
 from hutch.crowd.models.two_level_kernels import Crowd, fit_strengths
 from hutch.crowd.models.two_level_stream import FIRST_REFRESH, REFRESH
-from hutch.em.constrained.record import KL
 from hutch.reductions.crowd_em.anchor import COUNTED, MOST_LABELS, Anchors, renew_workers
 from hutch.reductions.crowd_em.block import finish_block
 from hutch.reductions.crowd_em.state import CROWD_EM, LEARNED, TABLES, Memory, crowd_em_of, take_label
@@ -181,11 +180,6 @@ class CrowdEM(MStepReduction):
         p = self.parameters
         if p.passes > 1:
             raise ConfigError(f"crowd_em.passes: got {p.passes}; anchors in time need a stream, 1")
-        if constraint["form"][0] != KL:
-            raise ConfigError(
-                "nat_oem.form: rows of probabilities, as crowd_em learns, need kl: the Fisher forms implicit and "
-                "literal leave the simplex (pulled from (0, 0, 1) to (.9, .05, .05), the second entry turns negative)"
-            )
         self._anchors = Anchors(constraint, p.slots, p.classes, p.stored_rows)
         self.state["anchors"] = self._anchors.record
 

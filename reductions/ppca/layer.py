@@ -2,8 +2,7 @@
 
 The features of a namespace are a row of fixed dimension. What the layer below sees in their place, or beside them, are
 the posterior means of `rank` latent variables. The model takes the exact natural steps of
-`hutch.em.constrained.natural`, a block of rows at a time, from labelled lines and from unlabelled ones; or, for
-comparison, those of plain online EM.
+`hutch.em.constrained.natural`, a block of rows at a time, from labelled lines and from unlabelled ones.
 """
 
 from collections.abc import Mapping
@@ -35,17 +34,12 @@ from hutch.core.text.hashing import hash_feature, namespace_id
 from hutch.em.constrained.alignment import alignment_size
 from hutch.em.constrained.boundary import Boundaries, Source
 from hutch.em.constrained.natural_kernel import workspace_size
-from hutch.em.constrained.online_kernel import statistics_size
-from hutch.em.constrained.record import CLASS, CONSTRAINT, COUNTS, KL
+from hutch.em.constrained.record import CLASS, CONSTRAINT, COUNTS
 from hutch.em.ppca.model import PPCAParameters
 from hutch.reductions.linear.dense_row import DenseNamespace
 from hutch.reductions.linear.memory import Buffer
 from hutch.reductions.ppca.learn import prepare, score_row
-from hutch.reductions.ppca.plain import plain_workspace_size
 from hutch.reductions.ppca.state import (
-    BY_CLASS,
-    EXACT,
-    PLAIN,
     PPCA,
     is_unlabeled,
     ppca_of,
@@ -73,9 +67,8 @@ class PPCALayerParameters(Parameters):
         block: rows learned at a time; what waits is learned when the example after the last one comes.
         warm_up: rows of the first block, which sets mean and scale; no latent features before.
         mode: `step`, exact natural steps; `class`, those of each class on its own, merged to show, where the stream
-            brings one class after the other; `plain` online EM.
-        exponent: steps fade as samples^-exponent: 1 (the default of the exact steps) counts all rows alike, less
-            forgets; plain online EM wants 0.6 to 0.9 (default 0.8).
+            brings one class after the other.
+        exponent: steps fade as samples^-exponent: 1 counts all rows alike, less forgets.
         scale: of the steps; below 1 with a small exponent.
         boundary: of classes, in mode class: where the number of the block of lines, the label or the first feature of
             `class_namespace` changes, or where the likelihood of rows drops; `group` if not given.
@@ -93,8 +86,8 @@ class PPCALayerParameters(Parameters):
     keep: bool = False
     block: Annotated[int, Within(ge=1, le=256)] = 10
     warm_up: Annotated[int, Within(ge=1, le=256)] = 20
-    mode: Literal["step", "class", "plain"] = "step"
-    exponent: Annotated[float, Within(ge=0, le=1)] | None = None
+    mode: Literal["step", "class"] = "step"
+    exponent: Annotated[float, Within(ge=0, le=1)] = 1.0
     scale: Annotated[float, Within(gt=0, le=1)] = 1.0
     boundary: Source | None = None
     class_namespace: str | None = None
@@ -186,18 +179,14 @@ class PPCALayer(MStepReduction):
         }
         rows = p.rank + max(capacity, p.rank + 1)
         size = max(workspace_size(rows, p.dimension), alignment_size(p.rank))
-        size = max(size, plain_workspace_size(p.rank, p.dimension) if p.mode == "plain" else 0)
         s = self.state = Record(PPCA)
         s["namespace"], s["first"] = self._dense.id, self._dense.first
         s["output"] = namespace_id(p.output, parser.namespaces)
         s["hashed"] = p.features == "hashed"
-        for name in ("dimension", "rank", "block", "warm_up", "keep", "scale", "balanced"):
+        for name in ("dimension", "rank", "block", "warm_up", "keep", "scale", "balanced", "exponent"):
             s[name] = getattr(p, name)
-        s["mode"], s["dial"] = {"step": EXACT, "class": BY_CLASS, "plain": PLAIN}[p.mode], p.past
-        s["exponent"] = (0.8 if p.mode == "plain" else 1.0) if p.exponent is None else p.exponent
+        s["dial"] = p.past
         self._boundaries: Boundaries | None = None
-        if p.mode == "plain":
-            self._prepare_plain()
         indices = np.fromiter(names, np.uint32, p.rank)
         s.set(output_indices=indices, row=np.zeros(p.dimension), workspace=np.zeros(size), workspace_size=size)
         s.set(built=Buffer(), report=self._arrays["current"], **self._arrays)
@@ -207,13 +196,6 @@ class PPCALayer(MStepReduction):
             self._hold(own)
             self._boundaries = Boundaries(own, p.boundary or "group", p.class_namespace, p.threshold, parser)
             s["boundary"] = self._boundaries.record
-
-    def _prepare_plain(self) -> None:
-        """Statistics, and where their learning starts."""
-        p, size = self.parameters, statistics_size(self.parameters.rank, self.parameters.dimension)
-        start = np.random.default_rng(self.context.seed).standard_normal((p.rank, p.dimension))
-        self._arrays["statistics"] = np.zeros(size)
-        self.state.set(start=start, held=np.zeros(size), statistics_size=size)
 
     def _check(self) -> None:
         p, parser = self.parameters, self.context.parser
@@ -241,26 +223,16 @@ class PPCALayer(MStepReduction):
         """Hold the steps near an anchor.
 
         Raises:
-            ConfigError: mode class has its anchor; exact steps cannot be pulled afterwards.
+            ConfigError: mode class has its anchor.
         """
-        mode = self.parameters.mode
-        if mode == "class":
-            raise ConfigError("ppca.mode: class needs no nat_oem to hold to the classes before; wanted step or plain")
-        if constraint["form"][0] != KL and mode != "plain":
-            raise ConfigError(
-                "nat_oem.form: implicit and literal pull parameters after an M-step, but the exact steps of ppca solve "
-                "M-step and constraint in one; wanted kl, or ppca.mode plain"
-            )
+        if self.parameters.mode == "class":
+            raise ConfigError("ppca.mode: class needs no nat_oem to hold to the classes before; wanted step")
         self._hold(constraint)
 
     def _hold(self, constraint: NDArray[Any]) -> None:
-        """Exact steps keep two more sketches in class mode, plain ones always their anchor."""
+        """Two more sketches are kept in class mode."""
         self.state["constraint"] = constraint
-        if self.parameters.mode == "plain":
-            names = ["past"]
-        else:
-            names = ["past", "report"] if constraint["mode"][0] == CLASS else []
-        for name in names:
+        for name in ("past", "report") if constraint["mode"][0] == CLASS else ():
             self.state[name] = self._arrays[name] = np.zeros_like(self._arrays["current"])
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
@@ -270,18 +242,14 @@ class PPCALayer(MStepReduction):
     def saved(self) -> dict[str, NDArray[Any]]:
         """The model, and the rows that wait."""
         found = {**self._arrays, **{name: self.state[name] for name in _COUNTERS}}
-        if self.parameters.mode == "plain":
-            found["determinant"] = self.state["determinant"]
         if self._boundaries:
             found |= {f"boundary.{name}": array for name, array in self._boundaries.saved().items()}
         return found
 
     def limits(self) -> Mapping[str, Limits]:
         """What squares and sums of float32 features can be; counts, with no more rows waiting than there is room."""
-        found = {**dict.fromkeys(self._arrays, _SIZE), **dict.fromkeys(_COUNTERS, COUNT), "determinant": _SIZE}
+        found = {**dict.fromkeys(self._arrays, _SIZE), **dict.fromkeys(_COUNTERS, COUNT)}
         found["count"] = Limits(0, max(self.parameters.block, self.parameters.warm_up))
-        if self.parameters.mode != "plain":
-            del found["determinant"]
         if self._boundaries:
             found |= {f"boundary.{name}": limits for name, limits in self._boundaries.limits().items()}
         return found
@@ -299,7 +267,7 @@ class PPCALayer(MStepReduction):
             raise ModelError(f"ppca: got {samples} rows learned, {past} of them in {classes} classes, {count} waiting")
         for name in ("current", "past", "report") if samples else ():
             used = name != "past" or classes
-            if name in arrays and used and self.parameters.mode != "plain" and not dense(arrays[name])[0] > 0:
+            if name in arrays and used and not dense(arrays[name])[0] > 0:
                 raise ModelError(f"ppca.{name}: got no noise after {samples} rows, wanted some")
 
 

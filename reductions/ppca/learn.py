@@ -11,8 +11,7 @@ from hutch.em.constrained.boundary import after_example, before_example
 from hutch.em.constrained.natural_kernel import absorb, dot, merge
 from hutch.em.constrained.record import CLASS, COUNTS, constraint_of
 from hutch.em.ppca.model import NOISE_FLOOR
-from hutch.reductions.ppca.plain import learn_plain, plain_quadratic, show_plain, start_plain
-from hutch.reductions.ppca.state import PLAIN, matrix_at, sketch_at, workspace_at
+from hutch.reductions.ppca.state import matrix_at, sketch_at, workspace_at
 
 _CONFIDENCE = 10
 """Rows after which a new class has half of its balanced weight."""
@@ -82,8 +81,6 @@ def _restart(s):
     copy(first[: s.dimension], mean)
     loadings[:] = 0.0
     noise[0], noise[1] = first[s.dimension], NOISE_FLOOR * first[s.dimension]
-    if s.mode == PLAIN:
-        start_plain(s)
 
 
 @helper
@@ -92,11 +89,8 @@ def _learn_block(s):
     rows = matrix_at(s.pending, s.count, s.dimension)
     if s.samples == 0:
         _start(s, rows)
-    if s.mode == PLAIN:
-        learn_plain(s, rows, _step(s))
-    else:
-        mean, loadings, noise = sketch_at(s, s.current)
-        absorb(rows, mean, loadings, noise, noise[1], _anchor_weight(s), workspace_at(s))
+    mean, loadings, noise = sketch_at(s, s.current)
+    absorb(rows, mean, loadings, noise, noise[1], _anchor_weight(s), workspace_at(s))
     s.samples += s.count
     s.count = 0
     _show(s)
@@ -122,9 +116,6 @@ def _merge(s, past, now, target):
 @helper
 def _show(s):
     """Renew what the latent features are made from: in class mode the anchor and the current sketch, merged."""
-    if s.mode == PLAIN:
-        show_plain(s)
-        return
     if s.report != s.current:
         now, beta = float(s.samples - s.past_samples), constraint_of(s.constraint).beta
         if beta != COUNTS:
@@ -147,7 +138,7 @@ def _end_class(s):
         _learn_block(s)
     if not _by_class(s) or s.samples == s.past_samples:
         return
-    if s.mode != PLAIN and constraint_of(s.constraint).beta == COUNTS:
+    if constraint_of(s.constraint).beta == COUNTS:
         if s.balanced == 1:
             _merge(s, float(s.classes), 1.0, s.past)
         else:
@@ -180,11 +171,6 @@ def _score(s):
     centred = workspace[64 : 64 + s.dimension]
     for t in range(s.dimension):
         centred[t] = row[t] - mean[t]
-    if s.mode == PLAIN:
-        latent = workspace[64 + s.dimension : 64 + s.dimension + s.rank]
-        quadratic = plain_quadratic(s, centred, latent)
-        constraint.score = -0.5 * (s.dimension * np.log(2.0 * np.pi * noise[0]) + s.determinant + quadratic)
-        return
     determinant, explained = (s.dimension - s.rank) * np.log(noise[0]), 0.0
     for k in range(s.rank):
         variance = dot(loadings[k], loadings[k], workspace) + noise[0]

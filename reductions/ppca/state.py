@@ -24,7 +24,6 @@ PPCA = np.dtype(
         ("keep", "i8"),  # 1: the layer below sees the namespace, too
         ("output", "u8"),  # id of the namespace of latent features
         ("output_indices", "u8"),  # address of uint32[rank]
-        ("mode", "i8"),  # EXACT, BY_CLASS or PLAIN
         ("exponent", "f8"),
         ("scale", "f8"),
         ("dial", "f8"),  # weight of the past in what is shown
@@ -33,11 +32,6 @@ PPCA = np.dtype(
         ("current", "u8"),  # address of a sketch, float64[SKETCH]: what the steps change
         ("past", "u8"),  # of the anchor, in class mode; else 0
         ("report", "u8"),  # of what is shown: the current one, or both merged
-        ("statistics", "u8"),  # plain: address of float64[statistics_size]
-        ("held", "u8"),  # plain: the same, held near an anchor
-        ("statistics_size", "u8"),
-        ("start", "u8"),  # plain: address of float64[rank, dimension], random numbers
-        ("determinant", "f8"),  # plain: log |LL' / noise + I|
         ("first_mean", "u8"),  # address of float64[dimension + 1]: mean and variance of the first rows
         ("shown", "u8"),  # address of float64[rank, dimension]: the map to latent features
         ("turn", "u8"),  # address of float64[rank, rank]: rotation of the latent features
@@ -56,7 +50,6 @@ PPCA = np.dtype(
     ]
 )
 ppca_of = state_of(PPCA)
-EXACT, BY_CLASS, PLAIN = range(3)
 
 
 def sketch_size(rank: int, dimension: int) -> int:

@@ -89,9 +89,9 @@ CHAINS: dict[str, list[Any]] = {
         LINEAR,
     ],
     "nat_oem over ppca over linear": [{"nat_oem": {"boundary": "label"}}, {"ppca": PPCA}, LINEAR],
-    "nat_oem by steps over plain ppca over dyadic": [
-        {"nat_oem": {"mode": "step", "form": "implicit", "metric": "marginal"}},
-        {"ppca": {**PPCA, "mode": "plain", "keep": True}},
+    "nat_oem by steps over ppca over dyadic": [
+        {"nat_oem": {"mode": "step", "beta": 2.0}},
+        {"ppca": {**PPCA, "keep": True}},
         DYADIC,
     ],
     "crowd_em over one_against_all over linear": [

@@ -180,9 +180,7 @@ def test_resuming_is_exact(nat_oem, cut, tmp_path):
 @pytest.mark.parametrize(
     ("nat_oem", "message"),
     [
-        ({"form": "implicit"}, "the exact steps of ppca solve M-step and constraint in one; wanted kl"),
-        ({"form": "literal"}, "the exact steps of ppca solve M-step and constraint in one; wanted kl"),
-        ({"metric": "marginal"}, "metric: the form kl has none"),
+        ({"form": "literal"}, "unknown key"),
         ({"mode": "step", "boundary": "group"}, "mode 'step' has no use for boundaries"),
         ({"boundary": "namespace"}, "got one without the other"),
         ({"namespace": "c"}, "got one without the other"),

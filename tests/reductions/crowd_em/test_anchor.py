@@ -209,8 +209,6 @@ def test_changed_workers_are_judged_better_with_an_anchor() -> None:
     [
         ({}, {}, "boundary: got 'group', but a block of lines is one item of 'crowd_em'"),
         ({"boundary": "label"}, {}, "boundary: got 'label'"),
-        ({**KNOWN, "form": "implicit"}, {}, "leave the simplex"),
-        ({"mode": "step", "form": "literal"}, {}, "leave the simplex"),
         (KNOWN, {"passes": 2}, "crowd_em.passes: got 2; anchors in time need a stream, 1"),
     ],
 )
@@ -219,13 +217,3 @@ def test_what_a_crowd_cannot_be_held_by_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         build(nat_oem, **crowd_em)
-
-
-@pytest.mark.parametrize("form", ["implicit", "literal"])
-def test_the_fisher_forms_do_leave_the_simplex(form: str) -> None:
-    """What the refusal says: F⁻¹ of a row p is diag(p) - pp' (over the class's share)."""
-    anchor, free = np.array([0.9, 0.05, 0.05]), np.array([0.0, 0.0, 1.0])
-    inverse = np.diag(anchor) - np.outer(anchor, anchor)
-    literal = free - 0.5 * inverse @ (free - anchor)
-    implicit = anchor + np.linalg.solve(np.eye(3) + 0.5 * inverse, free - anchor)
-    assert {"implicit": implicit, "literal": literal}[form].min() < -0.01

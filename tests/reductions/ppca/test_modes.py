@@ -1,4 +1,4 @@
-"""The modes of `ppca`: classes by itself, and plain online EM with every form of Nat-oEM above, against `hutch.em`."""
+"""Classes that `ppca` finds by itself, against `hutch.em`."""
 
 from functools import cache
 from pathlib import Path
@@ -9,12 +9,10 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
-from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural_class import ClassPPCA
-from hutch.em.engine import OnlineEM
-from hutch.em.nat_oem import NatOEM
-from hutch.em.ppca.model import PPCA, PPCAParameters
+from hutch.em.ppca.model import PPCAParameters
 from hutch.plugins.checks import checks_of_reduction
+from hutch.plugins.checks.run import Check
 from hutch.reductions.ppca.layer import PPCALayer
 
 LENGTHS = (80, 103, 57, 60)
@@ -64,10 +62,8 @@ def parsed() -> np.ndarray:
     return batch.values.reshape(len(ROWS), -1)[:, 1:13].astype(float)
 
 
-def blocks(classes: bool) -> list[tuple[np.ndarray, bool]]:
+def blocks() -> list[tuple[np.ndarray, bool]]:
     """Blocks as the layer learns them, the last left waiting, with whether a class ends behind."""
-    if not classes:
-        return [(parsed()[first:stop], False) for first, stop in [(0, 20), *((i, i + 10) for i in range(20, 290, 10))]]
     found = []
     for k in range(4):
         rows = parsed()[CLASSES == k]
@@ -86,72 +82,9 @@ def assert_same_model(got: PPCAParameters, wanted: PPCAParameters) -> None:
     np.testing.assert_allclose(got.loadings.T @ got.loadings, wanted.loadings.T @ wanted.loadings, atol=1e-9)
 
 
-@pytest.mark.parametrize("parameters", [{"mode": "class"}, {"mode": "plain"}], ids=str)
-@pytest.mark.parametrize("name", [check.name for check in checks_of_reduction(PPCALayer)])
-def test_contract(parameters: dict[str, Any], name: str) -> None:
-    [check] = [check for check in checks_of_reduction(PPCALayer, {**WORDS, **parameters}) if check.name == name]
+@pytest.mark.parametrize("check", checks_of_reduction(PPCALayer, {**WORDS, "mode": "class"}), ids=str)
+def test_contract(check: Check) -> None:
     check()
-
-
-FORMS: list[dict[str, Any]] = [{"beta": 3.0}] + [
-    {"form": form, "metric": metric, "beta": beta}
-    for form, beta in (("implicit", 5.0), ("literal", 0.001))
-    for metric in ("complete", "marginal", "identity")
-]
-
-
-@pytest.mark.parametrize(
-    ("nat_oem", "exponent"),
-    [(None, 0.8), (None, 0.6), *(({"mode": mode, **form}, 0.8) for mode in ("step", "class") for form in FORMS)],
-    ids=str,
-)
-def test_plain_steps_are_those_of_the_engine(nat_oem: dict[str, Any] | None, exponent: float) -> None:
-    chain = build({"mode": "plain", "exponent": exponent}, nat_oem)
-    chain.learn(LINES)
-    model = PPCA.of(parsed()[:20], 3)
-    constraint = None if nat_oem is None else NatOEM[PPCAParameters](**nat_oem)
-    learner = OnlineEM(model, model.start(0), Schedule(exponent), block=20, burn_in=20, constraint=constraint)
-    for block, ends in blocks(nat_oem is not None and nat_oem["mode"] == "class"):
-        learner.learn(block)
-        if ends:
-            learner.boundary()
-    got = layer_of(chain).model
-    assert_same_model(got, learner.parameters)
-    np.testing.assert_allclose(got.loadings, learner.parameters.loadings, atol=1e-9)
-    if constraint is not None and constraint.form == "literal":
-        assert chain.layers[0].stability == pytest.approx(constraint.stability) and constraint.stability > 0  # type: ignore[attr-defined]
-
-
-def test_without_weight_it_is_plain_online_em_bit_for_bit() -> None:
-    chains = [build({"mode": "plain"}, nat_oem) for nat_oem in (None, {"mode": "step", "beta": 0.0})]
-    for chain in chains:
-        chain.learn(LINES)
-    free, held = (layer_of(chain).model for chain in chains)
-    for name in ("mean", "loadings", "noise"):
-        np.testing.assert_array_equal(getattr(held, name), getattr(free, name))
-
-
-@pytest.mark.parametrize("metric", ["complete", "marginal"])
-def test_a_literal_step_beyond_its_bound_is_not_taken_and_said(metric: str) -> None:
-    chain = build({"mode": "plain"}, {"mode": "step", "form": "literal", "metric": metric, "beta": 50.0})
-    chain.learn(LINES)
-    model = layer_of(chain).model
-    assert np.isfinite(model.loadings).all() and 0 < model.noise < 10
-    for use in (lambda: chain.learn(LINES), chain.end_pass, chain.arrays):
-        with pytest.raises(ConfigError, match=r"nat_oem.beta: got 50, wanted at most .*: the literal form diverges"):
-            use()
-
-
-def test_latent_features_of_plain_steps_are_posterior_means() -> None:
-    chain = build({"mode": "plain"})
-    chain.learn(LINES)
-    model, latent = layer_of(chain).model, []
-    for line in LINES[:30]:
-        chain.predict([line])
-        latent.append(chain.layers[-1].gathered()[1][1:4])  # type: ignore[attr-defined]
-    precision = model.loadings @ model.loadings.T + model.noise * np.eye(3)
-    wanted = np.linalg.solve(precision, model.loadings @ (parsed()[:30] - model.mean).T).T
-    np.testing.assert_allclose(latent, wanted, atol=1e-4)
 
 
 @pytest.mark.parametrize(("past", "balanced"), [(1.0, False), (0.35, False), (1.0, True), (0.5, True)])
@@ -159,7 +92,7 @@ def test_classes_are_those_of_the_learner(past: float, balanced: bool) -> None:
     chain = build({"mode": "class", "past": past, "balanced": balanced})
     chain.learn(LINES)
     learner = ClassPPCA(parsed()[:20], 3, block=20, past=past, balanced=balanced)
-    for block, ends in blocks(True):
+    for block, ends in blocks():
         learner.learn(block)
         if ends:
             learner.boundary()
@@ -182,34 +115,25 @@ def test_boundaries_from_elsewhere_are_the_same(ppca: dict[str, Any], lines: lis
     assert_same_model(layer_of(chain).model, layer_of(wanted).model)
 
 
-@pytest.mark.parametrize(
-    ("ppca", "nat_oem"),
-    [({"mode": "class", "boundary": "drift"}, None), ({"mode": "plain"}, {"boundary": "drift", "threshold": 10.0})],
-)
-def test_drift_is_found(ppca: dict[str, Any], nat_oem: dict[str, Any] | None) -> None:
-    chain = build(ppca, nat_oem)
+def test_drift_is_found() -> None:
+    chain = build({"mode": "class", "boundary": "drift"})
     chain.learn(lines_of(ROWS, blank=False))
-    assert (layer_of(chain) if nat_oem is None else chain.layers[0]).boundaries == 3
+    assert layer_of(chain).boundaries == 3
 
 
 @pytest.mark.parametrize(
-    ("ppca", "nat_oem"),
+    "ppca",
     [
-        ({"mode": "class"}, None),
-        ({"mode": "class", "boundary": "drift", "past": 0.5}, None),
-        ({"mode": "class", "balanced": True, "boundary": "namespace", "class_namespace": "c"}, None),
-        ({"mode": "plain"}, None),
-        ({"mode": "plain"}, {"form": "literal", "beta": 0.003, "metric": "marginal"}),
-        ({"mode": "plain"}, {"mode": "step", "form": "implicit", "beta": 2.0}),
-        ({"mode": "plain"}, {"boundary": "drift", "threshold": 10.0}),
+        {"boundary": "label"},
+        {"boundary": "drift", "past": 0.5},
+        {"balanced": True, "boundary": "namespace", "class_namespace": "c"},
     ],
     ids=str,
 )
 @pytest.mark.parametrize("cut", [7, 85, 250])
-def test_resuming_is_exact(ppca: dict[str, Any], nat_oem: dict[str, Any] | None, cut: int, tmp_path: Path) -> None:
+def test_resuming_is_exact(ppca: dict[str, Any], cut: int, tmp_path: Path) -> None:
     lines = lines_of(ROWS, CLASSES, blank=False)
-    grouped = "boundary" not in ppca and ppca["mode"] == "class"
-    whole, first = (build({**ppca, "boundary": "label"} if grouped else ppca, nat_oem) for _ in range(2))
+    whole, first = (build({"mode": "class", **ppca}) for _ in range(2))
     whole.learn(lines)
     first.learn(lines[:cut])
     first.save(tmp_path / "model")
@@ -219,7 +143,7 @@ def test_resuming_is_exact(ppca: dict[str, Any], nat_oem: dict[str, Any] | None,
         np.testing.assert_array_equal(array, second.arrays()[name], err_msg=name)
 
 
-@pytest.mark.parametrize("mode", ["step", "class", "plain"])
+@pytest.mark.parametrize("mode", ["step", "class"])
 @pytest.mark.parametrize(
     "rows",
     [ROWS[:120] + 1e6, np.ones((120, 12)), ROWS[:120] * np.r_[0, np.ones(11)], ROWS[:1], ROWS[:25]],
@@ -239,11 +163,10 @@ def test_the_model_stays_valid(mode: str, rows: np.ndarray, rank: int) -> None:
     ("ppca", "nat_oem", "message"),
     [
         ({"boundary": "label"}, None, "boundary: mode 'step' has no use for it"),
-        ({"mode": "plain", "past": 0.5}, None, "past: mode 'plain' has no use for it"),
+        ({"past": 0.5}, None, "past: mode 'step' has no use for it"),
         ({"balanced": True}, None, "balanced: mode 'step' has no use for it"),
         ({"mode": "class", "boundary": "namespace"}, None, "class_namespace: belongs to boundary"),
         ({"mode": "class"}, {}, "class needs no nat_oem"),
-        ({}, {"form": "implicit"}, "wanted kl, or ppca.mode plain"),
     ],
 )
 def test_parameters_are_checked(ppca: dict[str, Any], nat_oem: dict[str, Any] | None, message: str) -> None:

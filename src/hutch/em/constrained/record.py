@@ -10,21 +10,14 @@ from hutch.core.kernel.abi import record_of
 STEP, CLASS = 0, 1
 COUNTS = -1.0
 """A beta that leaves the weight of the anchor to the layer below: as many samples as it stands for there."""
-KL, IMPLICIT, LITERAL = range(3)
-"""Forms: of the statistics towards the anchor's, or of the parameters along the inverse Fisher information."""
-COMPLETE, MARGINAL, IDENTITY = range(3)
-"""Whose Fisher information."""
 
 CONSTRAINT = np.dtype(
     [
         ("beta", "f8"),  # weight of the anchor beside the statistics, ≥ 0, or COUNTS
         ("mode", "i8"),  # STEP: the anchor is the model before the step; CLASS: the model at the last boundary
-        ("form", "i8"),
-        ("metric", "i8"),  # of the forms that have one
         ("boundaries", "u8"),  # classes that have ended; the layer above counts
         ("scoring", "i8"),  # 1: the layer above reads `score`
         ("score", "f8"),  # out: log-likelihood of the present example under the current class; NaN: it has none
-        ("stability", "f8"),  # out: the largest beta × λmax(F⁻¹) met by LITERAL; beyond 2 no step is taken any more
     ]
 )
 
