@@ -25,7 +25,7 @@ class Option:
         name: the long name without dashes.
         short: the short name, empty for none.
         kind: of its value; `texts` can be given several times, `words` several times with several values each.
-        help: what it does.
+        help: what it does; if it begins with a small letter, "With" and the options that it needs go before it.
         metavar: what stands for its value in help texts.
         default: what holds if it is not given, None for none.
         choices: the values that there are; empty for any.

@@ -253,7 +253,7 @@ class ContextualBandit(Reduction):
                 sets="clip",
                 needs=("cb_adf", "cb", *EXPLORING),
             ),
-            new_flag("rank_all", "With --cb_adf: write all actions with their scores.", needs=("cb_adf",)),
+            new_flag("rank_all", "write all actions with their scores.", needs=("cb_adf",)),
             new_flag(
                 "no_predict",
                 "Accepted for compatibility; has no effect.",

@@ -22,12 +22,10 @@ from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import call, example_of, kernel, layer_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.reductions.bandits.contextual_bandit import regressor_below
 from hutch.reductions.bandits.explorer import Explorer
 from hutch.reductions.bandits.probabilities import conclude, predict_own, teach_next
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1, _2 = np.float32(0), np.float32(1), np.float32(2)
 _MOST = np.float32(np.finfo(np.float32).max)
@@ -38,8 +36,8 @@ RANGE_FIELDS = [
     ("decisions", "u8"),  # labelled ones seen
     ("scratch", "u8"),  # BUFFER
     ("mellowness", "f4"),
-    ("lowest", "f4"),
-    ("highest", "f4"),
+    ("lowest_cost", "f4"),
+    ("highest_cost", "f4"),
     ("padding", "f4"),
 ]
 """With what the state of a `RangeExplorer` begins."""
@@ -49,7 +47,7 @@ _ranges_of = state_of(np.dtype(RANGE_FIELDS))
 @helper
 def delta_of(state, actions, decisions):
     """How much the loss may grow after so many decisions; `state` has the `RANGE_FIELDS`."""
-    width = np.float32(np.float64(state.highest - state.lowest) ** 2)
+    width = np.float32(np.float64(state.highest_cost - state.lowest_cost) ** 2)
     return state.mellowness * np.float32(math.log(np.float32(actions * decisions))) * width
 
 
@@ -90,18 +88,18 @@ def _is_finite(x):
 
 @helper
 def _low_end(state, layer, example, p, delta, offset):
-    s = sensitivity_of(layer, example, p, state.lowest - _1, offset)
-    if p < state.lowest or not _is_finite(s):
-        return state.lowest
-    return min(max(p - s * _weight_to(p - state.lowest + _1, delta, s), state.lowest), state.highest)
+    s = sensitivity_of(layer, example, p, state.lowest_cost - _1, offset)
+    if p < state.lowest_cost or not _is_finite(s):
+        return state.lowest_cost
+    return min(max(p - s * _weight_to(p - state.lowest_cost + _1, delta, s), state.lowest_cost), state.highest_cost)
 
 
 @helper
 def _high_end(state, layer, example, p, delta, offset):
-    s = sensitivity_of(layer, example, p, state.highest + _1, offset)
-    if p > state.highest or not _is_finite(s):
-        return state.highest
-    return max(min(p + s * _weight_to(state.highest + _1 - p, delta, s), state.highest), state.lowest)
+    s = sensitivity_of(layer, example, p, state.highest_cost + _1, offset)
+    if p > state.highest_cost or not _is_finite(s):
+        return state.highest_cost
+    return max(min(p + s * _weight_to(state.highest_cost + _1 - p, delta, s), state.highest_cost), state.lowest_cost)
 
 
 @helper
@@ -136,20 +134,16 @@ class RangeExplorer(Explorer):
     """An explorer that counts decisions and knows the ranges of costs.
 
     Args:
-        parameters: with `mellowness`, `lowest_cost` and `highest_cost`.
+        parameters: with `mellowness`, `lowest_cost` and `highest_cost`; the state begins with the `RANGE_FIELDS`.
         context: of the layer.
-        dtype: of its state, which begins with the `RANGE_FIELDS`.
         fields: further fields of its state.
     """
 
     keeps: ClassVar[Mapping[str, Limits]] = {"decisions": COUNT}
 
-    def __init__(self, parameters: Any, context: Context, dtype: np.dtype[Any], **fields: Any) -> None:
-        super().__init__(parameters, context)
+    def __init__(self, parameters: Any, context: Context, **fields: Any) -> None:
         require_mtr(self.name, context)
-        p = parameters
-        ranges = {"mellowness": p.mellowness, "lowest": p.lowest_cost, "highest": p.highest_cost}
-        self.state = Record(dtype, scratch=Buffer(), **ranges, **fields)
+        super().__init__(parameters, context, **fields)
 
 
 def require_mtr(name: str, context: Context) -> None:

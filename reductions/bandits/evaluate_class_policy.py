@@ -152,9 +152,7 @@ class EvaluateClassPolicy(Reduction):
     Parameters: ClassVar[type[Parameters]] = EvaluateClassPolicyParameters
     vw = VwLayer(
         learner="cb-eval",
-        options=(
-            new_flag("eval", "With --cb: what the class at the start of each label would have cost.", needs=("cb",)),
-        ),
+        options=(new_flag("eval", "what the class at the start of each label would have cost.", needs=("cb",)),),
         beside=(("cb", "classes"), ("cb_type", "type")),
     )
     takes = Labels.LOGGED_CLASS

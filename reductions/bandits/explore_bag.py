@@ -11,12 +11,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy import uint64
 
-from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_int
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
-from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import (
@@ -29,7 +28,6 @@ from hutch.reductions.bandits.probabilities import (
 )
 from hutch.reductions.bandits.random import draw_poisson
 from hutch.reductions.bandits.scratch import floats, make_columns
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -105,29 +103,13 @@ class ExploreBag(Explorer):
         learner="cb_explore_adf_bag",
         options=(
             new_int("bag", "Let N policies that have seen different data vote.", sets="policies", needs=EXPLORING),
-            new_flag(
-                "greedify",
-                "With --bag: the first policy learns every decision once.",
-                sets="greedy_first",
-                needs=("bag",),
-            ),
+            new_flag("greedify", "the first policy learns every decision once.", sets="greedy_first", needs=("bag",)),
         ),
         beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
         explores=True,
     )
     kernels = Kernels(learn, predict)
-
-    def __init__(self, parameters: ExploreBagParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        p = parameters
-        self.state = Record(
-            STATE,
-            policies=p.policies,
-            scratch=Buffer(),
-            greedy_first=p.greedy_first,
-            first_only=p.first_only,
-            epsilon=p.epsilon,
-        )
+    dtype = STATE
 
     @classmethod
     def width(cls, parameters: ExploreBagParameters) -> int:

@@ -25,14 +25,12 @@ from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, kernel, layer_of, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
-from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.contextual_bandit import DR, IPS, MTR, TYPES, regress
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, leaders, sort_by_probability, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -185,46 +183,25 @@ class ExploreCover(Explorer):
         learner="cb_explore_adf_cover",
         options=(
             new_int("cover", "Use N policies that are taught to disagree.", sets="policies", needs=EXPLORING),
-            new_float(
-                "psi",
-                "With --cover: how strongly the policies disagree.",
-                default=1,
-                sets="psi",
-                needs=("cover",),
-            ),
-            new_flag(
-                "nounif",
-                "With --cover: do not choose what no policy prefers.",
-                sets="uniform",
-                value=False,
-                needs=("cover",),
-            ),
+            new_float("psi", "how strongly the policies disagree.", default=1, sets="psi", needs=("cover",)),
+            new_flag("nounif", "do not choose what no policy prefers.", sets="uniform", value=False, needs=("cover",)),
         ),
         beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
         explores=True,
     )
     kernels = Kernels(learn, predict)
+    dtype = STATE
     keeps: ClassVar[Mapping[str, Limits]] = {"decisions": COUNT}
 
     def __init__(self, parameters: ExploreCoverParameters, context: Context) -> None:
-        super().__init__(parameters, context)
         p = parameters
         kind = getattr(context.below.parameters, "type", "mtr") if context.below else "mtr"
         if TYPES[kind] not in (MTR, DR, IPS):
             raise ConfigError(f"explore_cover needs contextual_bandit.type mtr, dr or ips below it: got {kind!r}")
         if kind == "mtr" and not p.regressor:
             raise ConfigError("explore_cover.regressor: got false, wanted true above contextual_bandit.type mtr")
-        self.state = Record(
-            STATE,
-            policies=p.policies,
-            scratch=Buffer(),
-            type=TYPES[kind],
-            decays=p.epsilon is None,
-            epsilon=1.0 if p.epsilon is None else p.epsilon,
-            uniform=p.uniform,
-            first_only=p.first_only,
-            psi=p.psi,
-        )
+        epsilon = 1.0 if p.epsilon is None else p.epsilon
+        super().__init__(p, context, type=TYPES[kind], decays=p.epsilon is None, epsilon=epsilon)
 
     @classmethod
     def width(cls, parameters: ExploreCoverParameters) -> int:

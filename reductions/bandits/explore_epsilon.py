@@ -10,12 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
-from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, leaders, predict_and_teach
 
@@ -64,10 +63,7 @@ class ExploreEpsilon(Explorer):
         ),
     )
     kernels = Kernels(predict_and_teach, predict)
-
-    def __init__(self, parameters: ExploreEpsilonParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        self.state = Record(STATE, epsilon=parameters.epsilon, first_only=parameters.first_only)
+    dtype = STATE
 
 
 hutch_register_reductions = registering(ExploreEpsilon)

@@ -3,12 +3,10 @@
 Source: VW 9.11.9, `--cb_explore_adf --first`.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import uint64
-from numpy.typing import NDArray
 
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
@@ -16,12 +14,10 @@ from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_int
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
-from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, predict_own, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -78,18 +74,11 @@ class ExploreFirst(Explorer):
         explores=True,
     )
     kernels = Kernels(learn, predict)
+    dtype = STATE
 
     def __init__(self, parameters: ExploreFirstParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        self.state = Record(STATE, left=parameters.decisions, epsilon=parameters.epsilon, scratch=Buffer())
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Decisions still to be made at random."""
-        return {"left": self.state["left"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """No more than there were at first."""
-        return {"left": Limits(most=self.parameters.decisions)}
+        super().__init__(parameters, context, left=parameters.decisions)
+        self.keeps = {"left": Limits(most=parameters.decisions)}  # type: ignore[misc]
 
 
 hutch_register_reductions = registering(ExploreFirst)

@@ -28,13 +28,11 @@ from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper
-from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.reductions.bandits.cost_ranges import require_mtr, sensitivity_of
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, predict_own, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1, _HALF = np.float32(0), np.float32(1), np.float32(0.5)
 _CELLS = 96
@@ -173,7 +171,7 @@ class ExplorePosterior(Explorer):
             new_flag("thompson", "Explore by Thompson sampling.", note="Vowpal Wabbit lacks it", needs=EXPLORING),
             new_float(
                 "posterior_width",
-                "With --thompson: factor of all deviations.",
+                "factor of all deviations.",
                 default=0.1,
                 sets="width",
                 note="Vowpal Wabbit lacks it",
@@ -184,20 +182,13 @@ class ExplorePosterior(Explorer):
         explores=True,
     )
     kernels = Kernels(learn, predict, calls=("sensitivity",))
+    dtype = STATE
     keeps: ClassVar[Mapping[str, Limits]] = {"decisions": COUNT, "mean": FINITE, "squares": FINITE}
 
     def __init__(self, parameters: ExplorePosteriorParameters, context: Context) -> None:
-        super().__init__(parameters, context)
         require_mtr(self.name, context)
-        p = parameters
-        self.state = Record(
-            STATE,
-            scratch=Buffer(),
-            optimistic=p.method == "optimism",
-            width=p.width,
-            epsilon=p.epsilon,
-            is_variance=super().answers.sensitivity_is_variance,
-        )
+        super().__init__(parameters, context, optimistic=parameters.method == "optimism")
+        self.state["is_variance"] = super().answers.sensitivity_is_variance
 
 
 hutch_register_reductions = registering(ExplorePosterior)

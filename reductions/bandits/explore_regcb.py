@@ -105,14 +105,14 @@ class ExploreRegCb(RangeExplorer):
             new_flag("regcbopt", "Choose the most promising action.", sets="method", value="optimism", needs=EXPLORING),
             new_float(
                 "cb_min_cost",
-                "With --regcb and --squarecb: lowest possible cost.",
+                "lowest possible cost.",
                 default=0,
                 sets="lowest_cost",
                 needs=("squarecb", "regcb", "regcbopt"),
             ),
             new_float(
                 "cb_max_cost",
-                "With --regcb and --squarecb: highest possible cost.",
+                "highest possible cost.",
                 default=1,
                 sets="highest_cost",
                 needs=("squarecb", "regcb", "regcbopt"),
@@ -122,10 +122,10 @@ class ExploreRegCb(RangeExplorer):
         explores=True,
     )
     kernels = Kernels(learn_as_certain, predict, calls=("sensitivity",))
+    dtype = STATE
 
     def __init__(self, parameters: ExploreRegCbParameters, context: Context) -> None:
-        p = parameters
-        super().__init__(p, context, STATE, optimistic=p.method == "optimism", first_only=p.first_only)
+        super().__init__(parameters, context, optimistic=parameters.method == "optimism")
 
 
 hutch_register_reductions = registering(ExploreRegCb)

@@ -29,7 +29,6 @@ from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, so
 from hutch.reductions.bandits.random import WALK, draw_gaussian, random_value
 from hutch.reductions.bandits.scratch import floats, make_columns
 from hutch.reductions.linear.layer import Linear
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
 _LEAST_BONUS = np.float32(1e-3)
@@ -153,10 +152,10 @@ class ExploreRnd(Explorer):
         learner="cb_explore_adf_rnd",
         options=(
             new_int("rnd", "Prefer actions about which N models of noise know little.", sets="models", needs=EXPLORING),
-            new_float("rnd_alpha", "With --rnd: size of the noise.", default=0.1, sets="alpha", needs=("rnd",)),
+            new_float("rnd_alpha", "size of the noise.", default=0.1, sets="alpha", needs=("rnd",)),
             new_float(
                 "rnd_invlambda",
-                "With --rnd: variance of what the models of noise learn.",
+                "variance of what the models of noise learn.",
                 default=0.1,
                 sets="scale",
                 needs=("rnd",),
@@ -167,25 +166,16 @@ class ExploreRnd(Explorer):
     )
     known_failures = {"magnitudes": "the costs of noise are small: rates of features of 1e-20 are beyond float32"}
     kernels = Kernels(learn, predict)
+    dtype = STATE
 
     def __init__(self, parameters: ExploreRndParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        p, base = parameters, context.below
+        base = context.below
         while base is not None and base.context.below is not None:
             base = base.context.below
         if not isinstance(base, Linear):
             raise ConfigError(f"explore_rnd needs the base learner linear: got {base.name if base else None!r}")
         walk = Record(WALK, features=base.features, shift=int(base.stride).bit_length() - 1)
-        self.state = Record(
-            STATE,
-            models=p.models,
-            width=self.width(p),
-            walk=walk,
-            scratch=Buffer(),
-            alpha=p.alpha,
-            scale=p.scale,
-            epsilon=p.epsilon,
-        )
+        super().__init__(parameters, context, width=self.width(parameters), walk=walk)
 
     @classmethod
     def width(cls, parameters: ExploreRndParameters) -> int:

@@ -8,16 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy import uint64
 
-from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
-from hutch.core.kernel.record import Record
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, predict_and_teach, softmax
 from hutch.reductions.bandits.scratch import floats, make_columns
-from hutch.reductions.linear.memory import Buffer
 
 
 class ExploreSoftmaxParameters(Parameters):
@@ -62,7 +60,7 @@ class ExploreSoftmax(Explorer):
             new_flag("softmax", "Prefer actions by the exponential of their scores.", needs=EXPLORING),
             new_float(
                 "lambda",
-                "With --softmax: how sharply it prefers the best action.",
+                "how sharply it prefers the best action.",
                 default=1,
                 sets="rate",
                 reads="size",
@@ -73,10 +71,7 @@ class ExploreSoftmax(Explorer):
         explores=True,
     )
     kernels = Kernels(predict_and_teach, predict)
-
-    def __init__(self, parameters: ExploreSoftmaxParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        self.state = Record(STATE, rate=parameters.rate, epsilon=parameters.epsilon, scratch=Buffer())
+    dtype = STATE
 
 
 hutch_register_reductions = registering(ExploreSoftmax)

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy import uint64
 
-from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
@@ -122,26 +122,15 @@ class ExploreSquareCb(RangeExplorer):
         learner="cb_explore_adf_squarecb",
         options=(
             new_flag("squarecb", "Prefer actions by the gap of their scores.", needs=EXPLORING),
-            new_float(
-                "gamma_scale",
-                "With --squarecb: gamma after one decision.",
-                default=10,
-                sets="scale",
-                needs=("squarecb",),
-            ),
+            new_float("gamma_scale", "gamma after one decision.", default=10, sets="scale", needs=("squarecb",)),
             new_float(
                 "gamma_exponent",
-                "With --squarecb: exponent of gamma's growth.",
+                "exponent of gamma's growth.",
                 default=0.5,
                 sets="exponent",
                 needs=("squarecb",),
             ),
-            new_flag(
-                "elim",
-                "With --squarecb: leave out actions that cannot be the best.",
-                sets="eliminate",
-                needs=("squarecb",),
-            ),
+            new_flag("elim", "leave out actions that cannot be the best.", sets="eliminate", needs=("squarecb",)),
         ),
         beside=(
             ("epsilon", "epsilon"),
@@ -151,11 +140,7 @@ class ExploreSquareCb(RangeExplorer):
         ),
         explores=True,
     )
-
-    def __init__(self, parameters: ExploreSquareCbParameters, context: Context) -> None:
-        p = parameters
-        fields = {"eliminate": p.eliminate, "scale": p.scale, "exponent": p.exponent, "epsilon": p.epsilon}
-        super().__init__(p, context, STATE, **fields)
+    dtype = STATE
 
     @property
     def kernels(self) -> Kernels:

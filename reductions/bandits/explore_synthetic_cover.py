@@ -13,13 +13,12 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.chain.limits import FINITE, Limits
-from hutch.core.chain.reduction import Context, Kernels, Parameters
+from hutch.core.chain.reduction import Kernels, Parameters
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float, new_int
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
-from hutch.core.kernel.record import Record
 from hutch.core.parameters import Within
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import (
@@ -30,7 +29,6 @@ from hutch.reductions.bandits.probabilities import (
     teach_next,
 )
 from hutch.reductions.bandits.scratch import floats, make_columns
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -118,16 +116,10 @@ class ExploreSyntheticCover(Explorer):
         learner="cb_explore_adf_synthcover",
         options=(
             new_flag("synthcover", "Give probability to the cheapest action in small steps.", needs=EXPLORING),
-            new_int(
-                "synthcoversize",
-                "With --synthcover: number of steps.",
-                default=100,
-                sets="steps",
-                needs=("synthcover",),
-            ),
+            new_int("synthcoversize", "number of steps.", default=100, sets="steps", needs=("synthcover",)),
             new_float(
                 "synthcoverpsi",
-                "With --synthcover: what all steps add to a score.",
+                "what all steps add to a score.",
                 default=0.1,
                 sets="psi",
                 needs=("synthcover",),
@@ -137,12 +129,8 @@ class ExploreSyntheticCover(Explorer):
         explores=True,
     )
     kernels = Kernels(learn, predict)
+    dtype = STATE
     keeps: ClassVar[Mapping[str, Limits]] = {"lowest": FINITE, "highest": FINITE}
-
-    def __init__(self, parameters: ExploreSyntheticCoverParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        p = parameters
-        self.state = Record(STATE, steps=p.steps, scratch=Buffer(), psi=p.psi, epsilon=p.epsilon)
 
 
 hutch_register_reductions = registering(ExploreSyntheticCover)

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.chain.limits import Limits
-from hutch.core.chain.reduction import Labels, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Labels, Predictions, Reduction
+from hutch.core.kernel.record import Record
 from hutch.core.parameters import Within
+from hutch.reductions.linear.memory import Buffer
 
 Probability = Annotated[float, Within(ge=0, le=1)]
 NonNegative = Annotated[float, Within(ge=0)]
@@ -16,15 +19,28 @@ NonNegative = Annotated[float, Within(ge=0)]
 class Explorer(Reduction):
     """A layer that turns scores of actions into probabilities, and hands the learning on.
 
+    Args:
+        parameters: those with the name of a field of the state go there.
+        context: of the layer.
+        fields: further fields of its state.
+
     Attributes:
+        dtype: of its state; a field `scratch` is the address of a BUFFER.
         keeps: fields of its state that belong in the model, and what they may hold.
     """
 
+    dtype: ClassVar[np.dtype[Any]]
     keeps: ClassVar[Mapping[str, Limits]] = {}
 
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_SCORES)
+
+    def __init__(self, parameters: Any, context: Context, **fields: Any) -> None:
+        super().__init__(parameters, context)
+        same = {name: vars(parameters)[name] for name in self.dtype.names or () if name in vars(parameters)}
+        room = {"scratch": Buffer()} if "scratch" in (self.dtype.names or ()) else {}
+        self.state = Record(self.dtype, **(room | same | fields))
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """What it keeps."""

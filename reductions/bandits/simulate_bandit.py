@@ -250,17 +250,9 @@ class SimulateBandit(_Simulation):
         learner="cbify-adf",
         options=(
             new_int("cbify", "Learn classes 1 to N from guesses and their costs alone.", sets="classes"),
-            new_float(
-                "loss0", "With --cbify: cost of the right class.", default=0, needs=("cbify", "cbify_ldf"), sets="right"
-            ),
-            new_float(
-                "loss1",
-                "With --cbify: cost of every other class.",
-                default=1,
-                needs=("cbify", "cbify_ldf"),
-                sets="wrong",
-            ),
-            new_flag("flip_loss_sign", "With --cbify: let costs be rewards.", needs=("cbify",)),
+            new_float("loss0", "cost of the right class.", default=0, needs=("cbify", "cbify_ldf"), sets="right"),
+            new_float("loss1", "cost of every other class.", default=1, needs=("cbify", "cbify_ldf"), sets="wrong"),
+            new_flag("flip_loss_sign", "let costs be rewards.", needs=("cbify",)),
         ),
         makes_actions=True,
     )
@@ -281,9 +273,7 @@ class SimulateCostSensitiveBandit(_Simulation):
     Parameters: ClassVar[type[Parameters]] = SimulateCostSensitiveBanditParameters
     vw = VwLayer(
         learner="cbify-adf",
-        options=(
-            new_flag("cbify_cs", "With --cbify: labels are costs by class instead of classes.", needs=("cbify",)),
-        ),
+        options=(new_flag("cbify_cs", "labels are costs by class instead of classes.", needs=("cbify",)),),
         beside=(("cbify", "classes"), ("loss0", "right"), ("loss1", "wrong")),
         makes_actions=True,
     )

@@ -108,5 +108,5 @@ def test_names_and_short_names_are_unique() -> None:
 @pytest.mark.parametrize("option", [option for _, group in GROUPS for option in group], ids=lambda option: option.name)
 def test_every_option_is_described(option: object) -> None:
     help, metavar, kind = (getattr(option, name) for name in ("help", "metavar", "kind"))
-    assert help.endswith(".") and help[0].isupper()
+    assert help.endswith(".") and (help[0].isupper() or getattr(option, "needs", ()))
     assert bool(metavar) == (kind != "flag")

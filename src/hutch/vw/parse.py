@@ -150,4 +150,5 @@ def _named(option: Option) -> str:
 
 
 def _described(option: Option) -> str:
-    return noted(option.help, [] if option.default is None else [f"default: {option.default}"])
+    text = option.help if option.help[:1].isupper() else f"With --{' or --'.join(option.needs)}: {option.help}"
+    return noted(text, [] if option.default is None else [f"default: {option.default}"])

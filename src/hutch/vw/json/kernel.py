@@ -2,7 +2,7 @@
 
 Usual is a line of plain JSON in ASCII without escapes, whose namespaces hold nothing but numbers, words, texts and
 truth values, with the label of a decision in `_label_cost`, `_label_probability`, `_label_Action` and `_labelIndex`,
-that of an example in `_label` as a number, a text of numbers or an object, and its tag in `_tag`. Whatever else a line
+that of an example in `_label` as a number or an object, and its tag in `_tag`. Whatever else a line
 holds, and whatever is wrong with it, is for the reader in Python, which also names it: this one only ever gives up.
 """
 
@@ -21,7 +21,6 @@ from hutch.vw.json.scan import (
     CLOSE,
     COLON,
     COMMA,
-    DOT,
     END,
     LIST,
     MINUS,
@@ -212,35 +211,6 @@ def _number_label(s, at):
     return end if written and used == end - at and s.single == 1 else BAD
 
 
-@helper
-def _text_label(s, at):
-    """Read a label that is a text: label, importance and base with a blank between, as in text; where it ends."""
-    end, count = end_of_string(at + 1), 0
-    at += 1
-    while at <= end:
-        stop, signs = at, 0
-        while stop < end and byte_at(stop) != 32:
-            digit = is_digit_at(stop) or (byte_at(stop) == DOT and stop > at) or (byte_at(stop) == MINUS and stop == at)
-            signs += int(not is_digit_at(stop))
-            if not digit:
-                return BAD
-            stop += 1
-        plain, used = read_plain_float(at, stop)
-        if used != stop - at or not 0 < used <= _LONGEST or not is_digit_at(stop - 1):
-            return BAD
-        value = np.float64(plain)
-        if count == 0 and (s.single == 1 or (signs == 0 and value < _WHOLE)):
-            s.label = value
-        elif count == 1 and byte_at(at) != MINUS:
-            s.importance = value
-        elif count == 2 and s.single == 1:
-            s.base = value
-        else:
-            return BAD
-        count, at = count + 1, stop + 1
-    return end + 1 if end >= 0 else BAD
-
-
 _VALUE, _WEIGHT, _INITIAL = (tuple(word) for word in (b"label", b"weight", b"initial"))
 
 
@@ -283,8 +253,6 @@ def _single_special(s, start, stop, at):
     if stop - start != len(_LABEL) or not says(start, _LABEL, True):
         return BAD
     s.label, s.importance, s.base = np.float64(UNLABELED), 1.0, 0.0
-    if byte_at(at) == QUOTE:
-        return _text_label(s, at)
     if byte_at(at) == OPEN:
         return _object_label(s, at)
     return _number_label(s, at) if is_digit_at(at) or byte_at(at) == MINUS else BAD

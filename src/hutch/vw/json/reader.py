@@ -68,24 +68,20 @@ class JsonReader:
         for chunk in chunks:
             if number == 0:
                 parser.start(chunk.source)
+            self._store.begin(len(chunk.text))
             if self._compiled and not self.watchers:
                 number = self._read_chunk(chunk, number, parser)
-                if self._store.count("rows"):
-                    with reading(parser.source_name):
-                        batch = self._store.batch(self.names.ids)
-                    yield batch
+                yield from self._batches(parser)
                 continue
-            rows = Rows()
             for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
-                number += 1
+                number, rows = number + 1, Rows()
                 self._read_line(line, rows, number, parser)
-                if self.watchers and rows.labels:
-                    batch, rows = self._batch(rows, parser), Rows()
+                self._store.add(rows)
+                for batch in self._batches(parser) if self.watchers else ():
                     for see in self.watchers:
                         see(self.names.by_index, batch)
                     yield batch
-            if rows.labels:
-                yield self._batch(rows, parser)
+            yield from self._batches(parser)
 
     def parse(self, text: bytes, parser: TextParser) -> Batch:
         """Some lines as one batch; problems go to the parser's."""
@@ -94,7 +90,8 @@ class JsonReader:
         stop = PADDING + len(text) + (not text.endswith(b"\n"))
         padded[stop - 1] = ord("\n")
         chunk = Chunk(parser.source_name, 0, len(text), padded[PADDING:stop], len(text))
-        return joined(self._batch(Rows(), parser), *map(joined, self([chunk], parser)))
+        self._store.begin(0)
+        return joined(self._store.batch(self.names.ids), *map(joined, self([chunk], parser)))
 
     @cached_property
     def _store(self) -> Store:
@@ -105,7 +102,6 @@ class JsonReader:
         store, text = self._store, chunk.text
         at, stop = text.ctypes.data, text.ctypes.data + len(text)
         start, many = at, 1
-        store.begin(len(text))
         while at < stop:
             store.record.set(lines=0)
             at = store.read(at, stop, self.names.ids, self._groups)
@@ -133,9 +129,13 @@ class JsonReader:
             problem = Problem(problems.KEPT_EMPTY_ACTION, parser.source_name, number, column, got)
             parser.problems.note(problem, strict=False)
 
-    def _batch(self, rows: Rows, parser: TextParser) -> Batch:
-        with reading(parser.source_name):
-            return rows.batch(self.names.ids, self._options)
+    def _batches(self, parser: TextParser) -> Iterator[Batch]:
+        """What there is in the store, which is empty then."""
+        if self._store.count("rows"):
+            with reading(parser.source_name):
+                batch = self._store.batch(self.names.ids)
+            self._store.begin(0)
+            yield batch
 
     def _read(self, line: bytes, rows: Rows) -> list[Path]:
         """Read a line into the rows, nothing of one that is wrong; returns where actions without features are."""

@@ -1,10 +1,8 @@
 """What lines of JSON hold, as columns of a batch."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import assemble
@@ -54,7 +52,7 @@ class Example:
 
 
 class Rows:
-    """What has been read, as columns of a batch."""
+    """What was read in Python, as columns."""
 
     def __init__(self) -> None:
         self.indices: list[int] = []
@@ -77,35 +75,6 @@ class Rows:
         self.tags.append(example.tag)
         self.groups.append(group)
 
-    def batch(self, ids: list[int], options: ParserOptions) -> Batch:
-        """All examples."""
-        choices = [one for label in self.labels for one in label.choices]
-        columns: dict[str, NDArray[Any]] = {
-            "labels": np.array([one.label for one in self.labels], np.float32),
-            "importance": np.array([one.importance for one in self.labels], np.float32),
-            "base": np.array([one.base for one in self.labels], np.float32),
-            "group": np.array(self.groups, np.int64),
-            "tag_ptr": np.cumsum([0, *map(len, self.tags)]),
-            "tags": np.frombuffer(b"".join(self.tags), np.uint8),
-        }
-        if options.label not in ("simple", "multiclass"):
-            columns["cost_ptr"] = np.cumsum([0, *(len(one.choices) for one in self.labels)])
-            columns["cost_classes"] = np.array([one[0] for one in choices], np.uint32)
-            columns["costs"] = np.array([one[1] for one in choices], np.float32)
-        if options.label not in ("simple", "multiclass", "cost_sensitive"):
-            columns["probabilities"] = np.array([one[2] for one in choices], np.float32)
-        return assemble(
-            np.array(self.ends, np.int64),
-            np.array(self.indices, np.uint32),
-            np.array(self.values, np.float32),
-            np.array(self.numbers, np.int32),
-            ids,
-            options,
-            1,
-            str,
-            **columns,
-        )
-
 
 class Store:
     """What the kernel and the reader in Python have read of a chunk, as columns of a batch.
@@ -117,7 +86,7 @@ class Store:
     """
 
     def __init__(self, options: ParserOptions, log: bool, chained: bool, space: Space) -> None:
-        self._room = 0
+        self._room = -1
         self._options = options
         self.record = Record(
             JSON,
@@ -183,18 +152,13 @@ class Store:
 
     def batch(self, ids: list[int]) -> Batch:
         """The rows of the chunk."""
-        columns, n, choices = self.record.targets, self.count("rows"), self.count("choices")
-        features, single = self.count("features"), self.count("single") > 0
-        more = (
-            {}
-            if single
-            else {
-                "cost_ptr": columns["labeled"][: n + 1].copy(),
-                "cost_classes": columns["actions"][:choices].copy(),
-                "costs": columns["costs"][:choices].copy(),
-                "probabilities": columns["probabilities"][:choices].copy(),
-            }
-        )
+        columns, n, label = self.record.targets, self.count("rows"), self._options.label
+        features, choices, tagged = (self.count(name) for name in ("features", "choices", "tagged"))
+        sizes = {"labels": n, "importances": n, "bases": n, "groups": n, "tag_ends": n + 1, "tags": tagged}
+        if label not in ("simple", "multiclass"):
+            sizes |= {"labeled": n + 1, "actions": choices, "costs": choices}
+        if label not in ("simple", "multiclass", "cost_sensitive"):
+            sizes["probabilities"] = choices
         return assemble(
             columns["ends"][: n + 1],
             columns["indices"][:features],
@@ -204,11 +168,10 @@ class Store:
             self._options,
             1,
             str,
-            labels=columns["labels"][:n].copy(),
-            importance=columns["importances"][:n].copy(),
-            base=columns["bases"][:n].copy(),
-            group=columns["groups"][:n].copy(),
-            tag_ptr=columns["tag_ends"][: n + 1].copy(),
-            tags=columns["tags"][: self.count("tagged")].copy(),
-            **more,
+            **{_NAMES.get(name, name): columns[name][:size].copy() for name, size in sizes.items()},
         )
+
+
+_NAMES = {"importances": "importance", "bases": "base", "groups": "group", "tag_ends": "tag_ptr"}
+_NAMES |= {"labeled": "cost_ptr", "actions": "cost_classes"}
+"""What a batch calls columns of the record."""
