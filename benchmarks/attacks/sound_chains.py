@@ -73,6 +73,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
     "low_rank_quadratic": ([{"low_rank_quadratic": {"pairs": _PAIRS}}, "linear"], PLAIN),
     "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
+    "bootstrap": ([{"bootstrap": {"models": 3, "type": "vote"}}, "linear"], PLAIN),
     "link": ([{"link": {"function": "logistic"}}, "binary", "linear"], PLAIN),
     "ppca": ([_PPCA, "linear"], NUMBERS),
     "ppca class": ([{"ppca": {**_ROW, "mode": "class", "boundary": "label"}}, "linear"], NUMBERS),

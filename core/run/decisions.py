@@ -79,12 +79,17 @@ def best_actions(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
+def slot_rows(batch: Batch) -> NDArray[np.bool_]:
+    """Which rows are slots."""
+    first = np.minimum(batch.cost_ptr[:-1], max(len(batch.probabilities) - 1, 0))
+    found: NDArray[np.bool_] = (batch.probabilities[first] == SLOT_ROW) & (np.diff(batch.cost_ptr) > 0)
+    return found
+
+
 def slots_of(batch: Batch, outputs: Outputs) -> Iterator[list[tuple[int, list[int], list[float]]]]:
     """Of each decision the rows of its slots, each with its actions, the best one first, and their probabilities."""
-    width = outputs.scores.shape[1]
+    width, slots = outputs.scores.shape[1], slot_rows(batch)
     ranked, start = outputs.ranked.reshape(len(batch), width), 0
-    slots = batch.probabilities[np.minimum(batch.cost_ptr[:-1], max(len(batch.probabilities) - 1, 0))] == SLOT_ROW
-    slots &= np.diff(batch.cost_ptr) > 0
     for stop in ends_of_groups(batch).tolist():
         found = []
         for row in np.flatnonzero(slots[start:stop]) + start:

@@ -47,6 +47,7 @@ CHAINS: dict[str, list[Any]] = {
     "scoring_filter_tree over dyadic": [{"scoring_filter_tree": CLASSES}, DYADIC],
     "error_correcting_tournament over linear": [{"error_correcting_tournament": {**CLASSES, "errors": 1}}, LINEAR],
     "binary over linear": ["binary", LINEAR],
+    "bootstrap over linear": [{"bootstrap": {"models": 3}}, LINEAR],
     "standardise over linear": ["standardise", LINEAR],
     "ngrams over merged namespaces over linear": [
         {"merge_namespaces": {"names": {"rater": "task"}}},

@@ -58,10 +58,6 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("baseline_challenger_cb cb_c_alpha cb_c_tau", _COMPARE),
     ("boosting gamma alg", _NOT_LINEAR),
     (
-        "bootstrap bs_type",
-        "use the `bayesian_linear` layer of `hutch train -C`, which keeps the variance of its weights",
-    ),
-    (
         "confidence confidence_after_training",
         "use --loss_function logistic --link logistic, which predicts probabilities",
     ),

@@ -18,7 +18,7 @@ from hutch.core.errors import HutchError, at
 from hutch.core.net.lines import run_lines
 from hutch.core.net.web import listen
 from hutch.core.text.parser import TextParser
-from hutch.vw.outputs import prediction_lines
+from hutch.vw.outputs import is_bounded, prediction_lines
 from hutch.vw.run import build_chain
 from hutch.vw.table import NAMED
 
@@ -47,7 +47,9 @@ class Daemon:
 
             self._json = JsonReader(self._parser.options, log=options.dsjson, chained=options.chain_hash)
         self._lines = prediction_lines(self.chain, options)
-        self._scores = self.chain.score_count > 0 and bool(options.scores or options.probabilities)
+        self._scores = self.chain.score_count > 0 and bool(
+            options.scores or options.probabilities or is_bounded(self.chain)
+        )
         self._told = 0
         if options.final_regressor:
             check_writable(options.final_regressor)

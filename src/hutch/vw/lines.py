@@ -12,7 +12,7 @@ from hutch.chain import Chain
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch, joined
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, UsageError, at, did_you_mean
-from hutch.core.run.decisions import decisions_of
+from hutch.core.run.decisions import decisions_of, slot_rows
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
 from hutch.core.text.parser import TextParser
@@ -20,6 +20,8 @@ from hutch.reductions.features.ngrams import gram_masks
 
 Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""
+Space = tuple[int, list[str]]
+"""A namespace's id, and the names of the features in it."""
 See = Callable[[dict[int, str], Batch], Any]
 """Gets the names of features by index, and a batch with one example or decision."""
 
@@ -108,6 +110,8 @@ def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[
         raise UsageError(f"--audit and --invert_hash: got a chain on {base.name!r}, wanted 'linear'")
     if not chain.takes.of_decisions:
         return [_features(chain, names, batch, _spaces(chain, names, batch, 0))]
+    if chain.takes.of_slots:
+        return list(_of_slots(chain, names, batch))
     found = []
     for start, first, stop in decisions_of(batch):
         for row in range(first, stop):
@@ -115,14 +119,38 @@ def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[
             spaces = _spaces(chain, names, batch, row)
             if first > start:
                 alone = joined(batch.rows(start, first), alone)
-                shared = _spaces(chain, names, batch, start)
-                spaces = _merged([*spaces, *(space for space in shared if space[0] != CONSTANT_NAMESPACE)])
+                spaces = _merged([*spaces, *_without_constant(_spaces(chain, names, batch, start))])
             found.append(_features(chain, names, alone, spaces))
     return found
 
 
-Space = tuple[int, list[str]]
-"""A namespace's id, and the names of the features in it."""
+def _of_slots(chain: Chain, names: dict[int, str], batch: Batch) -> Iterator[list[Named]]:
+    """The features of each action that may be chosen, with those of each slot."""
+    top: Any = chain.layers[0]
+    top.begin_batch(batch, False)
+    state, places, are_slots = top.state, top.state.targets["places"], slot_rows(batch)
+    several = int(state["several"][0])
+    for start, first, stop in decisions_of(batch):
+        slots = (np.flatnonzero(are_slots[start:stop]) + start).tolist()
+        for k, slot in enumerate(slots):
+            line = _without_constant(_spaces(chain, names, batch, slot))
+            line = [(int(state["own"][0]) if i == state["anonymous"][0] else i, texts) for i, texts in line]
+            which = [(int(state["space"][0]), [f"_ccb_slot_index^index{k}"])] if several or line or slots[1:] else []
+            state["several"], places[[0, k]] = len(which), places[[k, 0]]  # the one slot that is shown is this one
+            for row in range(first, slots[0]):
+                if state["slate"][0] and batch.cost_classes[batch.cost_ptr[row]] != k:
+                    continue
+                alone = joined(*(batch.rows(i, i + 1) for i in (*range(start, first), row, slot)))
+                alone.cost_classes[:] = 0
+                shared = _without_constant(_spaces(chain, names, batch, start)) if first > start else []
+                yield _features(
+                    chain, names, alone, _merged([*_spaces(chain, names, batch, row), *shared, *line, *which])
+                )
+            state["several"], places[[0, k]] = several, places[[k, 0]]
+
+
+def _without_constant(spaces: list[Space]) -> list[Space]:
+    return [space for space in spaces if space[0] != CONSTANT_NAMESPACE]
 
 
 def _spaces(chain: Chain, names: dict[int, str], batch: Batch, row: int) -> list[Space]:

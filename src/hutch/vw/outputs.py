@@ -123,6 +123,19 @@ def requests(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
+def bounded(batch: Batch, outputs: Outputs) -> bytes:
+    """`--bootstrap`: the prediction, the tag, and the least and the greatest prediction of all models."""
+    found = []
+    for i, (prediction, own) in enumerate(zip(outputs.predictions.tolist(), outputs.scores.tolist(), strict=True)):
+        found.append(f"{prediction:.6f}".encode() + tail(batch, i)[:-1] + f" {min(own):.6f} {max(own):.6f}\n".encode())
+    return b"".join(found)
+
+
+def is_bounded(chain: Chain) -> bool:
+    """Whether predictions are written by `bounded`."""
+    return layer_named(chain, "bootstrap") is not None and chain.predicts.value == "scalar"
+
+
 def is_query(batch: Batch, i: int) -> bool:
     """Whether an example has no label, and a tag by which `--direct` is asked for the importance of one."""
     return bool(batch.labels[i] == UNLABELED) and batch.tag(i).startswith(_QUERY)
@@ -154,6 +167,8 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
         return scores_of(chain, labels)
     if labels:
         return class_lines(labels)
+    if is_bounded(chain):
+        return bounded
     if given.direct:
         return number_lines(direct_answers)
     if active is not None and not active.simulation:

@@ -108,6 +108,9 @@ class Audit(Reporter):
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
         """See `Reporter`."""
+        if self._chain.takes.of_slots:
+            print("\n".join(self._texts))
+            return
         predictions = bytes(self._prediction(batch, outputs)).decode(errors="replace").splitlines(keepends=True)
         shared = shared_rows(batch) if self._chain.takes.of_decisions else np.zeros(len(batch), np.bool_)
         of_rows = (line for line, is_shared in zip(predictions, shared, strict=True) if not is_shared)

@@ -21,6 +21,7 @@ from hutch.vw.decision_lines import DrawnCells, raw_costs
 from hutch.vw.header import header
 from hutch.vw.outputs import (
     costs_of,
+    is_bounded,
     layer_named,
     prediction_lines,
     raw_scores_of,
@@ -113,9 +114,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
     watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and given.invert_hash]
-    if watchers and (chain.takes is Labels.LOGGED_CLASS or chain.takes.of_slots):
-        got = "several slots" if chain.takes.of_slots else "--cb, --cb_explore or --cbify"
-        raise UsageError(f"--audit and --invert_hash: got {got}, wanted --cb_adf")
+    if watchers and chain.takes is Labels.LOGGED_CLASS:
+        raise UsageError("--audit and --invert_hash: got --cb, --cb_explore or --cbify, wanted --cb_adf")
     if given.json or given.dsjson:
         from hutch.vw.json.reader import JsonReader
 
@@ -150,7 +150,7 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         yield Audit(chain, direct=given.direct, learns=options.learn)
     if log_loss:
         yield log_loss
-    scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities)
+    scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities or is_bounded(chain))
     if options.predictions:
         yield LinesTo(options.predictions, prediction_lines(chain, given), scores=scores)
     if options.raw:

@@ -284,6 +284,21 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 sets="cost_sensitive_one_against_all.classes",
             ),
             new_flag("binary", "Predict -1 or 1.", sets="binary"),
+            new_int(
+                "bootstrap",
+                "Let N models that have learned from different draws of the data predict.",
+                sets="bootstrap.models",
+                note="-p writes the least and the greatest of their predictions, too, as VW does; there is no -r",
+            ),
+            new_text(
+                "bs_type",
+                "mean|vote",
+                "predict the mean of the models, or the whole number that most are nearest to.",
+                choices=("mean", "vote"),
+                default="mean",
+                sets="bootstrap.type",
+                needs=("bootstrap",),
+            ),
             new_words(
                 "lrq", "ABK", "Low-rank interaction of namespaces A and B, of rank K.", sets="low_rank_quadratic"
             ),
