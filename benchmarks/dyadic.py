@@ -26,7 +26,7 @@ from scipy.stats import norm
 
 from hutch.core import dyad
 from hutch.core.text.parser import TextParser
-from hutch.reproduce.dyadic_evaluation import RATING_LEARNERS, build, rating_error, rating_lines, split
+from hutch.reproduce.dyadic import RATING_LEARNERS, build, rating_error, rating_lines, split
 
 HUTCH = [sys.executable, "-c", "import sys; from hutch.cli.main import main; sys.exit(main())"]
 
@@ -71,12 +71,12 @@ def steps(count: int = 20_000, rank: int = 10) -> None:
 def cost(passes: int) -> None:
     """Learning only, under a filter tree with hinge loss; three rounds in turn, the least of each learner."""
     train, _ = split()
-    shared = {"left": "rater", "right": "task", "loss": {"name": "hinge"}, "learning_rate": 0.09}
+    shared = {"left": "rater", "right": "task", "loss": "hinge", "learning_rate": 0.09}
     for l2, shift in ((0.0, 1.0), (0.3, 0.0)):
         learners: dict[str, tuple[str, dict[str, Any]]] = {
             f"rank {rank}": ("dyadic", {**shared, "rank": rank, "l2": l2, "shift": shift}) for rank in (0, 3)
         }
-        learners["the layer `linear`"] = ("linear", {"loss": {"name": "hinge"}})
+        learners["the layer `linear`"] = ("linear", {"loss": "hinge"})
         best = dict.fromkeys(learners, np.inf)
         for _ in range(3):
             for name, layer in learners.items():
@@ -96,7 +96,7 @@ def trees(passes: int = 20) -> None:
     """Hinge loss, l2 0.3; the least CPU of three rounds."""
     train, test = split()
     for rank in (0, 2):
-        given = {"left": "rater", "right": "task", "loss": {"name": "hinge"}, "rank": rank, "l2": 0.3}
+        given = {"left": "rater", "right": "task", "loss": "hinge", "rank": rank, "l2": 0.3}
         for rate in (0.3, 0.09):
             for tree in ("filter_tree", "scoring_filter_tree"):
                 error, best = np.nan, np.inf

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.distributed import train
-from hutch.reproduce.dyadic_evaluation import rating_lines, read_ratings, split
+from hutch.reproduce.dyadic import rating_lines, read_ratings, split
 
 Error = Callable[[Chain], float]
 

@@ -130,9 +130,9 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
             raise NotImplementedError("wanted `loss: logistic`, or `multinomial`, for probabilities")
         classes = self.classes or [False, True] if self._simple else self.classes
         found = self.chain.predict_proba_one(_record(x)).values()
-        chances = [chance for _, chance in zip(classes, found, strict=False)]
-        total = sum(chances) or 1.0
-        return dict(zip(classes, (chance / total for chance in chances), strict=True))
+        chances = dict(zip(classes, found, strict=False))
+        total = sum(chances.values()) or 1.0
+        return {label: chance / total for label, chance in chances.items()}
 
 
 class HutchRegressor(base.Regressor):  # type: ignore[misc]

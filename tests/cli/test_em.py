@@ -175,6 +175,6 @@ def test_transform_asks_for_a_place_to_write(data: Path, tmp_path: Path) -> None
 
 
 def test_help_needs_no_arrays() -> None:
-    code = "import sys, hutch.cli.em, hutch.reproduce.em_tables; print({'numpy', 'numba'} & set(sys.modules))"
+    code = "import sys, hutch.cli.em, hutch.cli.reproduce; print({'numpy', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -11,8 +11,8 @@ from hutch.cli.shell.declared import Group, Option
 app = Group("Reproduce published tables, on simulated or bundled data.")
 
 _TABLES = {
-    "crowd": ("hutch.reproduce.crowd_tables:reproduce_crowd", "The nominal crowd model at its published size."),
-    "priors": ("hutch.reproduce.crowd_tables:reproduce_priors", "Lazy priors beside dense ones."),
+    "crowd": ("hutch.reproduce.crowd:reproduce_crowd", "The nominal crowd model at its published size."),
+    "priors": ("hutch.reproduce.crowd:reproduce_priors", "Lazy priors beside dense ones."),
     "nat-oem": ("hutch.reproduce.em_tables:reproduce_nat_oem", "Natural online EM without forgetting."),
 }
 
@@ -29,7 +29,7 @@ def dyadic(
 
     Example: hutch reproduce dyadic --json
     """
-    from hutch.reproduce.dyadic_tables import reproduce_dyadic
+    from hutch.reproduce.dyadic import reproduce_dyadic
 
     reproduce_dyadic(plots, as_json, ratings)
 

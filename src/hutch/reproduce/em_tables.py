@@ -1,17 +1,17 @@
 """`hutch reproduce nat-oem`: the four evaluations of Nat-oEM, against plain, tuned and averaged online EM."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from hutch.core.errors import UsageError
 from hutch.core.plots import new_figure, prepare_plots, write_figure
 from hutch.core.strict_json import dumps
-
-if TYPE_CHECKING:
-    from hutch.reproduce.em_contenders import Outcome
+from hutch.reproduce import em_contenders as contenders
+from hutch.reproduce import em_evaluation as evaluation
+from hutch.reproduce.em_contenders import BASELINE, TUNED, Outcome, compare_incremental, compare_shuffled
 
 _IID = {"to_target": "samples to target", "one_pass": "after one pass"}
 _INCREMENTAL = {"area": "along", "final": "final", "earlier": "earlier", "learned": "learned", "later": "later"}
@@ -32,8 +32,6 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
     Raises:
         UsageError: a value out of range, or scikit-learn or Matplotlib is not installed.
     """
-    from hutch.reproduce import em_evaluation as evaluation
-
     makers = {"digits": evaluation.digits, "synthetic": evaluation.synthetic}
     if seeds < 1:
         raise UsageError(f"--seeds: got {seeds}, wanted at least 1")
@@ -57,14 +55,13 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
 
 
 def _outcomes(name: str, tasks: list[Any]) -> tuple[list[Outcome], list[Outcome]]:
-    from hutch.reproduce.em_contenders import FAMILIES, compare_incremental, compare_shuffled
-
     iid = []
-    for number, family in enumerate(FAMILIES, 1):
-        print(f"{name}, iid: {family.name} ({number} of {len(FAMILIES)})", file=sys.stderr)
+    families = contenders.FAMILIES
+    for number, family in enumerate(families, 1):
+        print(f"{name}, iid: {family.name} ({number} of {len(families)})", file=sys.stderr)
         iid.append(compare_shuffled(tasks, family))
     print(f"{name}, class by class", file=sys.stderr)
-    return iid, list(compare_incremental(tasks, FAMILIES))
+    return iid, list(compare_incremental(tasks, families))
 
 
 def _plain(outcomes: list[Outcome], figures: dict[str, str]) -> dict[str, Any]:
@@ -77,8 +74,6 @@ def _plain(outcomes: list[Outcome], figures: dict[str, str]) -> dict[str, Any]:
 
 def _print(title: str, outcomes: list[Outcome], figures: dict[str, str]) -> None:
     """A table: mean ± standard deviation over seeds, and in how many seeds a row beats the two references."""
-    from hutch.reproduce.em_contenders import BASELINE, TUNED
-
     count = len(outcomes[0].runs)
     lines = [["learner", *figures.values(), "setting"]]
     for outcome in outcomes:
@@ -95,8 +90,6 @@ def _print(title: str, outcomes: list[Outcome], figures: dict[str, str]) -> None
 
 
 def _cell(outcome: Outcome, references: list[Outcome], name: str) -> str:
-    import numpy as np
-
     values, sign = outcome.values(name), -1 if name in _LOWER_IS_BETTER else 1
     wins = [str(int(np.sum(sign * values > sign * other.values(name)))) for other in references]
     won = f" ({', '.join(wins)})"
@@ -110,18 +103,14 @@ def _cell(outcome: Outcome, references: list[Outcome], name: str) -> str:
 
 def _style(family: str) -> tuple[str, int]:
     """Line and colour of a family, the same in all figures: a style per group, a colour for each family in it."""
-    from hutch.reproduce.em_contenders import FAMILIES
-
     base, _, goal = family.partition(" for ")
     start = next(start for start in _LINES if base.startswith(start))
-    group = [member.name for member in FAMILIES if member.name.startswith(start)]
+    group = [member.name for member in contenders.FAMILIES if member.name.startswith(start)]
     return _LINES[start] + _MARKS.get(f" for {goal}", ""), group.index(base)
 
 
 def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]) -> None:
     """One figure for each evaluation, means over seeds."""
-    import numpy as np
-
     evaluations = (
         ("iid-convergence", iid, "curve", "samples"),
         ("incremental-convergence", classes, "curve", "classes learned"),

@@ -6,7 +6,7 @@ import pytest
 from hutch.core.text.parser import TextParser
 from hutch.reductions.dyadic.rates import COUNT_BEFORE, KIND, LEFT, OTHER, RIGHT
 from hutch.reductions.dyadic.state import WEIGHT
-from hutch.reproduce.dyadic_evaluation import build
+from hutch.reproduce.dyadic import build
 
 
 def ratings(effect, n=4000):

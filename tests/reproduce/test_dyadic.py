@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from hutch.cli.commands import app
 from hutch.core.errors import DataError
-from hutch.reproduce import dyadic_evaluation
-from hutch.reproduce.dyadic_evaluation import Setting, compare, constant_error, read_ratings, sweep
+from hutch.reproduce import dyadic
+from hutch.reproduce.dyadic import constant_error, read_ratings, sweep, tree_error
 from hutch.reproduce.simulate import simulate_ratings
 
 
@@ -52,10 +52,10 @@ def test_ratings_have_no_plots(tmp_path: Path) -> None:
 
 
 def test_ranks_and_rates_in_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dyadic_evaluation, "_BITS", 17)
+    monkeypatch.setattr(dyadic, "_BITS", 17)
     ratings = simulate_ratings(tasks=600, raters=60, seed=1)
     train, test = ratings[300:], ratings[:300]
-    found = compare(train, test, Setting(5, 0.5, 0.3, 0.0), ranks=(0, 2))
-    assert max(found.errors) < 0.8 * constant_error(train, test)
+    errors = [tree_error(train, test, 5, rank=rank, learning_rate=0.5, l2=0.3, shift=0.0)[0] for rank in (0, 2)]
+    assert max(errors) < 0.8 * constant_error(train, test)
     curves = sweep(train, test, rates=(0.1, 1.0, 1e4))
-    assert None not in curves.aware and curves.gradient[-1] is None
+    assert None not in curves["aware"] and curves["gradient"][-1] is None
