@@ -196,7 +196,8 @@ def _on_ratings(path: Path, json: bool) -> None:
     parts = [rating_lines(users[o], items[o], ratings[o]) for o in (train, test)]
     mean = float(np.sqrt(np.mean((ratings[test] - ratings[train].mean()) ** 2)))
     found = {"global mean": (mean, 0.0)}
-    found |= {name: rating_error(*parts, *learner) for name, learner in RATING_LEARNERS.items()}
+    for name, (layer, given, passes) in RATING_LEARNERS.items():
+        found[name] = rating_error(parts[0], parts[1], layer, given, passes)
     if json:
         print(dumps({name: {"rmse": rmse, "seconds": seconds} for name, (rmse, seconds) in found.items()}))
         return
