@@ -52,7 +52,7 @@ COMMANDS: dict[str, list[str]] = {
     "crowd --method online": ["crowd", "labels.tsv", "--method", "online", "--classes", "0,1", "-f", "new"],
     "em fit": ["em", "fit", "rows.npy", "--rank", "2", "-f", "new"],
     "crowd --report": ["crowd", "labels.tsv", "--quiet", "--report", "told", "--workers", "-"],
-    "estimate": ["estimate", "labels.tsv", "--judges", "judges.tsv", "--rate", "1"],
+    "estimate": ["estimate", "labels.tsv", "--judges", "judges.tsv", "--of", "rate=1"],
     "em transform": ["em", "transform", "rows.npy", "-i", "fit"],
     "em transform -p": ["em", "transform", "rows.npy", "-i", "fit", "-p", "told.npy"],
     "evaluate": ["evaluate", "log.vw", "-C", "bandit.yaml"],

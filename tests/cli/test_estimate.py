@@ -25,7 +25,12 @@ def files(tmp_path):
 
 @pytest.mark.parametrize(
     ("question", "wanted"),
-    [(["--rate", "1"], 0.5), (["--mean"], 0.5), (["--accuracy", "gpt"], 0.95), (["--difference", "gpt,llama"], 0.25)],
+    [
+        (["--of", "rate=1"], 0.5),
+        (["--of", "mean"], 0.5),
+        (["--of", "accuracy=gpt"], 0.95),
+        (["--of", "difference=gpt,llama"], 0.25),
+    ],
 )
 def test_questions(hutch, files, question, wanted):
     people, judges, _ = files
@@ -40,27 +45,25 @@ def test_questions(hutch, files, question, wanted):
 
 def test_judges_are_worth_labels(hutch, files):
     people, judges, truth = files
-    found = json.loads(hutch("estimate", people, "--judges", judges, "--left", "1", "--json").out)
+    found = json.loads(hutch("estimate", people, "--judges", judges, "--of", "left=1", "--json").out)
     assert found["low"] <= truth[80:].sum() <= found["high"] and found["worth_labels"] > 160
-    alone = json.loads(hutch("estimate", people, "--rate", "1", "--items", 400, "--json").out)
+    alone = json.loads(hutch("estimate", people, "--of", "rate=1", "--items", 400, "--json").out)
     assert alone["estimate"] == pytest.approx(truth[:80].mean()) and alone["worth_labels"] == pytest.approx(80)
-    assert "people only low" in hutch("estimate", people, "--rate", "1", "--items", 400).out
+    assert "people only low" in hutch("estimate", people, "--of", "rate=1", "--items", 400).out
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "got none, wanted one of --of, --rate, --mean"),
-        (["--mean", "--rate", "1"], "got --rate and --mean, wanted one of"),
-        (["--rate", "2"], "no class is '2'"),
-        (["--accuracy", "gpt"], "accuracy: wanted labels of those to be judged"),
+        ([], "--of"),
+        (["--of", "rate=2"], "no class is '2'"),
+        (["--of", "accuracy=gpt"], "accuracy: wanted labels of those to be judged"),
         (["--of", "rte=1"], "--of: got 'rte'; did you mean 'rate'?"),
         (["--of", "mean=1"], "--of: got 'mean=1', wanted mean alone"),
-        (["--of", "mean", "--mean"], "got --of and --mean, wanted one of"),
         (["--of", "rate=1", "--reference", "bob"], "--reference: no worker is 'bob'"),
         (["--of", "rate=1", "--reference", "ann"], "every worker is one"),
-        (["--rate", "1", "--confidence", "95"], "--confidence: got 95, wanted a number between 0 and 1"),
-        (["--rate", "1", "--noisy"], "--noisy: got 1.00 labels per item"),
+        (["--of", "rate=1", "--confidence", "95"], "--confidence: got 95, wanted a number between 0 and 1"),
+        (["--of", "rate=1", "--noisy"], "--noisy: got 1.00 labels per item"),
     ],
 )
 def test_what_cannot_be_asked(hutch, files, options, message):
@@ -69,24 +72,17 @@ def test_what_cannot_be_asked(hutch, files, options, message):
 
 
 def test_a_difference_has_two_judges(hutch, files):
-    result = hutch("estimate", files[0], "--judges", files[1], "--difference", "gpt")
+    result = hutch("estimate", files[0], "--judges", files[1], "--of", "difference=gpt")
     assert result.code == 2 and "wanted two judges, A,B" in result.err
 
 
 @pytest.mark.parametrize(
     ("short", "long"),
-    [
-        (["--rate", "1"], ["--of", "rate=1"]),
-        (["--rate", "1"], ["--of", "rate"]),
-        (["--mean"], ["--of", "mean"]),
-        (["--accuracy", "gpt"], ["--of", "accuracy=gpt"]),
-        (["--difference", "gpt,llama"], ["--of", "difference"]),
-        (["--left", "1"], ["--of", "left"]),
-    ],
+    [("rate", "rate=1"), ("difference", "difference=gpt,llama"), ("left", "left=1")],
 )
-def test_of_is_the_long_form(hutch, files, short, long):
+def test_the_only_possible_name_may_be_left_out(hutch, files, short, long):
     people, judges, _ = files
-    results = [hutch("estimate", people, "--judges", judges, *options, "--json") for options in (short, long)]
+    results = [hutch("estimate", people, "--judges", judges, "--of", of, "--json") for of in (short, long)]
     assert results[0].out == results[1].out and results[0].code == 0
 
 
@@ -163,7 +159,7 @@ def test_people_may_be_those_of_a_store(hutch, files, tmp_path):
         assert refused.code == 2 and f"{option[0]}: cannot be combined with --store" in refused.err
 
 
-@pytest.mark.parametrize("question", [["--rate", "1"], ["--accuracy", "gpt"], ["--difference", "gpt,llama"]])
+@pytest.mark.parametrize("question", [["--of", "rate=1"], ["--of", "accuracy=gpt"], ["--of", "difference=gpt,llama"]])
 def test_the_plan_says_how_many_labels_an_interval_takes(hutch, tmp_path, question):
     random, ratios = np.random.default_rng(4), []
     for run in range(8):
@@ -188,7 +184,7 @@ def test_the_plan_says_how_many_labels_an_interval_takes(hutch, tmp_path, questi
 
 def test_a_plan_is_shown_and_refused_where_it_means_nothing(hutch, files):
     people, judges, _ = files
-    shown = hutch("estimate", people, "--judges", judges, "--rate", "1", "--plan").out
+    shown = hutch("estimate", people, "--judges", judges, "--of", "rate=1", "--plan").out
     assert shown.count("labels for +-") == 6
-    refused = hutch("estimate", people, "--judges", judges, "--rate", "1", "--plan", "--anytime")
+    refused = hutch("estimate", people, "--judges", judges, "--of", "rate=1", "--plan", "--anytime")
     assert refused.code == 2 and "--plan: cannot be combined" in refused.err

@@ -24,14 +24,14 @@ def estimate(
         Argument(metavar="LABELS", help="People's labels: worker TAB item TAB label; with --store those of judges."),
     ],
     of: Annotated[
-        str | None,
+        str,
         Option(
             metavar="WHAT",
             help="What to estimate: rate=CLASS, mean, accuracy=JUDGE, difference=A,B, count=CLASS or left=CLASS. "
             "Without a name: the one judge or the two there are, and of two classes the last.",
             autocompletion=names(*KINDS),
         ),
-    ] = None,
+    ],
     judges: Annotated[
         str | None,
         Option(metavar="FILE", help="Labels of judges, such as models, for all items, in the same form."),
@@ -46,15 +46,6 @@ def estimate(
     store: Annotated[
         str | None,
         Option(metavar="FILE", help="Label store of hutch active: people's labels, and how it drew the items."),
-    ] = None,
-    rate: Annotated[str | None, Option(metavar="CLASS", help="The share of a class.")] = None,
-    mean: Annotated[bool, Option("--mean", help="The mean of labels that are numbers.")] = False,
-    accuracy: Annotated[str | None, Option(metavar="JUDGE", help="How often a judge is right.")] = None,
-    difference: Annotated[
-        str | None, Option(metavar="A,B", help="The accuracy of judge A minus that of judge B.")
-    ] = None,
-    left: Annotated[
-        str | None, Option(metavar="CLASS", help="How many items of a class people have not labelled yet.")
     ] = None,
     drawn: Annotated[
         str | None,
@@ -87,14 +78,9 @@ def estimate(
     from hutch.estimate import questions
     from hutch.estimate.means import planned
 
-    asked = {"of": of, "rate": rate, "mean": mean, "accuracy": accuracy, "difference": difference, "left": left}
-    given = [kind for kind, name in asked.items() if name not in (None, False)]
-    if len(given) != 1:
-        got = " and ".join(f"--{kind}" for kind in given) or "none"
-        raise UsageError(f"got {got}, wanted one of {', '.join(f'--{kind}' for kind in asked)}")
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
-    kind, name = _kind(of) if of is not None else (given[0], str(asked[given[0]]))
+    kind, name = _kind(of)
     known = _items(people, judges, drawn, items, noisy, reference or [], store)
     if kind in ("accuracy", "difference") and not known.judges:
         raise UsageError(f"{kind}: wanted labels of those to be judged (--judges, --reference or --store)")
