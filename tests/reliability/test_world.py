@@ -7,7 +7,7 @@ import pytest
 from tests.reliability import world
 from tests.reliability.world import Templates, run
 
-HISTORIES = 200
+HISTORIES = 100
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,15 @@ def test_a_seed_is_a_history(templates: Templates, tmp_path: Path) -> None:
         line.partition(": cannot")[0][:9] for line in second.trace
     ]
     assert (first.lives, first.operations, first.counts) == (second.lives, second.operations, second.counts)
+
+
+@pytest.mark.parametrize("seed", [9, 31])
+def test_a_server_whose_nth_operation_fails_loses_nothing(seed: int, templates: Templates, tmp_path: Path) -> None:
+    """For every n: writes, syncs, renames and statements of the log, and memory for what it learns and predicts."""
+    nth = 1
+    while run(seed, templates, tmp_path, nth).operations >= nth:
+        nth += 1
+    assert nth > 40
 
 
 @pytest.mark.parametrize("fault", ["forgets", "syncs nothing", "learns twice"])

@@ -79,6 +79,7 @@ class World:
     now: float = 0.0
     faults: bool = False
     crash_at: int = -1
+    fail_at: int = -1
     operations: int = 0
     dead: bool = False
     image: dict[str, bytes] | None = None
@@ -105,7 +106,8 @@ class World:
         if self.operations == self.crash_at:
             found = self.random.choice(("before", "during", "after"))
         else:
-            found = "error" if self.random.random() < self.errors else "ok"
+            fails = self.operations == self.fail_at or self.random.random() < self.errors
+            found = "error" if fails else "ok"
         if found != "ok":
             self.count(f"{what}: {found}")
             self.trace.append(f"{self.now:.3f} {what}: {found}")
@@ -437,12 +439,38 @@ def simulated(world: World, templates: Templates) -> Iterator[None]:
         patch("hutch.durable.schema.sqlite3.connect", lambda path, **options: Connection(world, path, **options)),
         patch("hutch.core.atomic.open", opened, create=True),
         patch.object(Log, "__init__", log),
+        patch.multiple(
+            Chain, **{name: _short_of_memory(world, name) for name in ("run_one", "run_batch", "run_apart")}
+        ),
         patch.object(Chain, "from_arrays", templates.served if world.seed % 16 else _built),
         patch.multiple(Served, drain=drain, save=save),
         patch.object(server, "run", lambda app, listening, ready, limits, stopping: _network(world, app, stopping)),
         patch.object(server, "_warm_up", lambda models: asyncio.sleep(0)),
     ):
         yield
+
+
+_RUNNING = ("run_one", "run_batch", "run_apart")
+
+
+def _short_of_memory(world: World, name: str) -> Any:
+    """A method of a chain that may find no memory, before it has learned anything or after."""
+    real = getattr(Chain, name)
+
+    def run(chain: Chain, *given: Any, **options: Any) -> Any:
+        verdict = world.verdict("memory")
+        if verdict in ("before", "during"):
+            world.crash()
+        if verdict == "error" and world.random.random() < 0.5:
+            raise MemoryError
+        found = real(chain, *given, **options)
+        if verdict == "error":
+            raise MemoryError
+        if verdict == "after":
+            world.crash()
+        return found
+
+    return run
 
 
 _drain, _save, _built = Served.drain, Served.save, Chain.from_arrays
@@ -688,8 +716,14 @@ class History:
     trace: list[str]
 
 
-def run(seed: int, templates: Templates, parent: Path | None = None) -> History:
+def run(seed: int, templates: Templates, parent: Path | None = None, nth: int = 0) -> History:
     """One history, and what must be true after it.
+
+    Args:
+        seed: decides all that happens.
+        templates: what it begins with.
+        parent: folder for its files.
+        nth: the server fails at this operation, and at no other; 0: as the seed says.
 
     Raises:
         AssertionError: it is not.
@@ -702,12 +736,13 @@ def run(seed: int, templates: Templates, parent: Path | None = None) -> History:
         files = dict(templates.files[bandit])
         if fresh_store:
             files = {"m": files["m"]}
-        world = World(seed, put(root / "life0", files), errors=rng.choice((0.0, 0.0, 0.01, 0.05)))
+        world = World(seed, put(root / "life0", files), errors=rng.choice((0.0, 0.0, 0.01, 0.05)), fail_at=nth)
+        world.errors *= not nth
         lives: list[str] = []
         with simulated(world, templates):
-            for number in range(rng.randint(1, 4)):
+            for number in range(1 if nth else rng.randint(1, 4)):
                 world.faults, world.operations = True, 0
-                how = rng.choice(("operation", "operation", "time", "stop", "none"))
+                how = "none" if nth else rng.choice(("operation", "operation", "time", "stop", "none"))
                 world.crash_at = int(rng.expovariate(1 / 40)) + 1 if how == "operation" else -1
                 crash_in = rng.expovariate(20) if how == "time" else None
                 lives.append(_life(world, clients, crash_in, rng.expovariate(10) if how == "stop" else None, keep))
@@ -716,16 +751,16 @@ def run(seed: int, templates: Templates, parent: Path | None = None) -> History:
                     world.folder = put(root / f"life{number + 1}", world.image)
                 assert world.dead == (lives[-1] == "crashed"), lives
                 if lives[-1].startswith("failed"):
-                    assert world.errors, f"a start without faults failed: {lives}"
+                    assert world.errors or nth, f"a start without faults failed: {lives}"
                 world.dead, world.image = False, None
                 world.renamed.clear()
                 world.unsynced.clear()
-            world.errors, world.faults = 0.0, False
+            operations, world.errors, world.faults = world.operations, 0.0, False
             lives.append(_life(world, clients, None, None, keep))  # all that clients still want is answered
             assert lives[-1] == "stopped", lives
             must_hold(world, templates, clients, bandit, root)
         lessons = sum(request.is_lesson for requests in clients for request in requests)
-        return History(seed, lives, world.operations, lessons, world.counts, world.trace)
+        return History(seed, lives, operations, lessons, world.counts, world.trace)
 
 
 def must_hold(world: World, templates: Templates, clients: list[list[Request]], bandit: bool, root: Path) -> None:

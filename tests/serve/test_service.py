@@ -188,6 +188,36 @@ def test_no_command_replaces_a_model_that_is_served(
     assert run(command) == 0 and fresh.read_bytes() != before
 
 
+def test_a_lesson_for_which_there_was_no_memory_is_learned_after_a_restart(fresh: Path, monkeypatch: Any) -> None:
+    """It is in the log: neither a later lesson nor a save may pass it over."""
+
+    def run_one(*given: Any) -> Any:
+        raise MemoryError
+
+    async def main() -> None:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m")
+        log.start(asyncio.get_running_loop())
+        with monkeypatch.context() as short:
+            short.setattr(Chain, "run_one", run_one)
+            with pytest.raises(StoreError, match="m: MemoryError: .* start the server again"):
+                await served.learn(TEXT, b"1 |f a", "key")
+        for body, key in ((b"1 |f a", "key"), (b"1 |f b", "")):
+            with pytest.raises(StoreError, match="start the server again"):
+                await served.learn(TEXT, body, key)
+        with pytest.raises(StoreError, match="start the server again"):
+            await served.save()
+        await asyncio.to_thread(log.close)
+        served.close()
+
+    asyncio.run(main())
+    log = Log(fresh.with_name("log.db"))
+    served = Served(fresh, log, "m")
+    assert same(taught(["1 |f a"]), {name: array.tobytes() for name, array in served.chain.arrays().items()})
+    log.close()
+    served.close()
+
+
 def test_no_server_takes_a_model_that_a_training_will_write(fresh: Path, monkeypatch: Any) -> None:
     """Said at the start of the server, and not at the end of hours of training."""
     from hutch.cli.dispatch import run

@@ -142,6 +142,8 @@ class Served:
                 if until is not None and entry is not None and not until(number, entry):
                     break
                 self._learn_now(number, entry, None)
+            if self.failure:
+                raise StoreError(self.failure)
             if self.place.note is not None:
                 self.position = max(self.position, self.place.note)
                 self._write(self.position, self.chain.arrays(), self.chain.metadata(), keep=False)
@@ -239,7 +241,9 @@ class Served:
 
     def _answer_again(self, number: int, future: Any) -> None:
         """Answer what is in the log already, once it is known whether the model has learned it."""
-        if self.position < number:
+        if self.failure:
+            settle(future, StoreError(self.failure))
+        elif self.position < number:
             asyncio.get_running_loop().call_later(0.001, self._answer_again, number, future)
         elif number in self._unrecorded:
             self._record(number, future)
@@ -255,7 +259,9 @@ class Served:
     def _go_on(self) -> None:
         while self._waiting and not self._pausing and not self._busy:
             number, entry, ready, future = self._waiting.popleft()
-            if entry is not None and ready is not None and sum(map(len, ready)) > _ROWS:
+            if self.failure:
+                settle(future, StoreError(self.failure))
+            elif entry is not None and ready is not None and sum(map(len, ready)) > _ROWS:
                 self._busy = True
                 task = asyncio.get_running_loop().create_task(self._learn_slowly(number, entry, ready, future))
                 task.add_done_callback(self._tasks.discard)
@@ -296,11 +302,19 @@ class Served:
         except HutchError as error:  # the checks before the log passed: it fails again whenever it is read
             self.position = number
             settle(future, error)
+        except Exception as error:
+            self._fail(error, future)
         else:
             settle(future, done)
         finally:
             if entry.audit:
                 active_layer(self.chain).examples_per_label = 0.0
+
+    def _fail(self, error: Exception, future: Any) -> None:
+        """Learn and save no more after what must not happen, such as no memory: the log has what the model may lack."""
+        why = f"{self.path}: {type(error).__name__} {error}".rstrip()
+        self.failure = f"{why}: the model may have learned half a lesson; start the server again, and it learns the log"
+        settle(future, StoreError(self.failure))
 
     def _why_not_finite(self) -> str:
         """What of the model is not finite; empty if all is."""
@@ -323,10 +337,7 @@ class Served:
                 self.chain.restore(load_chain_model(self.path)[0])
                 held = self._file.holds
         except HutchError as error:
-            self.failure = (
-                f"{error}; without it the model cannot forget a lesson that ruined it: start the server again"
-            )
-            settle(future, StoreError(self.failure))
+            self._fail(error, future)
             return
         for earlier, entry in self.log.entries(self.key, held):
             if earlier >= number:
@@ -376,6 +387,8 @@ class Served:
         except HutchError as error:
             self.position = number
             settle(future, error)
+        except Exception as error:
+            self._fail(error, future)
         finally:
             self._busy = False
             self._go_on()
@@ -449,9 +462,9 @@ class Served:
                 return False
             try:
                 await self._save()
-            except HutchError:
+            except (HutchError, MemoryError) as error:
                 self.failed_saves += 1
-                raise
+                raise error if isinstance(error, HutchError) else StoreError(f"{self.path}: no memory") from None
             return True
 
     async def _save(self) -> None:
