@@ -25,8 +25,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_cl
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import StandardScaler
 
-from hutch.active.drawing import choose, smallest
 from hutch.chain import Chain
+from hutch.reductions.active.drawing import choose, smallest
 
 STRATEGIES = (
     ("random", "random"),

@@ -29,6 +29,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
+from hutch.asking import AsksForLabels
 from hutch.chain import Chain, with_classes
 from hutch.core.batch import Batch
 from hutch.core.chain.model_file import overflow_of
@@ -291,7 +292,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         return effective_weights(chain, batch.indices)
 
 
-class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
+class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type: ignore[misc]
     """A chain of reductions as a classifier.
 
     Parameters
@@ -402,11 +403,11 @@ class HutchClassifier(ClassifierMixin, _ChainEstimator):  # type: ignore[misc]
         layers: list[Any] = [{"linear": {"loss": "logistic"}}]
         return layers if classes == 2 else [{"one_against_all": {"classes": classes}}, *layers]
 
-    def _start(self, classes: NDArray[Any]) -> None:
+    def _start(self, classes: NDArray[Any], above: Layers = ()) -> None:
         if len(classes) < 2:
             raise ValueError(f"got {len(classes)} class, wanted at least two classes")
         self.classes_ = classes
-        self.chain_ = self._build(self._layers(len(classes)))
+        self.chain_ = self._build([*above, *self._layers(len(classes))])
         loss = self.chain_.layers[0].answers
         if loss.loss is not None and loss.loss_kind in _NO_CLASSIFICATION:
             wanted = "one that tells classes apart, such as logistic or hinge"

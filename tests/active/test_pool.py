@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hutch.active import drawing, pool
-from hutch.active.drawing import Scores, choose, smallest
+from hutch.active.drawing import Scores
 from hutch.active.lines import unlabelled
 from hutch.active.loop import ask
 from hutch.active.pool import Pool
@@ -22,13 +22,15 @@ from hutch.chain import Chain
 from hutch.core.errors import DataError, UsageError
 from hutch.distributed.engine import Here
 from hutch.durable.store import Store
+from hutch.reductions.active import drawing as draws
+from hutch.reductions.active.drawing import choose, smallest
 
 
 @pytest.fixture
 def in_small_pieces(monkeypatch):
     """Many chunks and blocks where there would be one."""
     monkeypatch.setattr(drawing, "BLOCK", 64)
-    monkeypatch.setattr(drawing, "_ROWS", 100)
+    monkeypatch.setattr(draws, "ROWS", 100)
     monkeypatch.setattr(pool, "read_chunks", partial(pool.read_chunks, chunk_bytes=1 << 12))
 
 
@@ -143,9 +145,9 @@ def test_nothing_and_files_of_another_kind(trained, tmp_path):
         Pool.of_files(str(tmp_path / "*.none"), chain)
 
 
-@pytest.mark.parametrize("rows", [2, 3, 100, drawing._ROWS])
+@pytest.mark.parametrize("rows", [2, 3, 100, draws.ROWS])
 def test_draws_by_blocks_have_their_probabilities_and_their_number(rows, monkeypatch):
-    monkeypatch.setattr(drawing, "_ROWS", rows)
+    monkeypatch.setattr(draws, "ROWS", rows)
     probabilities = np.array([1.0, 0.9, 0.5, 0.3, 0.2, 0.1])
     counts = np.zeros(6)
     for seed in range(3000):
@@ -157,10 +159,10 @@ def test_draws_by_blocks_have_their_probabilities_and_their_number(rows, monkeyp
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 40), st.integers(1, 10))
 def test_the_smallest_by_blocks_are_the_smallest(scores, count, rows):
-    values, before = np.array(scores, float), drawing._ROWS
+    values, before = np.array(scores, float), draws.ROWS
     try:
-        drawing._ROWS = rows
+        draws.ROWS = rows
         found = smallest(values, min(count, len(values)))
     finally:
-        drawing._ROWS = before
+        draws.ROWS = before
     assert found.tolist() == sorted(np.argsort(values, kind="stable")[:count].tolist())

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from hutch.active import typical as module
-from hutch.active.drawing import smallest
 from hutch.active.lines import labelled
 from hutch.active.loop import ask, catch_up
 from hutch.active.pool import Pool
@@ -12,6 +11,7 @@ from hutch.active.typical import sketch, typical
 from hutch.chain import Chain
 from hutch.durable.records import make_answer
 from hutch.durable.store import Store
+from hutch.reductions.active.drawing import smallest
 
 BASE = {"bayesian_linear": {"dimension": 4}}
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hutch.active.lines import split_line
 from hutch.active.pool import Entry, Pool, Source
 from hutch.core.errors import DataError, at
+from hutch.reductions.active import drawing
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 BLOCK = 4096
 """Lines that are scored at a time."""
-_ROWS = 1 << 16
-"""Scores that are looked at at a time; examples are drawn in an order that is random within as many."""
 Numbers = NDArray[Any]
 
 
@@ -47,36 +46,6 @@ def scores_of(chain: "Chain", lines: Sequence[str]) -> tuple[Numbers, NDArray[np
         layer.trace(0)
 
 
-def choose(probabilities: Numbers, seed: Sequence[int]) -> NDArray[np.int64]:
-    """Draw examples with given probabilities that add up to a whole number, exactly so many.
-
-    Systematic sampling in random order, the order random within blocks: each example is drawn with exactly its
-    probability.
-
-    Args:
-        probabilities: float64 (examples), in (0, 1].
-        seed: of the draw.
-
-    Returns:
-        int64: the numbers of those drawn, ascending.
-    """
-    random, n = np.random.default_rng(list(seed)), len(probabilities)
-    total = round(float(sum(probabilities[i : i + _ROWS].sum() for i in range(0, n, _ROWS))))
-    drawn, before, start, step = [], 0.0, None, 0.0
-    for first in range(0, n, _ROWS):
-        block = probabilities[first : first + _ROWS]
-        order = random.permutation(len(block))
-        start = random.random() if start is None else start
-        sums = before + np.cumsum(block[order])
-        before = float(sums[-1])
-        if first + _ROWS >= n:
-            sums[-1] = total
-        steps = np.minimum(np.floor(sums + start), total)
-        drawn.append(np.sort(order[np.diff(steps, prepend=step) > 0]) + first)
-        step = float(steps[-1])
-    return np.concatenate(drawn).astype(np.int64)
-
-
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
     """The values that there are, ascending, as `numpy.unique` has them, which imports masked arrays.
 
@@ -87,22 +56,6 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
     found: NDArray[Any] = ordered[first[: len(ordered)]]
     return found
-
-
-def smallest(scores: Numbers, count: int) -> NDArray[np.int64]:
-    """The numbers of the smallest scores, ascending; of equal ones the first.
-
-    >>> smallest(np.array([3.0, 1.0, 2.0, 1.0, 1.0]), 2)
-    array([1, 3])
-    """
-    best, places = np.empty(0), np.empty(0, np.int64)
-    for first in range(0, len(scores), _ROWS):
-        block = scores[first : first + _ROWS]
-        best = np.concatenate([best, block])
-        places = np.concatenate([places, np.arange(first, first + len(block))])
-        order = np.argsort(best, kind="stable")[:count]
-        best, places = best[order], places[order]
-    return np.sort(places)
 
 
 class Scores:
@@ -169,16 +122,16 @@ class Scores:
         if not len(without):
             return self.score
         with open(Path(self._folder.name) / "left", "wb") as file:
-            for first in range(0, len(self.score), _ROWS):
-                block = self.score[first : first + _ROWS]
-                low, high = np.searchsorted(without, [first, first + _ROWS])
+            for first in range(0, len(self.score), drawing.ROWS):
+                block = self.score[first : first + drawing.ROWS]
+                low, high = np.searchsorted(without, [first, first + drawing.ROWS])
                 file.write(np.delete(block, without[low:high] - first).data)
         return self._mapped("left", np.float64)
 
     def places_of(self, keys: NDArray[np.uint64]) -> Iterator[int]:
         """The places of all examples with one of some keys, ascending."""
-        for first in range(0, len(self.key), _ROWS):
-            yield from (np.flatnonzero(np.isin(self.key[first : first + _ROWS], keys)) + first).tolist()
+        for first in range(0, len(self.key), drawing.ROWS):
+            yield from (np.flatnonzero(np.isin(self.key[first : first + drawing.ROWS], keys)) + first).tolist()
 
     def named(self, keys: NDArray[np.uint64]) -> Iterator[tuple[int, str, Entry, str]]:
         """(place, id, entry, source) of all examples with one of some keys.

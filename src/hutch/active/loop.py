@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hutch.active.drawing import Scores, choose, distinct, smallest
+from hutch.active.drawing import Scores, distinct
 from hutch.active.lines import labelled
 from hutch.active.pool import Pool
 from hutch.active.typical import first_round
@@ -23,6 +23,7 @@ from hutch.durable.entries import Event, Round
 from hutch.durable.records import DONT_KNOW, SKIP, Request, canonical_label
 from hutch.durable.store import Store
 from hutch.durable.undo import taken_back
+from hutch.reductions.active.drawing import draw
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
@@ -131,16 +132,12 @@ def ask(
         count = min(count, len(left))
         if count == 0:
             return []
-        if rule == "margin":  # no chance is involved, so nothing can be said about the lines left out
-            seed = [chain.config.seed, len(store.rounds())]
-            knows = int(layer.progress["bought"][0]) > 0 or not learns_once(layer)
-            drawn = smallest(left, count) if knows else first_round(chain, scores, asked, count, seed)
-            examples = count
-            chances = np.ones(count)
+        # without chance nothing can be said about the lines left out
+        examples, seed = count if rule == "margin" else len(left), [chain.config.seed, len(store.rounds())]
+        if rule == "margin" and not layer.progress["bought"][0] and learns_once(layer):
+            drawn, chances = first_round(chain, scores, asked, count, seed), np.ones(count)
         else:
-            layer.pool_probabilities(left, count, out=left)
-            drawn, examples = choose(left, [chain.config.seed, len(store.rounds())]), len(left)
-            chances = left[drawn]
+            drawn, chances = draw(layer, left, count, seed)
         places = drawn + np.searchsorted(asked - np.arange(len(asked)), drawn, "right")
         chance_of = dict(zip(places.tolist(), chances.tolist(), strict=True))
         requests, seen = [], {}
