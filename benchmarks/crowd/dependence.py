@@ -1,11 +1,12 @@
 """Workers who are not independent: copies, judges who err together, small panels; and intervals of workers.
 
-    python benchmarks/crowd/dependence.py [DATA_DIR ...] [--honest N]
+    python benchmarks/crowd/dependence.py [DATA_DIR ...] [--honest N] [--small]
 
 Each DATA_DIR holds one folder per set, with labels.tsv (worker TAB task TAB label) and gold.tsv (task TAB label), which
 only scores; `--all-judges` and the default are one run there. "fixed" is `--set rho=0.1`, which assumes one correlation
-for all crowds. Without a folder: simulated crowds of 1,000 items, N honest crowds that should raise no alarm, and how
-often the intervals of `--workers` hold how often a worker is right.
+for all crowds. With --small, few workers and few items are drawn from each set. Without a folder: simulated crowds of
+1,000 items, N honest crowds that should raise no alarm, and how often the intervals of `--workers` hold how often a
+worker is right.
 """
 
 import argparse
@@ -74,6 +75,39 @@ def data_sets(folder: Path) -> None:
     print(f"{'mean of ' + str(len(rows)):<34} " + "   ".join(f"{value:.4f}" for value in mean))
 
 
+def small(folder: Path, draws: int = 3) -> None:
+    """How often small parts of each set are worse than equal shares by more than .01 of log-loss."""
+    print(f"\n{folder.name:<26} log-loss over that of equal shares, mean   above .01   most")
+    for workers, items in ((3, None), (4, None), (5, None), (None, 10), (None, 20), (3, 10), (5, 10)):
+        excess = []
+        for path in sorted(folder.glob("*/labels.tsv")):
+            labels = read_labels(path, gold=read_gold(path.parent / "gold.tsv"))
+            given = np.bincount(labels.workers, minlength=len(labels.worker_names))
+            for seed in range(draws):
+                random = np.random.default_rng(seed)
+                busy = np.flatnonzero(given >= min(100, np.sort(given)[-5]))
+                mine = busy if workers is None else random.choice(busy, min(workers, len(busy)), replace=False)
+                seen = np.unique(labels.label_items[np.isin(labels.workers, mine)])
+                known = seen[labels.gold[seen] >= 0]
+                chosen = known if items is None else random.choice(known, min(items, len(known)), replace=False)
+                keep = np.isin(labels.workers, mine) & np.isin(labels.label_items, chosen)
+                codes = np.stack([labels.workers, labels.label_items, labels.labels], axis=1)[keep]
+                part = labels_of_codes(codes, labels)
+                truth = labels.gold[[labels.item_names.index(name) for name in part.item_names]]
+                excess.append(log_loss(aggregate(part).probability, truth) - np.log(len(labels.classes)))
+        name = f"{workers or 'all'} workers, {items or 'all'} items"
+        above = np.sum(np.array(excess) > 0.01)
+        print(f"{name:<26} {np.mean(excess):+.3f}   {above} of {len(excess)}   {max(excess):+.3f}", flush=True)
+
+
+def labels_of_codes(codes: np.ndarray, labels: Labels) -> Labels:
+    """Some of the labels, with the same classes."""
+    order = np.unique(codes[:, 1], return_inverse=True)
+    names = [labels.item_names[i] for i in order[0].tolist()]
+    rows = np.stack([codes[:, 0], order[1], codes[:, 2]], axis=1).astype(np.int32)
+    return from_codes(rows, labels.worker_names, names, labels.classes, classes=labels.classes)
+
+
 CASES: dict[str, dict[str, object]] = {
     "50 independent labels, .3 to .6": {"workers": 100, "ratings": 50, "classes": 4, "right": (0.3, 0.6)},
     "50 independent labels, .5 to .7": {"workers": 100, "ratings": 50, "classes": 2, "right": (0.5, 0.7)},
@@ -139,10 +173,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="*", help="without any, simulated crowds only")
+    parser.add_argument("--small", action="store_true", help="few workers and items of each set")
     parser.add_argument("--honest", type=int, default=200, metavar="N", help="crowds that should raise no alarm")
     arguments = parser.parse_args()
     for folder in arguments.data:
-        data_sets(folder)
+        small(folder) if arguments.small else data_sets(folder)
     if arguments.data:
         return
     print(f"{'simulated':<34} vote    fixed   default           uniform  voices")

@@ -1,13 +1,14 @@
 """People and judges on the same items: the model `mixed` beside one person, all workers alike, and single judges.
 
-    python benchmarks/crowd/mixed.py [DATA_DIR] [--seeds N] [--shuffled]
+    python benchmarks/crowd/mixed.py [DATA_DIR] [--seeds N] [--shuffled] [--drawn]
 
 DATA_DIR holds one folder per set, with one.tsv (person TAB item TAB label), judges.tsv (judge TAB item TAB label) and
 truth.tsv (item TAB label), which only scores; further columns are not read. Log-loss clips at 1e-6; that of one person
 is of .8 on their label. Seeds are those of the folds, online of the order of the items; "before" is what was said of
 each item before it was learned. Sets without one.tsv are judges alone: 20 and 100 items, drawn by the seed, are gold,
 and the others are scored. Judges are reported on with the labels of all people, people.tsv, for `alt_test`. --shuffled
-gives each judge's labels to other items, and reads 200 items.
+gives each judge's labels to other items, and reads 200 items. With --drawn, DATA_DIR holds sets of judges alone,
+labels.tsv and gold.tsv, and one person is drawn who is right in .65, .8 or .9 whatever the judges say.
 """
 
 import argparse
@@ -216,6 +217,32 @@ def simulated(seeds: int = 4) -> None:
         print(f"  {name:<34} {shown}", flush=True)
 
 
+def drawn(folder: Path, right: float) -> np.ndarray:
+    """Accuracy and log-loss of one person drawn from the truth, of `two_level` and of `mixed`, with real judges."""
+    judged, truth = triples(folder / "labels.tsv"), read_gold(folder / "gold.tsv")
+    classes = sorted(set(truth.values()) | {row[2] for row in judged})
+    random, person = np.random.default_rng(int(right * 100)), []
+    for task, name in truth.items():
+        wrong = random.random() > right
+        code = (classes.index(name) + (random.integers(1, len(classes)) if wrong else 0)) % len(classes)
+        person.append(("drawn person", task, classes[code]))
+    labels = from_triples(person + judged, classes=classes)
+    codes, alone = codes_of(labels, truth), labels.chosen(labels.workers == labels.worker_names.index("drawn person"))
+    share = right * alone.vote_share() + (1 - right) / (len(classes) - 1) * (1 - alone.vote_share())
+    models = TwoLevel(), Mixed(reference=("drawn person",), ordered=False)
+    found = [share, *(aggregate(labels, model, Options(ordered=False)).probability for model in models)]
+    return np.array([[accuracy(each, codes), log_loss(each, codes)] for each in found])
+
+
+def all_drawn(data: Path) -> None:
+    """`drawn` on every set of judges, for people of three skills."""
+    for right in (0.65, 0.8, 0.9):
+        rows = [drawn(path.parent, right) for path in sorted(data.glob("*/labels.tsv"))]
+        below = sum(row[2, 0] < row[:2, 0].max() - 0.005 for row in rows)
+        shown = "   ".join(f"{a:.3f} / {b:.3f}" for a, b in np.mean(rows, axis=0))
+        print(f"person right in {right}: person, two_level, mixed {shown}   below: {below} of {len(rows)}", flush=True)
+
+
 def codes_of(labels: Labels, truth: dict[str, str]) -> np.ndarray:
     """True classes by item, -1 where unknown."""
     codes = {name: code for code, name in enumerate(labels.classes)}
@@ -228,7 +255,11 @@ def main() -> None:
     parser.add_argument("data", type=Path, nargs="?", help="without it, simulated crowds only")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="divisions into folds to average over")
     parser.add_argument("--shuffled", action="store_true", help="judges who say nothing")
+    parser.add_argument("--drawn", action="store_true", help="a drawn person beside the judges of DATA_DIR")
     arguments = parser.parse_args()
+    if arguments.drawn:
+        all_drawn(arguments.data)
+        return
     if not arguments.data:
         simulated()
         return

@@ -20,7 +20,7 @@ from hutch.crowd.models.copies import Group, find_copies, one_voice
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
 from hutch.crowd.models.ordered import ratings, scale_of
-from hutch.crowd.models.trust import LEAST_HALVES
+from hutch.crowd.models.trust import LEAST_HALVES, Trust
 from hutch.crowd.room import check_room
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Aggregate:
     @property
     def doubt(self) -> str:
         """Why these labels cannot tell what is true and who labels well; empty if they can."""
-        if not self.fit.state.shared.get("trust", np.ones(1))[0] >= LEAST_HALVES:
+        trust = self.fit.state.shared.get("trust")
+        if trust is not None and trust.any() and not Trust(*trust.tolist()).halves >= LEAST_HALVES:
             return "two halves of the workers do not predict each other: take the classes as unknown"
         if any(not group.one_voice for group in self.copies):
             return "some workers agree, and nobody else does: they may be experts or copies"
@@ -259,7 +260,7 @@ def _check_history(model: CrowdModel, options: Options, history: State) -> None:
     Raises:
         ModelError: it lacks one, or has one of another shape.
     """
-    workers, classes = 7, 11
+    workers, classes = 29, 31
     few, crew = ([str(k) for k in range(count)] for count in (classes, workers))
     free = type(model)(**values_of(model.parameters) | {"class_prior": None})
     if options.method == "online":

@@ -33,13 +33,6 @@ def part(labels, begin, end):
     )
 
 
-@pytest.fixture
-def forecasts(monkeypatch):
-    """Batch by forecasts alone, as online."""
-    monkeypatch.setattr("hutch.crowd.mixed.consensus.find", lambda *_: None)
-
-
-@pytest.mark.usefixtures("forecasts")
 @pytest.mark.parametrize("people", [1, 3])
 @pytest.mark.parametrize("classes", [2, 5])
 def test_one_pass_is_close_to_batch(people, classes):
@@ -50,7 +43,6 @@ def test_one_pass_is_close_to_batch(people, classes):
     assert online[1] == pytest.approx(batch[1], abs=0.03)
 
 
-@pytest.mark.usefixtures("forecasts")
 def test_what_is_said_of_an_item_before_it_is_learned_is_close_too():
     rows, truth = crowds.mixed_crowd(3000, 3, seed=2)
     labels, reports = from_triples(rows), []
@@ -103,9 +95,7 @@ def test_lifts_are_those_of_batch(ordered):
     random = np.random.default_rng(0)
     counts, said = random.integers(0, 30, (2, 5, 5)).astype(float), random.integers(1, 90, (2, 5)).astype(float)
     empty = np.zeros(0)
-    judges = stream_kernels.Judges(
-        counts, counts.sum(axis=1), said, empty, empty, np.zeros((0, 0)), empty, empty, np.zeros((0, 0))
-    )
+    judges = stream_kernels.Judges(counts, counts.sum(axis=1), said, empty, empty, np.zeros((0, 0)), empty)
     found = np.empty((2, 5, 5))
     stream_kernels.lifts(judges, ordered, CONSTANTS, found)
     assert found == pytest.approx(forecast.lift(counts, said, ordered))

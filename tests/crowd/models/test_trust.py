@@ -53,11 +53,26 @@ def test_errors_in_common_equal_plain_python():
 
 def test_exponents_of_items():
     counts = np.array([0, 1, 2, 11, 51])
-    assert trust.Trust(0.5, 1.0, 0.0).exponents(counts) == pytest.approx([0.5] * 5)
-    assert trust.Trust(1.0, 0.9, 0.12).exponents(counts) == pytest.approx([0.9, 0.9, 1 / 1.12, 1 / 2.2, 1 / 7])
-    assert trust.Trust(1.0, 1.0, 0.01).exponents(counts) == pytest.approx([1, 1, 1 / 1.12, 1 / 1.5, 1 / 1.5])
+    assert trust.Trust(1.0, 0.5, 1.0, 0.0).exponents(counts) == pytest.approx([0.5] * 5)
+    assert trust.Trust(1.0, 1.0, 0.9, 0.12).exponents(counts) == pytest.approx([0.9, 0.9, 1 / 1.12, 1 / 2.2, 1 / 7])
+    assert trust.Trust(1.0, 1.0, 1.0, 0.01).exponents(counts) == pytest.approx([1, 1, 1 / 1.12, 1 / 1.5, 1 / 1.5])
+    assert trust.Trust(0.4, 0.5, 1.0, 0.0).exponents(counts) == pytest.approx([0.2] * 5)
     assert trust.assumed_rho(0.0, 0.01) == pytest.approx(trust.RHO / 4)
     assert trust.assumed_rho(-1.0, 0.05) == trust.RHO
+
+
+@pytest.mark.parametrize(
+    ("workers", "items", "size"), [(4, 1000, 0.5), (12, 1000, 0.75), (4, 20, 0.4), (4, 10, 0.25), (4, 3, 0.25)]
+)
+def test_few_workers_and_few_items_are_believed_less(workers, items, size):
+    labels, _ = crowd(items=items, workers=workers, ratings=workers, copies=0)
+    assert trust.size_of(labels) == pytest.approx(size, abs=1e-4)
+    assert aggregate(labels).fit.state.shared["trust"][0] == pytest.approx(size, abs=1e-4)
+
+
+def test_one_correlation_for_all_leaves_no_doubt():
+    labels, _ = crowd(copies=0)
+    assert not aggregate(labels, TwoLevel(rho=0.1)).doubt
 
 
 def test_left_out_labels_that_tell_everything_want_no_exponent_and_ones_too_sure_want_less():

@@ -1,7 +1,6 @@
 """The model of mixed crowds: judges predict, people are the crowd, every label is judged without itself."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Annotated, ClassVar
@@ -9,12 +8,10 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.chain.limits import Limits
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
-from hutch.crowd.mixed import consensus, forecast, kernels, panel
-from hutch.crowd.mixed.skill import skill_of_rows, squared_skill
+from hutch.crowd.mixed import forecast, kernels, panel
 from hutch.crowd.models.confusion_kernels import add_labels
 from hutch.crowd.models.model import (
     Array,
@@ -36,14 +33,10 @@ NO_REFERENCE = "mixed: wanted a reference: whose labels define the classes (--re
 NO_JUDGES = "--reference: every worker is one; leave it out where all workers are alike"
 ROW, RIGHT, PERSON = 5.0, 0.7, 10.0
 """Pseudo-counts of the pooled row of people; its diagonal before anything is known; of the pooled row in a person's."""
-GUARD, WEAK, LEAST, MOST = 0.4, 0.1, 0.1, 0.95
+GUARD, WEAK, LEAST, MOST = 0.4, 0.1, 0.15, 0.95
 """Where judges explain nothing of people's labels, people are right with GUARD by themselves; explained WEAK: LEAST."""
-
-UNSUPPORTED = 0.6
+UNSUPPORTED = 0.2
 """Mass spread over all classes where judges explain nothing of people's labels: either may be wrong, and none knows."""
-SHARED = 0.25
-"""The same where judges err independently: what all workers misread alike no label shows."""
-_SETTLED = 1e9  # labels' worth of a person's row that no label changes
 
 
 class MixedParameters(Parameters):
@@ -84,7 +77,6 @@ class Mixed(CrowdModel):
     room: ClassVar[tuple[int, int]] = (15, 12)
     online = "hutch.crowd.mixed.stream:MixedStream"
     Parameters: ClassVar[type[Parameters]] = MixedParameters
-    limits: ClassVar[Mapping[str, Limits]] = dict.fromkeys(("rows", "skill", "meaning"), Limits(0, 1 + 1e-6))
     parameters: MixedParameters
 
     def start(self, labels: Labels, history: State | None) -> State:
@@ -109,33 +101,15 @@ class Mixed(CrowdModel):
         ordered = self.ordered(labels.classes)
         if alone:
             log_forecast = panel.forecast(labels, state, history, learn)
-            state.scratch |= {"least_guard": state.shared["guard"].copy(), "squared_skill": np.zeros(1)}
             if learn:
                 np.add.at(state.workers["said"], (labels.workers, labels.labels), 1.0)
         elif learn and len(labels):
-            seed = self.parameters.seed
-            votes = targets(people)
-            log_forecast, after = forecast.learn(compact, votes, before, ordered, seed)
+            log_forecast, after = forecast.learn(compact, targets(people), before, ordered, self.parameters.seed)
             _store(state, ~reference, after)
             state.shared["guard"][0] = guard(people, log_forecast, state.shared["guard"][0])
-            state.scratch["least_guard"] = state.shared["guard"].copy()
-            squared = squared_skill(people, compact, votes, after.counts, after.targets)
-            state.scratch["squared_skill"] = np.array([squared])
             np.add.at(state.workers["said"], (people.workers, people.labels), 1.0)
-            found = consensus.find(labels, reference, log_forecast) if history is None else None
-            if found:
-                log_forecast, state.workers["rows"], state.workers["skill"] = (
-                    found.log_forecast,
-                    found.rows,
-                    found.skill,
-                )
-                state.shared["meaning"], state.shared["agreed"] = found.meaning, found.prior
         else:
             log_forecast = forecast.apply(compact, before, ordered)
-        if history and state.shared["meaning"].any():
-            log_forecast = consensus.apply(
-                labels, reference, state.workers["rows"], state.shared["agreed"], state.shared["meaning"]
-            )
         state.items = {"forecast": log_forecast, "posterior": np.exp(log_forecast)}
         classes = len(labels.classes)
         coins = np.log(RIGHT * np.eye(classes) + (1 - RIGHT) / max(classes, 1))
@@ -158,30 +132,24 @@ class Mixed(CrowdModel):
         counts = np.zeros_like(state.workers["counts"])
         kernels.count_people(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, state.scratch["judge"] > 0,
-            state.items["forecast"], state.labels["said"], self._people_rho(state), counts,
+            state.items["forecast"], state.labels["said"], self.parameters.people_rho, counts,
         )  # fmt: skip
         return {"counts": counts}
 
     def settle(self, state: State, sums: Sums) -> None:
-        """Rows of the history plus these; the guard that they need."""
+        """Rows of the history plus these."""
         reference = state.scratch["judge"] == 0
         state.workers["counts"][reference] = state.scratch["counts"][reference] + sums["counts"][reference]
-        share = state.shared["targets"] + 1
-        rows = skill_of_rows(self._pooled(state), share / share.sum())
-        missing = (state.scratch["squared_skill"] - rows) / max(1 - rows, 1e-9)
-        state.shared["guard"][...] = np.clip(missing, state.scratch["least_guard"], MOST)
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q from the forecast and the people's labels."""
         counts, guard = state.workers["counts"], state.shared["guard"][0]
-        if state.shared["meaning"].any():
-            counts, guard = _SETTLED * consensus.coins(state.workers["skill"], len(state.classes)), 0.0
         judge, totals, pooled = state.scratch["judge"] > 0, counts.sum(axis=1), self._pooled(state)
 
         def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
             return kernels.expect(  # type: ignore[no-any-return]
                 item_ptr, labels.workers, labels.labels, labels.gold[items], judge, state.items["forecast"][items],
-                counts, totals, pooled, PERSON, guard, learned, self._people_rho(state),
+                counts, totals, pooled, PERSON, guard, learned, self.parameters.people_rho,
                 state.labels["said"], state.items["posterior"][items],
             )  # fmt: skip
 
@@ -201,8 +169,7 @@ class Mixed(CrowdModel):
         if not self.parameters.reference or "guard" not in fit.state.shared:
             return found
         blind = min(max((fit.state.shared["guard"][0] - LEAST) / (GUARD - LEAST), 0.0), 1.0)
-        spread = SHARED if fit.state.shared["meaning"].any() else UNSUPPORTED * blind
-        spread = np.where(labels.gold < 0, spread, 0.0)[:, None]
+        spread = np.where(labels.gold < 0, UNSUPPORTED * blind, 0.0)[:, None]
         return np.asarray((1 - spread) * found + spread / max(found.shape[1], 1))
 
     def confusions(self, state: State) -> Array:
@@ -224,11 +191,6 @@ class Mixed(CrowdModel):
         if not self.parameters.reference:
             return np.asarray(np.exp(state.scratch["factor"]))
         reference, people = self._reference(state), state.workers["counts"]
-        if state.shared["meaning"].any():
-            agreed = state.shared["agreed"][:, None] * state.shared["meaning"]
-            factor = state.workers["rows"] @ (agreed / agreed.sum(axis=0))
-            factor[reference] = consensus.coins(state.workers["skill"][reference], len(state.classes))
-            return np.asarray(factor)
         lifts = forecast.lift(people, state.workers["said"], self.ordered(state.classes))
         factor = np.exp(state.workers["exponent"][:, None, None] * lifts)
         rows = people[reference] + PERSON * self._pooled(state)
@@ -246,16 +208,13 @@ class Mixed(CrowdModel):
         mine = self._reference(state)[labels.workers]
         people = labels.chosen(mine)
         ratings = np.diff(people.item_ptr)[people.label_items]
-        rate = 1 / (1 + self._people_rho(state) * (ratings - 1))
+        rate = 1 / (1 + self.parameters.people_rho * (ratings - 1))
         factor[mine] = np.exp(rate[:, None] * state.labels["said"][mine])
         return without_own(labels, self.posterior(state), factor)
 
     def ordered(self, classes: list[str]) -> bool:
         """Whether the classes are ordered."""
         return whole_numbers(classes) if self.parameters.ordered is None else self.parameters.ordered
-
-    def _people_rho(self, state: State) -> float:
-        return 0.0 if state.shared["meaning"].any() else self.parameters.people_rho
 
     def _reference(self, state: State) -> NDArray[np.bool_]:
         return matches(state.worker_names, self.parameters.reference)
@@ -329,16 +288,12 @@ def _grown_state(labels: Labels, history: State | None) -> State:
             "said": grown(old.workers.get("said"), (workers, classes)),
             "exponent": grown(old.workers.get("exponent"), (workers,), -1.0),
             "precision": grown(old.workers.get("precision"), (workers,)),
-            "rows": grown(old.workers.get("rows"), (workers, classes, classes), 1 / max(classes, 1)),
-            "skill": grown(old.workers.get("skill"), (workers,), RIGHT),
         },
         shared={
             "targets": grown(old.shared.get("targets"), (classes,)),
             "class_counts": grown(old.shared.get("class_counts"), (classes,)),
             "class_exponent": grown(old.shared.get("class_exponent"), (2,)) + (0 if history else np.array([1.0, 0.0])),
             "guard": grown(old.shared.get("guard"), (1,), GUARD),
-            "meaning": grown(old.shared.get("meaning"), (classes, classes)),
-            "agreed": grown(old.shared.get("agreed"), (classes,)),
         },
     )
 

@@ -39,10 +39,9 @@ class MixedStream(Stream):
         people = {"counts": (slots, k, k), "columns": (slots, k), "expected": (slots, k, k)}
         shared = {
             "pooled": (k, k), "pooled_columns": (k,), "habit": (k,), "forecasts": (k,), "class_counts": (k,),
-            "clock": (8,), "judge_keys": (judges,), "judge_counts": (judges, k, k), "judge_columns": (judges, k),
+            "clock": (7,), "judge_keys": (judges,), "judge_counts": (judges, k, k), "judge_columns": (judges, k),
             "judge_said": (judges, k), "judge_expected": (judges, k, k), "targets": (k,), "exponents": (1 + judges,),
-            "bend": (1 + judges, 1 + judges), "pull": (1 + judges,), "covariance": (judges,),
-            "pairs": (judges, judges),
+            "bend": (1 + judges, 1 + judges), "pull": (1 + judges,),
         }  # fmt: skip
         state = State(
             classes,
@@ -155,7 +154,7 @@ class MixedStream(Stream):
         shared = self.state.shared
         return Judges(
             shared["judge_counts"], shared["judge_columns"], shared["judge_said"], shared["targets"],
-            shared["exponents"], shared["bend"], shared["pull"], shared["covariance"], shared["pairs"],
+            shared["exponents"], shared["bend"], shared["pull"],
         )  # fmt: skip
 
     def _people(self) -> People:

@@ -13,9 +13,9 @@ from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.crowd.mixed.kernels import damping, log_softmax
 
-LEARNED, DUE, MET, SAID, GAIN, GAIN_SQUARES, TOGETHER, GUARDED = range(8)
+LEARNED, DUE, MET, SAID, GAIN, GAIN_SQUARES, GUARDED = range(7)
 """Places in the clock: items learned, items at which exponents are due, judges met, labels of people, what forecasts
-explain of them, its squares, twice the sum over pairs of judges of what they explain in common, the guard."""
+explain of them, its squares, the guard."""
 HABIT, OWN, NEIGHBOUR, ROW, RIGHT, PERSON, RIDGE, PRIOR_RIDGE, CORRELATION = range(9)
 """Places in the constants; see `forecast` and `model`, where they are."""
 GUARD, WEAK, LEAST, MOST = range(9, 13)
@@ -33,8 +33,6 @@ class Judges(NamedTuple):
         exponents: the class prior's first (1 + judges).
         bend: sums of negative Hessians (1 + judges, 1 + judges).
         pull: sums of negative Hessian times exponents plus gradient (1 + judges).
-        covariance: of people's labels with what the judge's says of them, summed (judges).
-        pairs: labels of people (diagonal: all; else both judges labelled the item) (judges, judges).
     """
 
     counts: NDArray[np.float64]
@@ -44,8 +42,6 @@ class Judges(NamedTuple):
     exponents: NDArray[np.float64]
     bend: NDArray[np.float64]
     pull: NDArray[np.float64]
-    covariance: NDArray[np.float64]
-    pairs: NDArray[np.float64]
 
 
 class People(NamedTuple):
@@ -159,8 +155,8 @@ def read_item(workers, labels, gold, slots, judges, people, clock, ordered, rho,
 
 
 @helper
-def learn_judges(workers, labels, slots, target, judges, clock, constants, features, f, v, total):
-    """Hessian, gradient, covariances and channels of an item's judges, in this order."""
+def learn_judges(workers, labels, slots, target, judges, features, f):
+    """Hessian, gradient and channels of an item's judges, in this order."""
     classes, weight = len(f), target.sum()
     size = len(workers) + 1
     scores, chances = np.zeros(classes), np.empty(classes)
@@ -197,7 +193,6 @@ def learn_judges(workers, labels, slots, target, judges, clock, constants, featu
             judges.bend[owner, other] += part
             if j != i:
                 judges.bend[other, owner] += part
-    learn_covariances(workers, labels, slots, judges, clock, v, total)
     for i in range(len(workers)):
         if workers[i] >= slots:
             judge = workers[i] - slots
@@ -206,34 +201,6 @@ def learn_judges(workers, labels, slots, target, judges, clock, constants, featu
                 judges.columns[judge, k] += target[k]
     for k in range(classes):
         judges.targets[k] += target[k]
-
-
-@helper
-def learn_covariances(workers, labels, slots, judges, clock, v, total):
-    """What `skill.squared_skill` needs, of one item; v, total: scratch (classes)."""
-    classes = len(v)
-    votes = judges.targets.sum() + 1.0
-    total[:] = 0.0
-    for i in range(len(workers)):
-        if workers[i] < slots:
-            continue
-        judge, label = workers[i] - slots, labels[i]
-        mass, mean, square = judges.counts[judge, label].sum() + 1.0, 0.0, 0.0
-        for k in range(classes):
-            prior = (judges.targets[k] + 1.0 / classes) / votes
-            v[k] = (judges.counts[judge, label, k] + prior) / mass - prior
-            mean += prior * v[k]
-            square += v[k] * v[k]
-            total[k] += v[k]
-        clock[TOGETHER] -= square
-        for j in range(len(workers)):
-            if workers[j] < slots:
-                judges.covariance[judge] += v[labels[j]] - mean
-                judges.pairs[judge, judge] += 1.0
-            elif j != i:
-                judges.pairs[judge, workers[j] - slots] += 1.0
-    for k in range(classes):
-        clock[TOGETHER] += total[k] * total[k]
 
 
 @helper
@@ -265,7 +232,7 @@ def learn_people(workers, labels, gold, slots, people, clock, said, rate, f, q, 
 
 
 @helper
-def refresh(judges, people, clock, constants):
+def refresh(judges, clock, constants):
     """Exponents and guard from the sums: min e' (bend + ridge) e / 2 - (pull + ridge start)' e, e >= 0."""
     size = 1 + int(clock[MET])
     start = 1.0 / (1.0 + constants[CORRELATION] * max(clock[MET] - 1.0, 0.0))
@@ -288,22 +255,8 @@ def refresh(judges, people, clock, constants):
     mean = clock[GAIN] / count
     spread = math.sqrt(max(clock[GAIN_SQUARES] / count - mean * mean, 0.0) / count)
     explained = (mean - spread) / max(1.0 - chance, 1e-9)
-    guard = min(max(constants[LEAST], constants[GUARD] * (1.0 - explained / constants[WEAK])), constants[MOST])
-    above, trace = 0.0, 0.0
-    for i in range(size - 1):
-        for j in range(size - 1):
-            if i != j and judges.pairs[i, i] > 0.0 and judges.pairs[j, j] > 0.0:
-                both = judges.covariance[i] / judges.pairs[i, i] * judges.covariance[j] / judges.pairs[j, j]
-                above += judges.pairs[i, j] * both
-    squared = 0.0
-    if above > 0.0 and clock[TOGETHER] > 0.0:
-        squared = min(above / (clock[TOGETHER] * max(1.0 - chance, 1e-9)), 1.0)
-    mass = people.pooled_columns.sum()
-    for k in range(len(judges.targets)):
-        diagonal = people.pooled[k, k] + constants[ROW] * constants[RIGHT]
-        trace += people.pooled_columns[k] / mass * diagonal / (people.pooled_columns[k] + constants[ROW])
-    rows = (trace - chance) / max(1.0 - chance, 1e-9)
-    clock[GUARDED] = min(max(guard, (squared - rows) / max(1.0 - rows, 1e-9)), constants[MOST])
+    guard = max(constants[LEAST], constants[GUARD] * (1.0 - explained / constants[WEAK]))
+    clock[GUARDED] = min(guard, constants[MOST])
 
 
 @compiled
@@ -328,7 +281,7 @@ def learn_items(
     for item in range(len(item_ptr) - 1):
         longest = max(longest, item_ptr[item + 1] - item_ptr[item])
     features, said = np.empty((longest + 1, classes)), np.empty((longest, classes))
-    f, q, v, total = np.empty(classes), np.empty(classes), np.empty(classes), np.empty(classes)
+    f, q, rest = np.empty(classes), np.empty(classes), np.empty(classes)
     for item in range(len(item_ptr) - 1):
         block = slice(item_ptr[item], item_ptr[item + 1])
         ours, own = workers[block], labels[block]
@@ -336,7 +289,7 @@ def learn_items(
             if ours[i] - slots >= clock[MET]:
                 clock[MET], clock[DUE] = ours[i] - slots + 1.0, 0.0
         if clock[LEARNED] >= clock[DUE]:
-            refresh(judges, people, clock, constants)
+            refresh(judges, clock, constants)
             clock[DUE] = clock[LEARNED] * (1.0 + pace) + 1.0
         value, rate = read_item(
             ours, own, gold[item], slots, judges, people, clock, ordered, rho, constants, features, said, f, q
@@ -345,8 +298,8 @@ def learn_items(
         for k in range(classes):
             posteriors[item, k] = q[k]
         if targets[item].sum() > 0.0:
-            learn_judges(ours, own, slots, targets[item], judges, clock, constants, features, f, v, total)
-            learn_people(ours, own, gold[item], slots, people, clock, said, rate, f, q, v)
+            learn_judges(ours, own, slots, targets[item], judges, features, f)
+            learn_people(ours, own, gold[item], slots, people, clock, said, rate, f, q, rest)
             clock[LEARNED] += 1.0
         for k in range(classes):
             class_counts[k] += q[k]

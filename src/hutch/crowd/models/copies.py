@@ -286,14 +286,17 @@ def pair_keys(item_ptr, workers, labels, worker_count, keys):
 
 @helper
 def weighted_median(values, weights):
-    """The least value up to which half of the weight lies."""
-    order = np.argsort(values)
-    half, total = 0.5 * weights.sum(), 0.0
-    for place in order:
-        total += weights[place]
-        if total >= half:
-            return values[place]
-    return values[order[-1]]
+    """The least number from -1 to 1 up to which half of the weight lies, to 1e-6; by bisection, which needs no memory."""
+    low, high, half = -1.0, 1.0, 0.5 * weights.sum()
+    while high - low > 1e-6:
+        middle, below = 0.5 * (low + high), 0.0
+        for place in range(len(values)):
+            below += weights[place] if values[place] <= middle else 0.0
+        if below >= half:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 @compiled
@@ -310,7 +313,7 @@ def fit_skills(pointer, partners, kappas, tasks, skills):
     for w in range(len(skills)):
         mine = slice(pointer[w], pointer[w + 1])
         own = weighted_median(kappas[mine], tasks[mine]) if pointer[w + 1] > pointer[w] else middle
-        skills[w] = min(max(min(max(own, 0.0), 1.0) / root, 0.02), 1.0)
+        skills[w] = min(max(own / root, 0.02), 1.0)
     fresh = skills.copy()
     values, weights = np.empty(len(partners) + 1), np.empty(len(partners) + 1)
     for _ in range(_ROUNDS):
@@ -325,8 +328,7 @@ def fit_skills(pointer, partners, kappas, tasks, skills):
             fresh[w] = skills[w]
             if count > 0:
                 values[count], weights[count] = root, _PSEUDO_WEIGHT * root
-                found = weighted_median(values[: count + 1], weights[: count + 1])
-                fresh[w] = min(max(found, -1.0), 1.0)
+                fresh[w] = weighted_median(values[: count + 1], weights[: count + 1])
             change = max(change, abs(fresh[w] - skills[w]))
         for w in range(len(skills)):
             skills[w] = 0.5 * (skills[w] + fresh[w])

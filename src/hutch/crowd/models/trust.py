@@ -9,7 +9,7 @@ Labels of one item err together, so that posteriors are too sure. No truth is ne
 * *Errors in common.* Labels of an item agree more than its class explains: n of them are worth n / (1 + rho (n - 1)).
   An error that all workers make cannot be seen, so `RHO` is assumed, and less of it where no error in common is seen.
 
-The exponent of an item is e_h min(e_l, 1 / (1 + rho (n - 1))).
+The exponent of an item is s e_h min(e_l, 1 / (1 + rho (n - 1))), where s is less where workers or items are few.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,11 @@ EXPONENTS = np.exp(np.linspace(np.log(0.01), 0.0, 36))
 DIVISIONS, DIVISIONS_OF_MANY = 6, 2
 """Divisions of the workers into halves; the same where labels are many."""
 MANY = 100_000
-"""Labels of which, if there are more, only those of every n-th item are looked at: a quarter as many."""
+"""Labels of which, if there are more, only those of every n-th item are looked at: `some_of`."""
 LEAST_HALVES = 0.2
 """e_h below which nobody can tell what is true."""
-FEW_WORKERS, OF_FEW = 3, 0.3
-"""Halves of few workers say little: e_h counts as if so many further workers stood for this exponent."""
+FEW_WORKERS, FEW_ITEMS = 4, 10
+"""Workers and items of which half as much is believed, since few show little of what they have in common."""
 RHO = 0.12
 """Correlation that errors of an item's labels are assumed to have."""
 SEEN_RHO = 0.02
@@ -46,11 +46,13 @@ class Trust:
     """How far posteriors can be trusted.
 
     Attributes:
+        size: s, in (0, 1].
         halves, labels: e_h and e_l, in (0, 1].
         rho: correlation of the errors of an item's labels, ≥ 0.
         floor: mass spread over all classes.
     """
 
+    size: float
     halves: float
     labels: float
     rho: float
@@ -60,12 +62,14 @@ class Trust:
         """The exponent of the posterior of each item, from its number of labels."""
         more = np.maximum(counts - 1, 0)
         least = np.minimum(RHO * more, LEAST_EFFECT) if self.rho else 0.0
-        return np.asarray(self.halves * np.minimum(self.labels, 1 / (1 + np.maximum(self.rho * more, least))))
+        return np.asarray(
+            self.size * self.halves * np.minimum(self.labels, 1 / (1 + np.maximum(self.rho * more, least)))
+        )
 
 
-def some_of(labels: Labels) -> Labels:
-    """All labels, or those of every n-th item if there are more than `MANY`."""
-    step = -(-4 * len(labels) // MANY)
+def some_of(labels: Labels, most: int = MANY // 4) -> Labels:
+    """All labels, or, if there are more than `MANY`, about `most` of them: those of every n-th item."""
+    step = -(-len(labels) // most)
     if len(labels) <= MANY:
         return labels
     ratings = np.diff(labels.item_ptr)[::step]
@@ -84,7 +88,7 @@ def exponent_of_halves(
 
     With A and B the posteriors of an item, tempered towards the class prior, and m their mean over all items, it
     maximises the mean of log sum_k A(k) B(k) / m(k): how much more probable it is that both look at one item than at
-    any two. The sum is over several divisions, and shrunk where workers are few.
+    any two. The sum is over several divisions.
 
     Args:
         labels: the labels.
@@ -107,8 +111,17 @@ def exponent_of_halves(
             one, other = (_tempered(logs, log_prior, exponent) for logs in found)
             mean = 0.5 * (one.mean(axis=0) + other.mean(axis=0))
             scores[place] += float(np.log(np.maximum((one * other / mean).sum(axis=1), 1e-6)).mean())
-    best = float(EXPONENTS[scores.argmax()]) if scores.any() else 1.0
-    return float((best ** len(workers) * OF_FEW**FEW_WORKERS) ** (1 / (len(workers) + FEW_WORKERS)))
+    return float(EXPONENTS[scores.argmax()]) if scores.any() else 1.0
+
+
+def size_of(labels: Labels) -> float:
+    """s: how much the numbers of workers and items let believe.
+
+    On ten labels of a set of judges, and on panels of three to five, posteriors would else often be worse than equal
+    shares (`benchmarks/crowd/dependence.py --small`).
+    """
+    workers = np.count_nonzero(np.bincount(labels.workers))
+    return float(workers / (workers + FEW_WORKERS) * max(0.5, 1 / (1 + (FEW_ITEMS / max(labels.items, 1)) ** 2)))
 
 
 def exponent_of_labels(labels: Labels, posterior: Array, confusions: Array, class_prior: Array) -> float:

@@ -1,7 +1,7 @@
 """The default model: hierarchical Dawid-Skene with clear and murky items and a leave-one-out E step."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -24,12 +24,14 @@ from hutch.crowd.models.trust import (
     errors_in_common,
     exponent_of_halves,
     exponent_of_labels,
+    size_of,
     some_of,
 )
 
 CLARITIES = (0.15, 1.0, 0.4, 0.05)
 """What `clarity` may be if it is not given; the first if nothing is chosen. With 1 there are no murky items."""
 _TRIAL, _START = 3, 6  # iterations after which one of them is chosen, and then one of two ways to start
+_MOST_TRIED = 250_000  # labels to which the first choice looks; with fewer of each worker it would be another
 _CLEAR_START = 0.9  # how clear items are taken to be at that start
 _DAWID_SKENE = 20  # iterations that make the other start
 _MARGIN = 2.0  # nats by which coins must predict labels better than rows
@@ -86,7 +88,7 @@ class TwoLevel(CrowdModel):
         workers, classes = len(labels.worker_names), len(labels.classes)
         state = empty_crowd(workers, labels.classes, self.parameters, history)
         state.worker_names = labels.worker_names
-        state.shared["trust"] = grown(history.shared.get("trust") if history else None, (4,))
+        state.shared["trust"] = grown(history.shared.get("trust") if history else None, (5,))
         for name in ("counts", "habits"):
             state.scratch[name] = state.workers[name].copy()
         votes = labels.vote_share(gold=True)
@@ -112,13 +114,17 @@ class TwoLevel(CrowdModel):
         given = self.parameters.clarity is not None or history is not None
         if given or not len(labels) or self.parameters.iterations <= _START:
             return super().fit(labels, history, over)
-        clarity = max(CLARITIES, key=lambda clarity: self._try(labels, clarity, _TRIAL, over=over)[0])
+        some = some_of(labels, _MOST_TRIED)
+        clarity = max(CLARITIES, key=lambda clarity: self._try(some, clarity, _TRIAL, over=over)[0])
         known = DawidSkeneParameters(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior)
         other = DawidSkene.of(known)
         rival = other.fit(labels, None, over).posterior
-        trials = [self._try(labels, clarity, _START, start, over) for start in (None, rival)]
-        from_votes = trials[0][0] >= trials[1][0]
-        found = self.improve(labels, trials[0 if from_votes else 1][1], _START, over)
+        predicted, state = self._try(labels, clarity, _START, None, over)
+        otherwise, rival_state = self._try(labels, clarity, _START, rival, over)
+        from_votes = predicted >= otherwise
+        state = state if from_votes else rival_state
+        del rival_state  # as large as the posteriors of all items
+        found = self.improve(labels, state, _START, over)
         found = found if from_votes else self._average(labels, found, rival, over)
         return found if len(labels) > MANY else self._or_coins(labels, found)
 
@@ -128,8 +134,7 @@ class TwoLevel(CrowdModel):
             return super().probability(labels, fit)
         trust, counts = fit.state.shared["trust"], np.diff(labels.item_ptr)
         if not trust.any():
-            found = self._trust(some_of(labels), fit.state, many=len(labels) > MANY)
-            trust[...] = found.halves, found.labels, found.rho, found.floor
+            trust[...] = astuple(self._trust(some_of(labels), fit.state, many=len(labels) > MANY))
         known = Trust(*trust.tolist())
         return tempered(fit.posterior, known.exponents(counts), known.floor)
 
@@ -144,13 +149,14 @@ class TwoLevel(CrowdModel):
 
         clarity = float(strengths[kernels.CLARITY])
         halves = exponent_of_halves(labels, prior, lambda part: fitted(clarity, part)[1].posterior, divisions)
+        size = size_of(labels)
         if strengths[kernels.POPULATION] == 0:
-            return Trust(halves, 1.0, 0.0, _COIN_FLOOR)
+            return Trust(size, halves, 1.0, 0.0, _COIN_FLOOR)
         # a murky level would explain what labels of an item have in common
         model, plain = fitted(1.0, labels)
         confusions = model.confusions(plain.state)
         rho = assumed_rho(*errors_in_common(labels, plain.posterior, confusions))
-        return Trust(halves, exponent_of_labels(labels, plain.posterior, confusions, prior), rho)
+        return Trust(size, halves, exponent_of_labels(labels, plain.posterior, confusions, prior), rho)
 
     def _or_coins(self, labels: Labels, found: Fit) -> Fit:
         """The run, or coins if they predict labels better than it does, and no errors in common are seen then."""
@@ -174,9 +180,12 @@ class TwoLevel(CrowdModel):
         """The run with `rival` averaged into its posteriors, and what the workers' labels are worth under these."""
         state = found.state
         q, ours = state.items["posterior"].reshape(labels.items, 2, -1), found.posterior[:, None]
-        levels = np.where(ours > 0, q / np.where(ours > 0, ours, 1.0), level_prior(state)[:, None])
-        kept = 1 / (_SHARE + labels.items / _ITEMS)
-        q[...] = (1 - kept) * q + kept * rival[:, None] * levels
+        kept, levels = 1 / (_SHARE + labels.items / _ITEMS), np.empty_like(q)
+        levels[...] = level_prior(state)[:, None]
+        np.divide(q, ours, out=levels, where=ours > 0)
+        levels *= kept * rival[:, None]
+        q *= 1 - kept
+        q += levels
         self.settle(state, over(self, labels, state).count())
         return replace(found, posterior=self.posterior(state), informative=self.informative(state))
 
