@@ -286,7 +286,7 @@ def pair_keys(item_ptr, workers, labels, worker_count, keys):
 
 @helper
 def weighted_median(values, weights):
-    """The least number from -1 to 1 up to which half of the weight lies, to 1e-6; by bisection, which needs no memory."""
+    """The least number from -1 to 1 up to which half of the weight lies, to 1e-6; by bisection, without memory."""
     low, high, half = -1.0, 1.0, 0.5 * weights.sum()
     while high - low > 1e-6:
         middle, below = 0.5 * (low + high), 0.0
