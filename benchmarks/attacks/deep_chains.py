@@ -26,7 +26,7 @@ from hutch.plugins.manager import installed
 
 _MEMORY, _SECONDS = 900 << 20, 150
 _C = {"classes": 3}
-_WORDS = {"namespace": "w", "dimension": 8, "features": "hashed"}
+_WORDS = {"namespace": "w", "dimension": 8, "features": "named"}
 _ROW: dict[str, Any] = {
     "namespace": "w", "dimension": 8, "rank": 2, "features": "hashed", "block": 4, "warm_up": 6
 }  # fmt: skip

@@ -9,9 +9,10 @@ from hutch.reductions.bayesian_linear.state import matrix_at, vector_at
 @helper
 def begin_full(s, number, group, variance):
     """Set the variances of a covariance that has seen no row; its other numbers are still 0."""
-    matrix, size = matrix_at(s, number), s.size
-    for k in range(s.dimension):
-        matrix[k * size + k] = variance
+    matrix = matrix_at(s, number)
+    for k in range(s.room):
+        if k != s.constant:
+            matrix[k * s.room + k] = variance
     group.variance = variance
 
 
@@ -25,11 +26,11 @@ def take_full(s, number, group, x):
     factor, matrix = added / (1.0 + added * group.spread), matrix_at(s, number)
     keep = 1.0 - s.forgetting if group.learners > 0 else 1.0
     for i in range(size):
-        row, share, value = matrix[i * size : (i + 1) * size], factor * direction[i], x[i]
+        row, share, value = matrix[i * s.room : i * s.room + size], factor * direction[i], x[i]
         if keep < 1.0:
             for j in range(uint64(size)):
                 row[j] = keep * (row[j] - share * direction[j])
-            row[i] += (1.0 - keep) * (group.variance if i < s.dimension else s.constant_variance)
+            row[i] += (1.0 - keep) * (group.variance if i != s.constant else s.constant_variance)
             for j in range(uint64(size)):
                 out[j] += value * row[j]
         elif share != 0.0:
@@ -49,6 +50,6 @@ def multiply_full(s, number, x, out):
     matrix, size = matrix_at(s, number), s.size
     out[:] = 0.0
     for i in range(size):
-        row, value = matrix[i * size : (i + 1) * size], x[i]
+        row, value = matrix[i * s.room : i * s.room + size], x[i]
         for j in range(uint64(size)):
             out[j] += value * row[j]

@@ -27,6 +27,7 @@ from hutch.reductions.bayesian_linear.state import (
     bayesian_of,
     covariance_of,
     group_at,
+    has_place,
     is_sparse,
     read_row,
     same_row,
@@ -62,6 +63,8 @@ def _walk_sparse(s, e, offset, shift, added):
         if not is_sparse(s, ids[j]):
             continue
         for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+            if ids[j] == s.namespace and has_place(s, indices[i]):
+                continue
             at = ((uint64(indices[i]) * shared.multiplier + offset) & shared.mask) * shared.stride
             x, gained = np.float64(values[i]), np.float64(weights[at + uint64(1)])
             variance = 1.0 / (1.0 / s.sparse_variance + gained)
@@ -99,7 +102,7 @@ def predict(layer, example, label, importance, offset):
     s, e = bayesian_of(layer), example_of(example)
     if not importance > _0:
         widen(shared_of(e.shared), label)
-    read_row(s, e)
+    read_row(s, e, False)
     return _judge(s, e, _score(s, e, offset)[0], label, importance)
 
 
@@ -129,11 +132,12 @@ def _turn_to(s, offset, square, begin, take):
 def _learn(layer, example, label, importance, offset, begin, take):
     s, e = bayesian_of(layer), example_of(example)
     shared = shared_of(e.shared)
-    square = read_row(s, e)
+    learns = label != UNLABELED and importance > _0 and shared.testing == uint64(0)
+    square = read_row(s, e, learns)[0]
     p, sparse_spread = _score(s, e, offset)
     widen(shared, label)
     prediction = _judge(s, e, p, label, importance)
-    if label == UNLABELED or not importance > _0 or shared.testing == uint64(1) or not math.isfinite(p):
+    if not learns or not math.isfinite(p):
         return prediction
     number = _turn_to(s, offset, square, begin, take)
     group = group_at(s, number)
@@ -157,7 +161,7 @@ def _learn(layer, example, label, importance, offset, begin, take):
 
 
 @inlined
-def _spread(s, offset, square, multiply):
+def _spread(s, offset, square, fresh, multiply):
     """Variance of the prediction of the row read last; changes nothing that is saved."""
     number = covariance_of(s, offset)
     group = group_at(s, number)
@@ -173,7 +177,7 @@ def _spread(s, offset, square, multiply):
             spread -= along * along * (added / (1.0 + added * group.spread))
         probe[:] = row
         group.probe_spread, group.probed = max(spread, 0.0), 1
-    spread = group.probe_spread
+    spread = group.probe_spread + group.variance * fresh
     if group.variance == 0.0 and square > 0.0:  # nothing has set the prior yet: what learning from it would set
         spread += square * s.prior_variance if s.prior_variance > 0.0 else s.reach
     return spread
@@ -182,9 +186,9 @@ def _spread(s, offset, square, multiply):
 @inlined
 def _importance_to(layer, example, label, target, offset, multiply):
     s, e = bayesian_of(layer), example_of(example)
-    square = read_row(s, e)
+    square, fresh = read_row(s, e, False)
     p, sparse_spread = _score(s, e, offset)
-    spread = _spread(s, offset, square, multiply) + sparse_spread
+    spread = _spread(s, offset, square, fresh, multiply) + sparse_spread
     _judge(s, e, p, UNLABELED, _0)
     return np.float32(importance_for(p, spread, np.float64(target), np.float64(label), s.loss))
 
@@ -192,10 +196,10 @@ def _importance_to(layer, example, label, target, offset, multiply):
 @inlined
 def _sensitivity(layer, example, offset, multiply):
     s, e = bayesian_of(layer), example_of(example)
-    square = read_row(s, e)
+    square, fresh = read_row(s, e, False)
     p, sparse_spread = _score(s, e, offset)
     _judge(s, e, p, UNLABELED, _0)
-    return np.float32(_spread(s, offset, square, multiply) + sparse_spread)
+    return np.float32(_spread(s, offset, square, fresh, multiply) + sparse_spread)
 
 
 @kernel

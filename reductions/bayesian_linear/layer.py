@@ -51,8 +51,8 @@ class BayesianLinearParameters(Parameters):
     Attributes:
         namespace: whose features are the row; what a line leaves out is 0.
         dimension: features of a row.
-        features: `numbered` reads names as numbers from 0 to dimension - 1; `hashed` takes any names, and features that
-            fall on one dimension are added.
+        features: `numbered` reads names as numbers from 0 to dimension - 1; `named` takes any, in the order in which
+            they are met; those beyond `dimension` have variances but no covariances.
         loss: `logistic`, `probit`, `squared`, or any other.
         rank: None: a full covariance of up to 512 dimensions, beyond them a diagonal precision and 32 outer products; a
             number: so many, 0 for the diagonal alone.
@@ -72,7 +72,7 @@ class BayesianLinearParameters(Parameters):
 
     namespace: Annotated[str, ExampleValue("words")] = "x"
     dimension: Annotated[int, Within(ge=1, le=1 << 16), ExampleValue(1 << 12)]
-    features: Literal["numbered", "hashed"] = "numbered"
+    features: Literal["numbered", "named"] = "numbered"
     loss: LossChoice = LossChoice(name="logistic")
     rank: Annotated[int, Within(ge=0, le=256)] | None = None
     covariance: Literal["own", "shared"] = "own"
@@ -114,7 +114,7 @@ class BayesianLinear(Reduction):
         super().__init__(parameters, context)
         p = parameters
         self.inputs = Inputs(namespaces=(p.namespace,), one_pass=True)
-        self._dense = DenseNamespace("bayesian_linear", p.namespace, p.dimension, p.features == "hashed", context)
+        self._dense = DenseNamespace("bayesian_linear", p.namespace, p.dimension, p.features == "named", context)
         self._rank = _RANK if p.rank is None and p.dimension > _FULL else p.rank
         size, covariances = p.dimension + 1, 1 if p.covariance == "shared" else context.submodels
         matrix_size = size * size if self._rank is None else low_rank_size(size, self._rank)
@@ -126,6 +126,10 @@ class BayesianLinear(Reduction):
         self._means = np.zeros((context.submodels, size))
         self._matrices = np.zeros((covariances, matrix_size))
         self._groups = np.zeros(covariances, GROUP)
+        named, constant = p.features == "named", 0 if p.features == "named" else p.dimension
+        self._constant = constant
+        self._features = np.full(size if named else 1, -1, np.int64)
+        self._places = np.zeros(1 << (2 * size).bit_length(), np.int64)
         self._rows, self._directions = np.zeros((covariances, size)), np.zeros((covariances, size))
         room = workspace_size(size, self._rank or 0)
         self.state = Record(
@@ -133,9 +137,15 @@ class BayesianLinear(Reduction):
             loss=context.loss(p.loss),
             namespace=self._dense.id,
             first=self._dense.first,
-            hashed=p.features == "hashed",
+            named=named,
             dimension=p.dimension,
-            size=size,
+            room=size,
+            size=1 if named and self._rank is None else size,
+            used=1 if named else size,
+            constant=constant,
+            features=self._features,
+            places=self._places,
+            slots=len(self._places),
             rank=self._rank or 0,
             means=self._means,
             shared=p.covariance == "shared",
@@ -156,10 +166,10 @@ class BayesianLinear(Reduction):
             forgetting=p.forgetting,
         )
         if self._rank is None:
-            self._matrices[:, -1] = p.constant_variance
+            self._matrices[:, constant * (size + 1)] = p.constant_variance
         else:
-            self._matrices[:, : size - 1] = 1.0
-            self._matrices[:, size - 1] = 1.0 / p.constant_variance
+            self._matrices[:, :size] = 1.0
+            self._matrices[:, constant] = 1.0 / p.constant_variance
         self._set_range(context.shared)  # type: ignore[misc]
 
     @property
@@ -172,7 +182,15 @@ class BayesianLinear(Reduction):
     @property
     def means(self) -> NDArray[np.float64]:
         """The posterior means, float64 (sub-models, dimension + 1), the constant's last; a copy."""
-        return self._means.copy()
+        return np.roll(self._means, self.parameters.dimension - self._constant, axis=1)
+
+    def rescale(self, ratio: float, shift: float) -> None:
+        """Let means predict ratio p + shift where they predicted p; weights beside the row are the chain's.
+
+        Under squared loss variances are in units of the noise, which follows the labels' scale.
+        """
+        self._means *= ratio
+        self._means[:, self._constant] += shift
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Refuse features without a place and values that are not finite."""
@@ -186,13 +204,18 @@ class BayesianLinear(Reduction):
             "rows": self._rows,
             "directions": self._directions,
             **{name: self._groups[name] for name in LEARNED},
+            "features": self._features,
         }
 
     def limits(self) -> Mapping[str, Limits]:
         """Numbers, and which of the sub-models learned last."""
         found = dict.fromkeys(("means", "matrices", "rows", "directions"), FINITE)
         found |= dict.fromkeys(("variance", "spread", "added"), POSITIVE)
-        return found | {"learners": COUNT, "last": Limits(0, self.context.submodels)}
+        return found | {
+            "learners": COUNT,
+            "last": Limits(0, self.context.submodels),
+            "features": Limits(-1, (1 << 32) - 1),
+        }
 
     def check_saved(self, arrays: Mapping[str, Stored]) -> None:
         """A precision of low rank is one.
@@ -206,6 +229,20 @@ class BayesianLinear(Reduction):
     def loading(self, arrays: Mapping[str, Stored]) -> None:
         """Forget what was kept for h_min."""
         self._groups["probed"] = 0
+
+    def loaded(self) -> None:
+        """Find the places of named features again."""
+        if self.parameters.features == "numbered":
+            return
+        places, used = self._places, 1 + int(np.max(np.flatnonzero(self._features >= 0), initial=0))
+        places[:] = 0
+        for place in range(1, used):
+            at = self._features[place] % len(places)
+            while places[at]:
+                at = (at + 1) % len(places)
+            places[at] = place
+        self.state["used"] = used
+        self.state["size"] = used if self._rank is None else self.parameters.dimension + 1
 
 
 hutch_register_reductions = registering(BayesianLinear)

@@ -93,15 +93,16 @@ def _room(s):
 def begin_low_rank(s, number, group, variance):
     """Set the variances of a covariance that has seen no row."""
     diagonal = _parts(s, number)[0]
-    for k in range(s.dimension):
-        diagonal[k] = 1.0 / variance
+    for k in range(s.size):
+        if k != s.constant:
+            diagonal[k] = 1.0 / variance
     group.variance = variance
 
 
 @inlined
 def _prior(s, group, k):
     """The precision of a mean before anything was learned."""
-    if k == s.dimension:
+    if k == s.constant:
         return 1.0 / s.constant_variance
     return 1.0 / group.variance if group.variance > 0.0 else 1.0
 

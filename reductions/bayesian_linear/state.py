@@ -18,18 +18,24 @@ BAYESIAN = np.dtype(
         ("loss", "u8"),  # address of the LOSS record
         ("namespace", "u8"),  # id of the dense namespace
         ("first", "u8"),  # index of the feature that is dimension 0
-        ("hashed", "i8"),
+        ("named", "i8"),  # 1: features get places in the order in which they are met; 0: their numbers say them
         ("dimension", "i8"),
-        ("size", "i8"),  # dimension + 1: the constant comes last
+        ("room", "i8"),  # dimension + 1
+        ("size", "i8"),  # how many of them are looked at
+        ("used", "i8"),  # how many have a feature, or are the constant's
+        ("constant", "i8"),  # the place of the constant: the first of named features, the last of numbered ones
+        ("features", "u8"),  # address of int64[room]: index of the named feature at each place, -1 where there is none
+        ("places", "u8"),  # address of int64[slots]: their places, 0 where there is none; open addressing
+        ("slots", "u8"),  # a power of two
         ("rank", "i8"),  # of the low-rank part
-        ("means", "u8"),  # address of float64[submodels, size]
+        ("means", "u8"),  # address of float64[submodels, room]
         ("shared", "u8"),  # 1: all sub-models have one covariance
         ("groups", "u8"),  # address of GROUP[covariances]
         ("matrices", "u8"),  # address of float64[covariances, matrix_size]; see `full` and `low_rank`
         ("matrix_size", "u8"),
-        ("rows", "u8"),  # address of float64[covariances, size]: the row learned last
+        ("rows", "u8"),  # address of float64[covariances, room]: the row learned last
         ("directions", "u8"),  # the same: the covariance times that row
-        ("row", "u8"),  # address of float64[size]: the present example's
+        ("row", "u8"),  # address of float64[room]: the present example's
         ("probe_rows", "u8"),  # as rows and directions: those that h_min was asked about last
         ("probe_directions", "u8"),
         ("workspace", "u8"),  # address of float64[workspace_size]
@@ -72,9 +78,8 @@ def group_at(s, number):
 
 @inlined
 def vector_at(s, address, number):
-    """Row `number` of a float64 array with `size` columns."""
-    size = uint64(s.size)
-    return float64s_at(address + uint64(8) * number * size, size)
+    """What is looked at of row `number` of a float64 array with `room` columns."""
+    return float64s_at(address + uint64(8) * number * uint64(s.room), uint64(s.size))
 
 
 @inlined
@@ -90,31 +95,77 @@ def workspace_of(s):
 
 
 @helper
-def read_row(s, e):
-    """Write the dense namespace and the constant into the row; returns |x|² without the constant.
+def _slot_of(s, index):
+    """Where the place of a named feature stands, or would stand."""
+    features, places = int64s_at(s.features, uint64(s.room)), int64s_at(s.places, s.slots)
+    at = uint64(index) & (s.slots - uint64(1))
+    while places[at] > 0 and features[places[at]] != int64(index):
+        at = (at + uint64(1)) & (s.slots - uint64(1))
+    return at
 
-    A value of 0 counts as 1 there: standardised columns are all 0 in the first row, and of mean square 1 later.
+
+@inlined
+def has_place(s, index):
+    """Whether a named feature has a place in the row."""
+    return int64s_at(s.places, s.slots)[_slot_of(s, index)] > 0
+
+
+@helper
+def enter(s, index):
+    """The place of a named feature, which gets the next one if it has none and one is left; else 0."""
+    at, places = _slot_of(s, index), int64s_at(s.places, s.slots)
+    if places[at] == 0 and s.used < s.room:
+        places[at], int64s_at(s.features, uint64(s.room))[s.used] = s.used, int64(index)
+        s.used += 1
+        s.size = max(s.size, s.used)
+    return places[at]
+
+
+@helper
+def read_row(s, e, learn):
+    """Write the dense namespace and the constant into the row.
+
+    Args:
+        s: BAYESIAN record.
+        e: EXAMPLE record.
+        learn: whether features that are met first get places.
+
+    Returns:
+        |x|² without the constant, a value of 0 counted as 1: standardised columns are all 0 in the first row, and of
+        mean square 1 later; and |x|² of the features that are still to get a place.
     """
-    row, mask = float64s_at(s.row, uint64(s.size)), shared_of(e.shared).mask
-    read_dense(e, s.namespace, s.first, mask, s.hashed, s.dimension, row)
+    row, mask = float64s_at(s.row, uint64(s.room)), shared_of(e.shared).mask
+    if s.named == 0:
+        read_dense(e, s.namespace, s.first, mask, 0, s.dimension, row)
+    else:
+        row[:] = 0.0
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
-    values, constant, square = float32s_at(e.values, e.length), 0.0, 0.0
+    indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    constant, square, fresh = 0.0, 0.0, 0.0
     for j in range(e.namespace_count):
         for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+            x = np.float64(values[i])
             if ids[j] == CONSTANT_NAMESPACE:
-                constant += values[i]
-            elif ids[j] == s.namespace and values[i] == 0:
-                square += 1.0
-    row[s.dimension] = constant
-    for k in range(s.dimension):
-        square += row[k] * row[k]
-    return square
+                constant += x
+            elif ids[j] == s.namespace:
+                square += 1.0 if x == 0.0 else x * x
+                if s.named == 1:
+                    places = int64s_at(s.places, s.slots)
+                    place = enter(s, indices[i]) if learn else places[_slot_of(s, indices[i])]
+                    if place > 0:
+                        row[place] += x
+                    elif s.used < s.room:
+                        fresh += x * x
+    row[s.constant] = constant
+    return square, fresh
 
 
 @inlined
 def is_sparse(s, name):
-    """Whether a namespace is neither the dense one nor the constant's."""
-    return name != s.namespace and name != CONSTANT_NAMESPACE
+    """Whether features of a namespace may lie beside the row: any but the constant's, unless all have places."""
+    if name == s.namespace:
+        return s.named == 1 and s.used == s.room
+    return name != CONSTANT_NAMESPACE
 
 
 @helper

@@ -117,5 +117,5 @@ class DenseNamespace:
             raise DataError(f"{place}: got the value {batch.values[feature]}, wanted a finite number")
         raise DataError(
             f"{place}: got a feature whose name is not a number from 0 to {self._dimension - 1}; "
-            f"wanted one, a larger {self._layer}.dimension, or features: hashed"
+            f"wanted one, a larger {self._layer}.dimension, or other {self._layer}.features"
         )

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.chain import Chain
 from hutch.core.data.arrow import arrow, is_table
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError
 
+_MOST_COLUMNS, _WORDS = 512, 256
 _NOBODY: dict[str, Any] = dict.fromkeys(("label", "importance", "base", "tag", "group"), "")
 
 
@@ -111,14 +111,17 @@ def roles_of(columns: Mapping[str, Any] | Roles | None) -> Roles:
     return replace(Roles.of(columns), **_NOBODY)
 
 
-def without_missing(X: Any) -> Any:
-    """A matrix whose missing values are zeros, which give no feature, as in frames."""
-    values = X if isinstance(X, np.ndarray) else X.data
-    if not np.isnan(values).any():
-        return X
-    X = X.copy()
-    np.nan_to_num(X if isinstance(X, np.ndarray) else X.data, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-    return X
+def dense_columns(X: Any, columns: Mapping[str, Any] | Roles | None) -> tuple[int, bool]:
+    """How many places a row of a table of numbers wants, and whether it has words or dates, too.
+
+    Returns:
+        Places, 0 if it is no such table: sparse, too wide, with columns of text or namespaces of its own.
+    """
+    roles, width = Roles.of(columns), X.shape[1]
+    if width > _MOST_COLUMNS or roles.text or roles.namespaces is not None or hasattr(X, "tocsr"):
+        return 0, False
+    words = is_frame(X) and (bool(roles.categorical) or any(_kind(field.type) != "numbers" for field in X.schema))
+    return max(width, _WORDS) if words else width, words
 
 
 def without_column(X: Any, j: int) -> Any:
@@ -126,40 +129,10 @@ def without_column(X: Any, j: int) -> Any:
     if is_frame(X):
         field = X.schema.field(j)
         return X.set_column(j, field, arrow().nulls(len(X), field.type))
-    keep = np.ones(X.shape[1])
-    keep[j] = 0
     if hasattr(X, "tocsr"):
         from scipy.sparse import diags_array
 
-        return (X @ diags_array(keep)).tocsr().astype(X.dtype)
-    return X * keep.astype(X.dtype)
-
-
-def single_features(X: Any) -> Any:
-    """One example in which every column is 1, of the same columns as X.
-
-    Raises:
-        ValueError: a column that is not a number.
-    """
-    if not is_frame(X):
-        return np.ones((1, X.shape[1]), np.float32)
-    types = arrow().types
-    for field in X.schema:
-        kind = field.type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
-            raise ValueError(f"column {field.name!r} is {kind}: only columns of numbers have a coefficient")
-    return arrow().table({name: [1.0] for name in X.schema.names})
-
-
-def effective_weights(chain: Chain, indices: NDArray[np.uint32]) -> NDArray[np.float64]:
-    """What a linear chain's predictions multiply some features by, (sub-models, features).
-
-    Args:
-        chain: `linear`, or `one_against_all` or `multinomial` over it.
-        indices: of the features.
-    """
-    count, multiplier = chain.score_count or 1, int(chain.shared["multiplier"][0])
-    rows = indices.astype(np.int64)[None, :] * multiplier + np.arange(count)[:, None]
-    weights = chain.weights[rows & int(chain.shared["mask"][0]), 0].astype(np.float64)
-    contraction, gravity = chain.layers[-1].saved()["regularization"]
-    return np.asarray(np.sign(weights) * np.maximum(np.abs(weights) - gravity, 0.0) * contraction)
+        return (X @ diags_array((np.arange(X.shape[1]) != j).astype(float))).tocsr().astype(X.dtype)
+    X = X.copy()
+    X[:, j] = np.nan
+    return X

@@ -7,6 +7,7 @@ module.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, Self
@@ -32,10 +33,12 @@ except ModuleNotFoundError as error:
 from hutch.asking import AsksForLabels
 from hutch.chain import Chain, with_classes
 from hutch.core.batch import Batch
+from hutch.core.chain.derived import learns_once
 from hutch.core.chain.model_file import overflow_of
 from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, DataError, HutchError, warn
+from hutch.core.kernel.abi import UNLABELED
 from hutch.core.loss.kinds import KIND_EXPECTILE, KIND_POISSON, KIND_QUANTILE
 from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
@@ -45,12 +48,10 @@ from hutch.frames import (
     check_columns,
     check_targets,
     checked,
-    effective_weights,
+    dense_columns,
     is_frame,
     roles_of,
-    single_features,
     without_column,
-    without_missing,
 )
 from hutch.target_scale import TargetScale, can_rescale, rescale
 
@@ -67,10 +68,15 @@ EXPECTED_FAILURES = {
 """Checks of scikit-learn that cannot pass, with the reason; `check_estimator(expected_failed_checks=...)` takes it."""
 
 _ROWS, _LEAST_PASSES = 100_000, 10
-_UNBOUNDED = 1e9  # in deviations of y
+_UNBOUNDED = 1e9  # in deviations
+_BEFORE = np.float32(20)  # times the importance of a row, when only its columns are met
+_OWN = 1 << 18  # numbers in the covariances of all classes; beyond it they share one
 _LARGEST = float(np.finfo(np.float32).max)
 _MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
 _LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared"}  # scikit-learn's -> ours
+_LINEAR = ("linear", "bayesian_linear", "recursive_least_squares")
+_ABOVE: tuple[list[str], ...] = ([], ["link"], ["one_against_all"], ["multinomial"])
+_LEAST = float(np.finfo(np.float32).tiny)
 _NO_CLASSIFICATION = (KIND_POISSON, KIND_QUANTILE, KIND_EXPECTILE)
 
 
@@ -116,6 +122,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
     _seed: Any
     _most_passes = 10
     _named: bool  # fitted to a frame
+    _row: tuple[int, bool] = (0, False)  # columns of a table of numbers, and whether they have words, too; 0: none
     _columns: list[str]
     _schema: Any  # an empty table
 
@@ -130,6 +137,24 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self._seed, Integral):  # None, or a generator that draws one
             self._seed = int(check_random_state(self._seed).randint(1 << 31))
         return Chain.from_config(self._config(layers, int(self._seed)))
+
+    def _is_posterior(self) -> bool:
+        """Whether the default is a posterior of all columns: for tables of numbers, unless `linear` is asked for."""
+        asked = (self.layers, self.loss, self.learning_rate, self.l2, self.interactions)
+        once = self.passes in (None, 1) and not self.early_stopping
+        return self._row[0] > 0 and once and all(value is None for value in asked)
+
+    def _posterior(self, classes: int, loss: str) -> list[Any]:
+        """The layers of that posterior, with reach and variances that suit tables, and outliers cut off for classes."""
+        columns, words = self._row
+        row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
+        row |= {"reach": 10.0, "constant_variance": 4.0}
+        clip = {"clip": _UNBOUNDED} if loss == "squared" else {}
+        scaled = {"standardise": {"columns": 1 << 12 if words else columns, **clip}}
+        if classes == 2:
+            return [scaled, {"bayesian_linear": {**row, "loss": loss}}]
+        row |= {"loss": "squared", "covariance": "own" if classes * columns**2 <= _OWN else "shared"}
+        return [scaled, {"multinomial": {"classes": classes}}, {"bayesian_linear": row}]
 
     def _config(self, layers: Layers, seed: int) -> dict[str, Any]:
         """What `_build` makes a chain of."""
@@ -148,7 +173,10 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         if reset:
             self._named = is_frame(X)
         if not self._named:
-            return without_missing(validate_data(self, X, reset=reset, **_MATRIX))
+            X = validate_data(self, X, reset=reset, **_MATRIX)
+            if reset:
+                self._row = dense_columns(X, self.columns)
+            return X
         if not is_frame(X):
             X = check_array(X, **_MATRIX)
         validate_data(self, X, reset=reset, skip_check_array=True)
@@ -157,6 +185,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         table = as_table(X, None if is_frame(X) else self._columns)
         if reset:
             self._columns, self._schema = table.column_names, table.schema.empty_table()
+            self._row = dense_columns(table, self.columns)
         check_columns(table, self._schema)
         return table
 
@@ -166,7 +195,9 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
             if reset:
                 self._named = False
             X, y = validate_data(self, X, y, reset=reset, **_MATRIX, **options)
-            return without_missing(X), y
+            if reset:
+                self._row = dense_columns(X, self.columns)
+            return X, y
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._examples(X, reset)
@@ -197,16 +228,30 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
             self.chain_.learn(learned)
             self.chain_.end_pass()
         else:
+            if self.passes is None and self.chain_.layers[0].name == "standardise":
+                self._meet_columns(learned)
             self._make_passes(passes, learned, tested)
             for text in (overflow_of(self.chain_.weights), advice(self.chain_)):
                 if text:
                     warn(text)
 
+    def _meet_columns(self, batches: list[Batch]) -> None:
+        """Let `standardise` know what columns are like before any weight depends on it, so well that it stays so."""
+        counters = self.chain_.shared.copy()
+        for batch in batches:
+            nothing = np.full(len(batch), UNLABELED)
+            self.chain_.run_batch(replace(batch, labels=nothing, importance=_BEFORE * batch.importance))
+        self.chain_.shared[...] = counters
+
     def _passes(self, rows: int) -> int:
         """How many passes over so many rows `fit` makes."""
         once = any(layer.inputs.buys_labels for layer in self.chain_.layers)
         if self.passes is None:
-            return 1 if once else min(max(-(-_ROWS // rows), _LEAST_PASSES), self._most_passes)
+            return (
+                1
+                if once or learns_once(self.chain_.layers[0])
+                else min(max(-(-_ROWS // rows), _LEAST_PASSES), self._most_passes)
+            )
         if not (isinstance(self.passes, Integral) and int(self.passes) >= 1):
             raise ValueError(f"passes: got {self.passes!r}, wanted an integer of at least 1")
         if once and int(self.passes) > 1:
@@ -275,21 +320,40 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         columns = [of(whole) - of(self._raw(without_column(X, j))) for j in range(X.shape[1])]
         return np.column_stack(columns) if columns else np.zeros((len(whole), 0))
 
+    def _margins(self, X: Any) -> NDArray[np.float64]:
+        """What is linear in the columns of a linear chain, (rows, sub-models)."""
+        if not self.chain_.score_count:
+            return np.concatenate([outputs.raw for outputs in self._outputs(X)]).astype(np.float64)[:, None]
+        scores = self._raw(X)
+        return np.log(np.maximum(scores, _LEAST)) if self.chain_.layers[0].answers.scores_are_probabilities else scores
+
     def _linear_weights(self) -> NDArray[np.float64]:
         """Weights of the columns, and last of the constant, (sub-models, columns + 1)."""
         check_is_fitted(self)
-        chain, names = self.chain_, [layer.name for layer in self.chain_.layers]
-        linear = names in (["linear"], ["link", "linear"], ["one_against_all", "linear"], ["multinomial", "linear"])
-        if not linear or chain.layers[-1].parameters.interactions:
+        names = [layer.name for layer in self.chain_.layers]
+        standardise = names[0] == "standardise"
+        *above, base = names[standardise:]
+        parameters, width = self.chain_.layers[-1].parameters, self.n_features_in_
+        if base not in _LINEAR or above not in _ABOVE or getattr(parameters, "interactions", False):
             raise AttributeError(f"coef_: a chain of {', '.join(names)} is not linear in the columns; use explain(X)")
+        centre, unit = np.zeros(width), np.ones(width)
+
+        def rows(values: NDArray[np.float64]) -> Any:
+            return as_table(values, self._columns) if self._named else values.astype(np.float32)
+
         try:
-            example = single_features(self._schema if self._named else np.ones((1, self.n_features_in_)))
+            [batch] = self.chain_.batches(self._examples(rows(unit[None]), reset=False), columns=roles_of(self.columns))
         except ValueError as error:
             raise AttributeError(f"coef_: {error}; use explain(X)") from None
-        [batch] = chain.batches(example, columns=roles_of(self.columns))
-        if len(batch.indices) != self.n_features_in_ + 1 or len(batch.namespace_id) != 2:
+        if len(batch.indices) != width + 1 or len(batch.namespace_id) != 2:
             raise AttributeError("coef_: `columns` divides the columns or leaves some out; use explain(X)")
-        return effective_weights(chain, batch.indices)
+        if standardise:
+            known = self.chain_.layers[0].columns()  # type: ignore[attr-defined]
+            centre, unit = np.array([known.get(int(index), (0.0, 1.0)) for index in batch.indices[:-1]]).T
+        steps = np.diag(np.where(unit > 0, unit, 1.0))
+        found = self._margins(rows(np.vstack([centre, centre + steps])))
+        slopes = (found[1:] - found[0]).T / steps.diagonal()
+        return np.column_stack([slopes, found[0] - slopes @ centre])
 
 
 class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type: ignore[misc]
@@ -297,14 +361,18 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
 
     Parameters
     ----------
-    layers : list of layers as under `chain:` in YAML; None: `linear` with logistic loss, below `one_against_all` if
-        there are more than two classes. Where a multiclass layer lacks `classes`, their number is filled in.
+    layers : list of layers as under `chain:` in YAML; None: for a table of numbers, `bayesian_linear` below
+        `standardise`, with `multinomial` between them if there are more than two classes; `linear` with logistic loss,
+        below `one_against_all`, for sparse matrices, text, namespaces, more than 512 columns, several passes,
+        `early_stopping`, and if one of the next four is given. A table may have words, categories and dates. Where a
+        multiclass layer lacks `classes`, their number is filled in.
     loss, learning_rate, l2, interactions : of the base learner, the last of the layers; None: as the layers say. A loss
         that tells no classes apart is refused; scikit-learn's names `log_loss` and `squared_error` are known. The
         columns of a matrix lie in the namespace `x`: `interactions=[["x", "x"]]` multiplies each with each.
     class_weight : by class, or `"balanced"`: the importance of a row is multiplied by that of its class.
     bits : the weight table has 2^bits rows.
-    passes : over the data in `fit`; None: 10, but 1 where labels are bought (`active`). `partial_fit` makes one.
+    passes : over the data in `fit`; None: 10, but 1 where labels are bought (`active`) or each row is one observation
+        (`bayesian_linear`), and `standardise` then meets all rows before any is learned. `partial_fit` makes one.
     shuffle : let `fit` learn the rows in a random order, as files are often sorted by class; False: in their own order.
         Chains that learn from whole groups of rows keep the order.
     early_stopping : hold a `validation_fraction` of the rows out, stop after `n_iter_no_change` passes in which the
@@ -325,9 +393,8 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import scale
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> bool(HutchClassifier().fit(scale(X), y).score(scale(X), y) > 0.97)
+    >>> bool(HutchClassifier().fit(X, y).score(X, y) > 0.97)
     True
     """
 
@@ -400,6 +467,8 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
         """The layers of the chain."""
         if self.layers is not None:
             return with_classes(self.layers, classes)
+        if self._is_posterior():
+            return self._posterior(classes, "logistic")
         layers: list[Any] = [{"linear": {"loss": "logistic"}}]
         return layers if classes == 2 else [{"one_against_all": {"classes": classes}}, *layers]
 
@@ -503,8 +572,9 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    layers : list of layers as under `chain:` in YAML; None: `linear` with squared loss, and with the loss `poisson`
-        below a `link`, so that predictions are means of counts, not their logarithms.
+    layers : list of layers as under `chain:` in YAML; None: for a table of numbers, `bayesian_linear` with squared loss
+        below `standardise`; else, as of `HutchClassifier`, `linear`, with the loss `poisson` below a `link`, so that
+        predictions are means of counts, not their logarithms.
     loss, learning_rate, l2, interactions, bits, columns, random_state : as of `HutchClassifier`.
     passes : over the data in `fit`; None: as many as make 100,000 rows, at least 10 and at most 100.
     shuffle, early_stopping, validation_fraction, n_iter_no_change : as of `HutchClassifier`.
@@ -610,14 +680,17 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
     def _start(self) -> None:
         loss = next(iter(self.loss)) if isinstance(self.loss, Mapping) else self.loss
         link = [{"link": {"function": "poisson"}}] if loss == "poisson" else []  # predictions are means of the labels
-        chain = self._build(self.layers or [*link, "linear"])
+        layers: Any = self.layers or (self._posterior(2, "squared") if self._is_posterior() else [*link, "linear"])
+        chain = self._build(layers)
         if chain.takes != Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes labels {chain.takes.value!r}, wanted 'simple'")
         loss = getattr(getattr(chain.layers[-1].parameters, "loss", None), "name", None)
         scalable = loss in ("squared", "quantile") and all(layer.name != "link" for layer in chain.layers)
         self._scaled, self._target, self._shift, self._told = self.scale_y and scalable, TargetScale(), 0.0, False
         if self._scaled and self.layers is None:
-            chain = self._build([{"linear": {"min_prediction": -_UNBOUNDED, "max_prediction": _UNBOUNDED}}])
+            name, given = ("linear", {}) if layers[-1] == "linear" else next(iter(layers[-1].items()))
+            bounds = {"min_prediction": -_UNBOUNDED, "max_prediction": _UNBOUNDED}
+            chain = self._build([*layers[:-1], {name: {**given, **bounds}}])
         self.chain_ = chain
 
     def _raw(self, X: Any) -> NDArray[np.float64]:

@@ -82,16 +82,20 @@ class TargetScale:
 
 def can_rescale(chain: Chain) -> bool:
     """Whether `rescale` works: the chain ends in one linear model with a constant."""
-    one = chain.layers[-1].name == "linear" and int(chain.shared["multiplier"][0]) == 1
-    return one and chain.parser.constant
+    base = chain.layers[-1]
+    known = base.name == "linear" or base.name == "bayesian_linear" and base.answers.loss_kind == KIND_SQUARED
+    return known and int(chain.shared["multiplier"][0]) == 1 and chain.parser.constant
 
 
 def rescale(chain: Chain, ratio: float, shift: float) -> None:
     """Let a chain predict ratio p + shift where it predicted p, with all that it has learned on the new scale."""
     weights, base = chain.weights, chain.layers[-1]
+    weights[:, 0] *= ratio
+    if base.name == "bayesian_linear":
+        base.rescale(ratio, shift)  # type: ignore[attr-defined]
+        return
     contraction, gravity = base.saved()["regularization"]
     base.saved()["regularization"][1] = gravity * ratio
-    weights[:, 0] *= ratio
     if base.parameters.adaptive and base.answers.loss_kind == KIND_SQUARED:  # the gradient of `quantile` has no scale
         weights[:, 1] *= ratio * ratio
     weights[CONSTANT_INDEX & int(chain.shared["mask"][0]), 0] += shift / contraction

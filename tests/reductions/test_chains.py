@@ -15,7 +15,7 @@ from hutch.plugins.manager import installed
 LINEAR: dict[str, Any] = {"linear": {"loss": "hinge"}}
 DYADIC: dict[str, Any] = {"dyadic": {"left": "rater", "right": "task", "rank": 2, "loss": "hinge"}}
 BAYESIAN: dict[str, Any] = {
-    "bayesian_linear": {"namespace": "task", "dimension": 4, "features": "hashed", "loss": "squared"}
+    "bayesian_linear": {"namespace": "task", "dimension": 4, "features": "named", "loss": "squared"}
 }
 CLASSES = {"classes": 4}
 PPCA: dict[str, Any] = {
@@ -28,7 +28,7 @@ CHAINS: dict[str, list[Any]] = {
         {"linear": {"loss": "logistic", "interactions": [["rater", "task"]], "l1": 1e-6, "l2": 1e-6}}
     ],
     "bayesian_linear": [
-        {"bayesian_linear": {"namespace": "task", "dimension": 4, "features": "hashed", "loss": "logistic"}}
+        {"bayesian_linear": {"namespace": "task", "dimension": 4, "features": "named", "loss": "logistic"}}
     ],
     "pairwise over linear": [{"pairwise": {"worker": "rater", "slots": 16}}, {"linear": {"loss": "logistic"}}],
     "ftrl_proximal": [{"ftrl_proximal": {"loss": "logistic"}}],

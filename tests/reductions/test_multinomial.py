@@ -17,7 +17,7 @@ from hutch.sklearn import HutchClassifier
 
 DIMENSION, CLASSES = 4, 3
 BAYESIAN = {"bayesian_linear": {"dimension": DIMENSION, "loss": "squared", "prior_variance": 2.0}}
-HASHED = {"bayesian_linear": {"namespace": "words", "dimension": 24, "features": "hashed", "loss": "squared"}}
+NAMED = {"bayesian_linear": {"namespace": "words", "dimension": 24, "features": "named", "loss": "squared"}}
 PLAIN = {"linear": {"adaptive": False, "normalized": False, "invariant": False, "learning_rate": 0.1, "power_t": 0.0}}
 
 
@@ -71,7 +71,7 @@ class Twin:
             self.covariances[k] -= np.outer(gain, directions[k])
 
 
-@pytest.mark.parametrize("check", checks_of_reduction(Multinomial, {"classes": 3}, below=[HASHED]), ids=str)
+@pytest.mark.parametrize("check", checks_of_reduction(Multinomial, {"classes": 3}, below=[NAMED]), ids=str)
 def test_contract_above_a_posterior(check):
     check()
 

@@ -32,7 +32,7 @@ ORDINARY = "".join(
             r"example 1: label 1e\+30, prediction 0: the loss is beyond float32; scale .* down$",
         ),
         (
-            "bayesian_linear: {dimension: 8, features: hashed}",
+            "bayesian_linear: {dimension: 8, features: named}",
             LARGE_LABELS,
             r"example \d: label .*: the loss is beyond",
         ),

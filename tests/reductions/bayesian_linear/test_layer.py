@@ -12,7 +12,7 @@ from hutch.plugins.checks import checks_of_reduction
 from hutch.reductions.bayesian_linear.layer import BayesianLinear
 
 DIMENSION = 6
-HASHED = {"namespace": "words", "dimension": 24, "features": "hashed"}
+NAMED = {"namespace": "words", "dimension": 24, "features": "named"}
 
 
 def build(above=(), frame=None, **parameters):
@@ -70,10 +70,10 @@ LIKELIHOODS = {
 @pytest.mark.parametrize(
     "parameters",
     [
-        {**HASHED},
-        {**HASHED, "covariance": "shared", "forgetting": 0.01},
-        {**HASHED, "rank": 3, "forgetting": 0.01, "loss": "squared"},
-        {**HASHED, "rank": 0, "loss": "hinge"},
+        {**NAMED},
+        {**NAMED, "covariance": "shared", "forgetting": 0.01},
+        {**NAMED, "rank": 3, "forgetting": 0.01, "loss": "squared"},
+        {**NAMED, "rank": 0, "loss": "hinge"},
     ],
     ids=["full", "shared", "low rank", "diagonal"],
 )
@@ -107,6 +107,41 @@ def test_squared_loss_is_ridge_regression():
     penalty = np.diag([0.5] * DIMENSION + [0.2])
     wanted = np.linalg.solve(2 * x.T @ x + penalty, 2 * x.T @ labels)
     np.testing.assert_allclose(layer_of(chain).means[0], wanted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize("parameters", [{}, {"covariance": "shared"}, {"rank": 2}], ids=str)
+def test_named_features_are_numbered_in_the_order_in_which_they_are_met(loss, parameters):
+    rows, labels = make(60)
+    order = [4, 1, 0, 5, 3, 2]
+    lines = [
+        f"{2 * label - 1} |x " + " ".join(f"word{k}:{row[k]!r}" for k in order[: 3 + i])
+        for i, (row, label) in enumerate(zip(rows.tolist(), labels, strict=True))
+    ]
+    named = build(features="named", loss=loss, **parameters | {"dimension": 9})
+    numbered, seen = build(loss=loss, **parameters), np.zeros_like(rows)
+    for i in range(len(rows)):
+        seen[i, : 3 + i] = rows[i, order[: 3 + i]]
+    given = [f"{2 * label - 1} |x " + " ".join(f"{k}:{x!r}" for k, x in enumerate(row) if x) for row, label in zip(
+        seen.tolist(), labels, strict=True
+    )]  # fmt: skip
+    np.testing.assert_allclose(named.learn(lines), numbered.learn(given), rtol=1e-5, atol=1e-6)
+    means = layer_of(named).means
+    np.testing.assert_allclose(means[:, [*range(DIMENSION), -1]], layer_of(numbered).means, rtol=1e-4, atol=1e-6)
+    assert not means[:, DIMENSION:-1].any()
+
+
+def test_named_features_beyond_the_dimension_have_variances_alone():
+    rows, labels = make(200)
+    words = [f"{2 * y - 1} |x " + " ".join(f"w{k}:{x!r}" for k, x in enumerate(row)) for row, y in zip(
+        rows.tolist(), labels, strict=True
+    )]  # fmt: skip
+    few, beside = build(features="named", dimension=3), build(namespace="x", dimension=3, sparse_variance=1.0)
+    few.learn(words)
+    beside.learn(
+        [line.replace(" w3:", " |s w3:").replace("w0", "0").replace("w1", "1").replace("w2", "2") for line in words]
+    )
+    np.testing.assert_allclose(layer_of(few).means, layer_of(beside).means, rtol=1e-6)
 
 
 @pytest.mark.parametrize("rank", [DIMENSION + 1, 2, 0])
@@ -313,7 +348,7 @@ def test_the_first_row_sets_the_prior_by_its_length(row):
     ("line", "message"),
     [
         ("1 |x 6:1", "bayesian_linear: example 1 of this run, namespace 'x': got a feature whose name is not a number"),
-        ("1 |x word", "wanted one, a larger bayesian_linear.dimension, or features: hashed"),
+        ("1 |x word", "wanted one, a larger bayesian_linear.dimension, or other bayesian_linear.features"),
     ],
 )
 def test_what_has_no_place_in_the_row_is_refused(line, message):

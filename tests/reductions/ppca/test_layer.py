@@ -220,7 +220,7 @@ def test_hashed_features_that_share_a_dimension_are_added():
     ("line", "message"),
     [
         ("1 |p 12:1", "example 21 of this run, namespace 'p': got a feature whose name is not a number from 0 to 11"),
-        ("1 |p red:1", "not a number from 0 to 11; wanted one, a larger ppca.dimension, or features: hashed"),
+        ("1 |p red:1", "not a number from 0 to 11; wanted one, a larger ppca.dimension, or other ppca.features"),
         ("1 |p 3:1e39", "example 21 of this run, namespace 'p': got the value inf"),
     ],
 )

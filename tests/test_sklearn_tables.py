@@ -1,0 +1,112 @@
+"""Tables of numbers and words as they come: any unit, any offset, holes; text and sparse matrices as ever."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_classification
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hutch.sklearn import HutchClassifier, HutchRegressor
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("offset", [0, 30, 1000, 1e6])
+def test_columns_far_from_zero(offset: float) -> None:
+    x = RANDOM.normal(size=2000)
+    X, y = (x + offset)[:, None], x + 0.1 * RANDOM.normal(size=2000)
+    assert HutchRegressor().fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    assert HutchClassifier().fit(X[:1000], y[:1000] > 0).score(X[1000:], y[1000:] > 0) > 0.95
+    stream = HutchRegressor()
+    for rows in np.array_split(np.arange(1000), 100):
+        stream.partial_fit(X[rows], y[rows])
+    assert stream.score(X[1000:], y[1000:]) > 0.95
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_digits, load_diabetes])
+def test_units_do_not_matter(load: Any) -> None:
+    X, y = load(return_X_y=True, **({"scaled": False} if load is load_diabetes else {}))
+    model: Any = HutchRegressor() if load is load_diabetes else HutchClassifier()
+    folds = 5 if load is load_diabetes else StratifiedKFold(5, shuffle=True, random_state=0)
+    linear = make_pipeline(StandardScaler(), model.__class__(loss="squared" if load is load_diabetes else "log_loss"))
+    found = cross_val_score(model, X, y, cv=folds).mean()
+    assert found > cross_val_score(linear, X, y, cv=folds).mean() - 0.008
+    assert found == pytest.approx(cross_val_score(model, X * 7 + 100, y, cv=folds).mean(), abs=0.008)
+
+
+def mixed(rows: int = 800) -> tuple[pa.Table, Any]:
+    """A table of numbers with holes and of words, some of them rare, and its classes."""
+    age, height = 40 + 12 * RANDOM.normal(size=rows), 1e4 * RANDOM.normal(size=rows)
+    city, mood = RANDOM.choice(["Oslo", "Rome", "Lima"], rows), RANDOM.choice([f"m{k}" for k in range(40)], rows)
+    score = (age - 40) / 6 + height / 1e4 + 2.0 * (city == "Oslo") + (mood < "m2") + RANDOM.logistic(size=rows) / 2
+    ages = pa.array([None if i % 10 == 0 else value for i, value in enumerate(age)])
+    return pa.table({"age": ages, "height": height, "city": city, "mood": mood}), np.digitize(score, [-1, 2])
+
+
+def test_words_and_numbers_share_one_row() -> None:
+    table, y = mixed()
+    model = HutchClassifier().fit(table.slice(0, 400), y[:400])
+    assert [layer.name for layer in model.chain_.layers] == ["standardise", "multinomial", "bayesian_linear"]
+    linear = HutchClassifier(loss="log_loss").fit(table.slice(0, 400), y[:400])
+    found, before = (each.score(table.slice(400), y[400:]) for each in (model, linear))
+    assert found > 0.7 and found > before + 0.1
+    regression = HutchRegressor().fit(table.slice(0, 400), y[:400])
+    assert regression.score(table.slice(400), y[400:]) > 0.6
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_stream_is_one_pass_in_the_order_of_the_rows(classes: int) -> None:
+    X, y = make_classification(300, 6, n_informative=4, n_classes=classes, random_state=0)
+    X = X * [1, 10, 100, 1, 1, 1] + 50
+    whole, pieces = HutchClassifier(passes=1, shuffle=False).fit(X, y), HutchClassifier()
+    for rows in np.array_split(np.arange(300), 7):
+        pieces.partial_fit(X[rows], y[rows], classes=np.arange(classes))
+    np.testing.assert_array_equal(pieces.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_coefficients_are_those_of_the_columns_as_they_come(classes: int) -> None:
+    X, y = make_classification(2000, 4, n_informative=3, n_redundant=0, n_classes=classes, random_state=0)
+    X = X * [1, 1e3, 1e-3, 1] + [0, 1e4, 1, 0]
+    model = HutchClassifier([{"standardise": {"clip": 100.0}}, *HutchClassifier().fit(X, y)._layers(classes)[1:]])
+    scores = X @ model.fit(X, y).coef_.T + model.intercept_
+    if classes == 2:
+        np.testing.assert_allclose(scores[:, 0], model.decision_function(X), rtol=0, atol=0.02)
+    else:
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        np.testing.assert_allclose(
+            shares / shares.sum(axis=1, keepdims=True), model.predict_proba(X), rtol=0, atol=0.01
+        )
+    assert model.explain(X[:5]).shape == (5, 4)
+
+
+def test_what_is_explained_is_the_distance_from_the_mean() -> None:
+    X = RANDOM.normal(size=(1000, 2)) * [1, 100] + [0, 500]
+    model = HutchRegressor().fit(X, X @ [3.0, 0.2])
+    np.testing.assert_allclose(model.explain(X), (X - X.mean(axis=0)) * [3.0, 0.2], rtol=0, atol=0.3)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "text", "namespaces", "wide"])
+def test_other_data_is_learned_as_ever(kind: str) -> None:
+    X = np.where(RANDOM.random((200, 30)) < 0.2, RANDOM.normal(size=(200, 30)), 0)
+    y, columns, data = X[:, 0] + X[:, 1] > 0, None, X
+    if kind == "sparse":
+        data = csr_array(X)
+    elif kind == "wide":
+        data = np.tile(X, 18)
+    elif kind == "namespaces":
+        columns = {"namespaces": {"a": [0, 1], "b": "*"}}
+    else:
+        data, columns = pa.table({"t": [" ".join(f"w{j}" for j in np.flatnonzero(row)) for row in X]}), {"text": ["t"]}
+    model = HutchClassifier(columns=columns).fit(data, y)
+    given = HutchClassifier([{"linear": {"loss": "logistic"}}], columns=columns).fit(data, y)
+    np.testing.assert_array_equal(model.decision_function(data), given.decision_function(data))
+    np.testing.assert_array_equal(
+        HutchRegressor(columns=columns, passes=10).fit(data, y).predict(data),
+        HutchRegressor(columns=columns, passes=10, loss="squared").fit(data, y).predict(data),
+    )
