@@ -1,9 +1,13 @@
 """Files that tools beside Python read: citation, release workflow, llms.txt."""
 
+import os
 import re
+import runpy
 import subprocess
+import tarfile
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +15,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+WORKFLOWS = sorted(path.name for path in (ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 def test_the_citation_is_of_this_version() -> None:
@@ -22,26 +27,90 @@ def test_every_release_is_tried_and_only_the_last_job_may_publish() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
     jobs = workflow["jobs"]
     assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})] == ["publish"]
-    assert jobs["publish"]["needs"] == "try" and (jobs["try"]["needs"], jobs["ship"]["needs"]) == ("ship", "build")
+    assert jobs["publish"]["needs"] == ["try", "audit"] and (jobs["try"]["needs"], jobs["ship"]["needs"]) == (
+        "ship",
+        "build",
+    )
     assert "refs/tags/" in jobs["publish"]["if"]
     tried = {tuple(map(int, version.split("."))) for version in jobs["try"]["strategy"]["matrix"]["python"]}
     assert min(tried) == tuple(map(int, PROJECT["requires-python"].removeprefix(">=").split(".")))
 
 
-def test_what_a_release_runs_is_shell_and_its_scripts_are_there() -> None:
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_what_a_workflow_runs_is_shell_and_its_scripts_are_there(name: str) -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text())["jobs"]
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
-    assert any(".ci/ship_kernels" in command for command in commands)
+    assert any(".ci/" in command for command in commands)
     for command in commands:
         subprocess.run(["bash", "-n"], input=command, text=True, check=True)
         assert all((ROOT / word).is_file() for word in command.split() if word.startswith(".ci/"))
 
 
-def test_actions_of_a_release_are_named_by_their_commit() -> None:
-    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_actions_are_named_by_their_commit(name: str) -> None:
+    text = (ROOT / ".github" / "workflows" / name).read_text()
     used = re.findall(r"uses: (\S+)", text)
     assert used and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in used)
     assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+
+
+@pytest.fixture
+def distributions() -> SimpleNamespace:
+    """The functions of the script that builds distributions."""
+    return SimpleNamespace(**runpy.run_path(str(ROOT / ".ci" / "build_distributions")))
+
+
+METADATA = b"""Metadata-Version: 2.4
+Name: hutch
+Version: 1.0
+Summary: labels
+License-Expression: BSD-3-Clause
+Requires-Dist: numpy>=2.0
+Requires-Dist: prometheus_client>=0.21; extra == "web"
+Requires-Dist: PyYAML>=6.0
+"""
+
+
+def test_the_bill_of_materials_names_what_is_needed(distributions: SimpleNamespace) -> None:
+    bill = distributions.bill(METADATA, b"Wheel-Version: 1.0\nGenerator: setuptools (84.2.1)\n")
+    assert bill["metadata"]["component"]["purl"] == "pkg:pypi/hutch@1.0"
+    needed = {part["purl"]: part["properties"][0]["value"] for part in bill["components"]}
+    assert needed == {"pkg:pypi/numpy": ">=2.0", "pkg:pypi/pyyaml": ">=6.0"}
+    tools = {tool["name"]: tool["version"] for tool in bill["metadata"]["tools"]["components"]}
+    assert tools["setuptools"] == "84.2.1"
+    assert distributions.numbered(bill) == bill
+    assert distributions.numbered(bill | {"version": 2})["serialNumber"] != bill["serialNumber"]
+
+
+def test_a_wheel_depends_on_its_files_alone(distributions: SimpleNamespace, tmp_path: Path) -> None:
+    files = {"hutch/b.py": b"2", "hutch/a.py": b"1", "hutch-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\n"}
+    distributions.write_wheel(tmp_path / "one.whl", files)
+    distributions.write_wheel(tmp_path / "two.whl", dict(reversed(files.items())))
+    assert (tmp_path / "one.whl").read_bytes() == (tmp_path / "two.whl").read_bytes()
+    assert distributions.read_wheel(tmp_path / "one.whl") == files
+
+
+def test_a_source_distribution_depends_on_its_files_alone(distributions: SimpleNamespace, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("1")
+    (tmp_path / "b.py").write_text("2")
+    for name, order, when, mode in (("one", "ab", 10**9, 0o644), ("two", "ba", 2 * 10**9, 0o600)):
+        with tarfile.open(tmp_path / f"{name}.raw", "w:gz") as archive:
+            for each in order:
+                path = tmp_path / f"{each}.py"
+                path.chmod(mode)
+                os.utime(path, (when, when))
+                archive.add(path, f"hutch-1.0/{each}.py")
+        distributions.write_archive(tmp_path / f"{name}.tar.gz", tmp_path / f"{name}.raw")
+    assert (tmp_path / "one.tar.gz").read_bytes() == (tmp_path / "two.tar.gz").read_bytes()
+    with tarfile.open(tmp_path / "one.tar.gz") as archive:
+        assert archive.getnames() == ["hutch-1.0/a.py", "hutch-1.0/b.py"]
+
+
+def test_licences_are_listed() -> None:
+    licences = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "licences.py")))
+    listed = licences.known()
+    assert {name: origin for name, (_, origin) in listed.items() if name in licences.declared()} == licences.declared()
+    assert not [name for name, (terms, _) in listed.items() if "GPL" in terms or terms == "not declared"]
 
 
 def test_llms_txt_names_every_page_but_those_of_single_reductions() -> None:

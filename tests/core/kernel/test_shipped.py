@@ -6,6 +6,7 @@ import hashlib
 import importlib.machinery
 import importlib.util
 import io
+import json
 import os
 import subprocess
 import sys
@@ -119,11 +120,12 @@ def test_the_wheel_that_is_written_is_one(tmp_path: Path, monkeypatch: pytest.Mo
         file.writestr("hutch/__init__.py", "x = 1\n")
         file.writestr("hutch-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         file.writestr("hutch-1.0.dist-info/RECORD", "")
+        file.writestr("hutch-1.0.dist-info/sboms/hutch.cdx.json", '{"metadata": {"tools": {"components": []}}}')
     objects = tmp_path / "objects"
     (objects / "x86-64-v3").mkdir(parents=True)
     (objects / "x86-64-v3" / "a.object").write_bytes(b"code")
     tag = "py3-none-manylinux_2_17_x86_64"
-    found = _script().written(wheel, objects, tmp_path, tag)
+    found = _script().written(wheel, objects, tmp_path, tag, {"numba": "0.68.1"})
     assert found.name == f"hutch-1.0-{tag}.whl"
     with zipfile.ZipFile(found) as file:
         rows = list(csv.reader(io.StringIO(file.read("hutch-1.0.dist-info/RECORD").decode())))
@@ -138,3 +140,6 @@ def test_the_wheel_that_is_written_is_one(tmp_path: Path, monkeypatch: pytest.Mo
             f"Tag: {tag}",
         ]
         assert file.read("hutch/core/kernel/shipped_objects/x86-64-v3/a.object") == b"code"
+        bill = json.loads(file.read("hutch-1.0.dist-info/sboms/hutch.cdx.json"))
+    assert [tool["name"] for tool in bill["metadata"]["tools"]["components"]] == ["numba"]
+    assert bill["serialNumber"].startswith("urn:uuid:")
