@@ -5,6 +5,7 @@ import inspect
 import os
 import sys
 from collections.abc import Iterable, Iterator, Set
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import Distribution, entry_points
@@ -18,14 +19,13 @@ from hutch.core.hooks import PROJECT
 from hutch.core.version import version
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
-from hutch.plugins.third_party import contained, failure, may_go_on, printable, reason
+from hutch.plugins.third_party import failure, printable, reason
 
 _REGISTERING = {
     "hutch_register_losses": "losses",
     "hutch_register_reductions": "reductions",
     "hutch_register_readers": "readers",
     "hutch_register_crowd_models": "crowd_models",
-    "hutch_register_em_models": "em_models",
 }
 _BLOCKED = "blocked under plugins: in the chain"
 _loaded: list["Plugins"] = []  # by `installed`
@@ -94,11 +94,9 @@ class Plugins:
                 self.registry.left_out[f"{entry.name} ({_title(distribution)})"] = "not named in HUTCH_LOAD_PLUGINS"
                 continue
             try:
-                with contained():
+                with redirect_stdout(sys.stderr):  # standard output may be data
                     plugin = entry.load()
-            except BaseException as error:
-                if not may_go_on(error):
-                    raise
+            except (Exception, SystemExit) as error:
                 self._leave_out(entry.name, distribution, reason(error))
                 continue
             self._add(entry.name, plugin, distribution)
@@ -154,11 +152,9 @@ class Plugins:
             if self._trace:
                 _warn(f"{hook}(register=...) of {plugin_name}")
             try:
-                with contained():
+                with redirect_stdout(sys.stderr):
                     self.manager.subset_hook_caller(hook, others)(register=register)
-            except BaseException as error:
-                if not may_go_on(error):
-                    raise
+            except (Exception, SystemExit) as error:
                 self._blame(plugin_name, implementation, error)
 
     def _blame(self, plugin_name: str, function: Any, error: BaseException) -> None:
@@ -189,11 +185,8 @@ class Plugins:
             if self._trace:
                 _warn(f"hutch_on_progress(event={event!r}) of {hook.plugin_name}")
             try:
-                with contained(sys.stdout):
-                    hook.function(**({"event": event} if hook.argnames else {}))
-            except BaseException as error:
-                if not may_go_on(error):
-                    raise
+                hook.function(**({"event": event} if hook.argnames else {}))
+            except (Exception, SystemExit) as error:
                 self._blame(hook.plugin_name, hook.function, error)
                 self.manager.hook.hutch_on_progress._remove_plugin(hook.plugin)
 

@@ -1,58 +1,7 @@
-"""Third-party code: kept from doing harm while it is loaded, and named where it fails later."""
+"""Third-party code: named where it fails."""
 
-import dis
-import os
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import TracebackType
-from typing import Any, NoReturn
-
-
-class _Kept:
-    """A stream that can be used but not closed."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def close(self) -> None:
-        """Stay open."""
-
-
-@contextmanager
-def contained(output: Any = None) -> Iterator[None]:
-    """Run third-party code: it cannot close the standard streams, and `os._exit` raises a SystemExit.
-
-    Args:
-        output: where what it prints goes; None: to standard error, since standard output may be data.
-    """
-    process, leave, inside = os.getpid(), os._exit, True
-
-    def refuse(status: int) -> NoReturn:
-        if inside and os.getpid() == process:
-            raise SystemExit(f"os._exit({status})")
-        leave(status)
-
-    os._exit = refuse
-    try:
-        errors: Any = _Kept(sys.stderr)
-        printed: Any = errors if output is None else _Kept(output)
-        with redirect_stdout(printed), redirect_stderr(errors):
-            yield
-    finally:
-        os._exit, inside = leave, False
-
-
-def may_go_on(error: BaseException) -> bool:
-    """Whether an exception from third-party code may be passed over: any but the user's own Ctrl-C."""
-    if not isinstance(error, KeyboardInterrupt) or error.__traceback__ is None:
-        return not isinstance(error, KeyboardInterrupt)
-    last: TracebackType = list(_links(error.__traceback__))[-1]
-    code = last.tb_frame.f_code.co_code  # Ctrl-C strikes anywhere; code that raises the same says `raise`
-    return dis.opname[code[last.tb_lasti]] == "RAISE_VARARGS"
 
 
 def _links(first: TracebackType | None) -> Iterator[TracebackType]:

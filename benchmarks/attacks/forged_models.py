@@ -16,7 +16,6 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +31,6 @@ from hutch.crowd import aggregate as crowd
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.table import BUILT_IN
 from hutch.em import fit as em
-from hutch.plugins.manager import installed
 
 SLACK = 600 << 20  # bytes: what an interpreter and a compiler take beside a model
 
@@ -112,14 +110,14 @@ def _given(model: type[Any]) -> dict[str, Any]:
 
 
 def _ems(folder: Path, chosen: Collection[str]) -> dict[str, Model]:
-    entries, rows = installed().registry.em_models, np.random.default_rng(0).normal(size=(40, 4))
+    rows = np.random.default_rng(0).normal(size=(40, 4))
     path, found = folder / "sound", {}
     for regularizer in ("exact", "nat_oem", "none"):
         for mode in (None, "class") if regularizer != "none" else (None,):
             if chosen and f"em {regularizer} {mode or 'step'}" not in chosen:
                 continue
             settings = em.Settings(rank=2, regularizer=regularizer, mode=mode)
-            learner = em.create(settings, rows[:10], entries["ppca"])
+            learner = em.create(settings, rows[:10])
             learner.learn(rows)
             em.save(path, learner, settings, {})
 
@@ -128,8 +126,7 @@ def _ems(folder: Path, chosen: Collection[str]) -> dict[str, Model]:
                 learner.learn(rows)
                 em.save(path, learner, settings, {})
 
-            load = partial(em.load, entries=entries)
-            found[f"em {regularizer} {mode or 'step'}"] = Model(path.read_bytes(), load, use)
+            found[f"em {regularizer} {mode or 'step'}"] = Model(path.read_bytes(), em.load, use)
     return found
 
 

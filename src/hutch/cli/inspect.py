@@ -9,13 +9,9 @@ from hutch.core.strict_json import dumps
 
 
 def inspect(
-    model: Annotated[Path, Argument(metavar="MODEL", help="A model, or the text that --readable wrote.")],
+    model: Annotated[Path, Argument(metavar="MODEL", help="A model.")],
     readable: Annotated[
-        Path | None,
-        Option("--readable", metavar="FILE", help="Write the whole model as text; it can be read back."),
-    ] = None,
-    model_out: Annotated[
-        Path | None, Option("-f", "--final_regressor", metavar="FILE", help="Write the text back as a model file.")
+        Path | None, Option("--readable", metavar="FILE", help="Write the whole model as text.")
     ] = None,
     invert_hash: Annotated[
         str | None,
@@ -32,13 +28,11 @@ def inspect(
     Example: hutch inspect model --explain '1 |word good bad:2'
     """
     from hutch.chain import Chain
-    from hutch.core.chain.readable_model import is_readable, read_readable, write_readable
+    from hutch.core.chain.readable_model import write_readable
 
-    chain = Chain.from_arrays(*read_readable(model), str(model)) if is_readable(model) else Chain.load(model)
+    chain = Chain.load(model)
     if readable is not None:
         write_readable(readable, chain.arrays(), chain.metadata())
-    if model_out is not None:
-        chain.save(model_out)
     if invert_hash is not None:
         rows = list(_named_weights(chain, invert_hash))
         _print(rows, ("feature", "index", "collides", "weights"), as_json)
@@ -51,7 +45,7 @@ def inspect(
             if found["sums"] and len(found["sums"]) > 1:
                 print("sums " + " ".join(f"{value:g}" for value in found["sums"]))
             print(f"prediction {found['prediction']:g}")
-    elif readable is None and model_out is None:
+    elif readable is None:
         _summary(chain, as_json)
 
 

@@ -13,13 +13,13 @@ from hutch.core.chain.stored import dense, parts_of
 from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, shortened
 from hutch.em.base.inner import InnerEM
 from hutch.em.base.learner import Learner, unpack
-from hutch.em.base.model import MarginalModel, Model, Rows
+from hutch.em.base.model import Rows
 from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural import NaturalPPCA
 from hutch.em.constrained.natural_class import ClassPPCA
 from hutch.em.engine import OnlineEM
-from hutch.em.models import ModelEntry
 from hutch.em.nat_oem import Form, Mode, NatOEM
+from hutch.em.ppca.model import PPCA, PPCAParameters
 
 Regularizer = Literal["exact", "nat_oem", "none"]
 _FEW, _ZEROS = 1 << 16, 64
@@ -34,7 +34,7 @@ class Settings:
     """How to fit. None means the default of the regularizer; what it has no use for must be None.
 
     Attributes:
-        model: a name of `hutch.em.models`.
+        model: `ppca`.
         rank: latent dimension, ≥ 1.
         regularizer: `exact`, the natural step (solved for PPCA, by inner EM steps where there is no closed form);
             `nat_oem`; `none`, plain online EM.
@@ -66,6 +66,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, value, valid in (
+            ("model", self.model, ("ppca",)),
             ("regularizer", self.regularizer, get_args(Regularizer)),
             ("mode", self.mode or "step", get_args(Mode)),
         ):
@@ -90,17 +91,17 @@ class Settings:
         return self.mode == "class"
 
 
-def create(settings: Settings, rows: Rows, entry: ModelEntry) -> Learner[Any]:
+def create(settings: Settings, rows: Rows) -> Learner[Any]:
     """A learner at its start.
 
     Args:
         settings: how to fit.
         rows: the first rows of the stream.
-        entry: of the model that the settings name.
     """
     if _closed_form(settings):
         return _closed(settings, rows)
-    return _iterative(settings, *entry.build(rows, settings.rank, settings.seed, settings.missing))
+    model = PPCA.of(rows, settings.rank, missing=settings.missing)
+    return _iterative(settings, model, model.start(settings.seed))
 
 
 def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: dict[str, Any]) -> None:
@@ -118,16 +119,14 @@ def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: 
     save_model(path, state, {"settings": asdict(settings), "counters": counters}, kind="em")
 
 
-def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any], Settings]:
+def load(path: str | Path) -> tuple[Learner[Any], Settings]:
     """Read a model file; learning goes on bit for bit.
 
     Args:
         path: what `save` wrote.
-        entries: the models known, by name.
 
     Raises:
         ModelError: the file cannot be used.
-        ConfigError: its model is not installed.
     """
     from hutch.core.config.adapter import adapter  # not at the top: it imports pydantic
 
@@ -147,7 +146,7 @@ def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any]
                 raise ModelError(f"{name}: got shape {array.shape}, but the file holds {numbers} numbers")
             part, _, rest = name.partition(".")
             parts[part][rest] = dense(array)
-        learner = _rebuilt(settings, parts, entries)
+        learner = _rebuilt(settings, parts)
         fresh = learner.state()  # an anchor comes with the first boundary
         check_arrays({name: array for name, array in parts["state"].items() if name in fresh}, fresh, {})
         learner.restore(parts["state"])
@@ -170,29 +169,17 @@ def last_class(path: str | Path) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _rebuilt(settings: Settings, parts: dict[str, dict[str, Any]], entries: dict[str, ModelEntry]) -> Learner[Any]:
+def _rebuilt(settings: Settings, parts: dict[str, dict[str, Any]]) -> Learner[Any]:
     """A learner of these settings, of the sizes that a model's arrays have."""
     if _closed_form(settings):
         mean = parts["state"]["start.mean" if settings.classes else "sketch.mean"]
         return _closed(settings, mean[None])
-    entry = find(settings.model, entries)
-    start = unpack(entry.parameters, parts["state"], "current")
-    return _iterative(settings, entry.rebuild(parts["model"]), start)
-
-
-def find(name: str, entries: dict[str, ModelEntry]) -> ModelEntry:
-    """The entry of that name.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    if name not in entries:
-        raise ConfigError(f"model: got {name!r}; {did_you_mean(name, entries)}")
-    return entries[name]
+    start = unpack(PPCAParameters, parts["state"], "current")
+    return _iterative(settings, PPCA.from_constants(parts["model"]), start)
 
 
 def _closed_form(settings: Settings) -> bool:
-    return settings.model == "ppca" and settings.regularizer == "exact" and not settings.missing
+    return settings.regularizer == "exact" and not settings.missing
 
 
 def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
@@ -203,14 +190,12 @@ def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
     return NaturalPPCA(rows, settings.rank, _schedule(settings), block=block, sketch=settings.sketch or 1)
 
 
-def _iterative(settings: Settings, model: Model[Any], start: Any) -> Learner[Any]:
+def _iterative(settings: Settings, model: PPCA, start: PPCAParameters) -> Learner[Any]:
     schedule = _schedule(settings)
     if settings.regularizer == "exact":
-        if not isinstance(model, MarginalModel):
-            raise ConfigError(f"regularizer: exact has no form for {settings.model}; wanted nat_oem or none")
         for name, value in (("mode class", settings.classes), ("sketch", settings.sketch)):
             if value:
-                raise ConfigError(f"{name}: needs the closed form, that of ppca without missing values")
+                raise ConfigError(f"{name}: needs the closed form, that without missing values")
         return InnerEM(model, start, schedule, block=settings.block or 16)
     constraint = _nat_oem(settings) if settings.regularizer == "nat_oem" else None
     return OnlineEM(model, start, schedule, block=settings.block or 1, constraint=constraint)

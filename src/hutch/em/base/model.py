@@ -40,7 +40,7 @@ class Model(ABC, Generic[P]):
 
     @abstractmethod
     def constants(self) -> dict[str, NDArray[Any]]:
-        """What the model itself is made of, for a model file; its entry in `hutch.em.models` rebuilds it."""
+        """What the model itself is made of, for a model file."""
 
     def validate(self, batch: Any) -> Any:  # noqa: B027 - a model without input rules has nothing to check
         """The batch as the model wants it.
