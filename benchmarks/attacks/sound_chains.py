@@ -61,7 +61,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "active iwal": ([{"active": {"rule": "iwal", "mellowness": 1.0}}, "linear"], PLAIN),
     "active over trees": ([_ACTIVE, {"filter_tree": {"classes": 3}}, "linear"], CLASSES),
     "dyadic": ([{"dyadic": _DYADIC}], PLAIN),
-    "dyadic decay": ([{"dyadic": {**_DYADIC, "decay": 0.01, "rates": "power"}}], PLAIN),
     "dyadic implicit": ([{"dyadic": {**_DYADIC, "implicit": "right"}}], PLAIN),
     "filter_tree": ([{"filter_tree": {"classes": 3}}, {"dyadic": {**_DYADIC, "loss": "hinge"}}], CLASSES),
     "scoring_filter_tree": ([{"scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}], CLASSES),

@@ -67,13 +67,8 @@ def _gather(state, example, offset):
 def _score(state, example, offset):
     """Set w·x and the dyads' part of the prediction, both in standardised labels, and the sides; features gathered."""
     weights, stride, rows, values, n = gathered(state, example)
-    factor_values = values
-    if state.fade != _NOTHING:
-        call(state.fade, state.self, example, _0, _0, offset)
-        features = features_of(state.features)
-        values, factor_values = scratch_of(features, 1), scratch_of(features, 2)
     state.linear = linear_score(weights, stride, rows, values, n)
-    state.dyads = compute_sides(state, weights, stride, rows, factor_values)
+    state.dyads = compute_sides(state, weights, stride, rows, values)
 
 
 @helper
@@ -254,11 +249,7 @@ def _begin(state, example, label, importance):
     _gather(state, example, offset)
     state.rate = rate_of(state, shared_of(example_of(example).shared).examples)
     weights, stride, rows, _, _ = gathered(state, example)
-    if state.settle != _NOTHING:
-        call(state.settle, state.self, example, _0, _0, offset)
     touch_sides(state, weights, stride, rows)
-    if state.settle != _NOTHING:
-        call(state.settle, state.self, example, _0, importance, offset)
     if state.see != _NOTHING:
         call(state.see, state.self, example, label, importance, offset)
     _measure(state, example, importance)
@@ -286,8 +277,6 @@ def _finish(state, example, slope, importance, keep):
         call(state.move_bag, state.self, example, _0, importance, state.offset)
     if state.decay != _NOTHING:
         call(state.decay, state.self, example, _0, importance, state.offset)
-    if state.settle != _NOTHING:
-        call(state.settle, state.self, example, _0, importance, state.offset)
     if state.observe != _NOTHING:
         call(state.observe, state.self, example, np.float32(slope), importance, state.offset)
 
@@ -322,7 +311,7 @@ def _train(layer, example, label, importance, offset):
     state.error = state.label - (np.float64(e.raw) - mean) / deviation
     keep = math.exp(-0.5 * state.rate * h * state.l2) if state.rates == POWER and state.l2 > 0.0 else 1.0
     for k in range(count):
-        _regularise(_contestant(state, k), example, importance, keep, not alone or state.settle != _NOTHING)
+        _regularise(_contestant(state, k), example, importance, keep, not alone)
     _join(state, example, deviation, offset)
     state.budget = state.rate * h * state.common
     step = state.generic_step if state.kind == KIND_GENERIC else state.step

@@ -26,7 +26,6 @@ from hutch.core.loss.kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, K
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
-from hutch.reductions.dyadic import fading as dyadic_fading
 from hutch.reductions.dyadic import implicit as dyadic_implicit
 from hutch.reductions.dyadic import rates as dyadic_rates
 from hutch.reductions.dyadic import steps as dyadic_steps
@@ -44,7 +43,7 @@ MERGING = {
     "label_weight": "add",
     "label_mean": "mean:label_weight",
     "label_squares": "squares:label_weight:label_mean",
-    **dict.fromkeys(("noise", "pace", "left_precision", "right_precision", "other_precision", "clock"), "keep"),
+    **dict.fromkeys(("noise", "pace", "left_precision", "right_precision", "other_precision"), "keep"),
     "error": "add",
     "error_weight": "add",
 }
@@ -100,8 +99,6 @@ class DyadicParameters(Parameters):
         power_t: with `power`, the rate is learning_rate (t0 / (t0 + t))^power_t.
         initial_t: t0 of that.
         l2: decay of the features of an example, per unit of learning rate and importance; not with `posterior`.
-        decay: decay of all weights and factors, whether or not their features occur, per unit of learning rate and
-            importance of any example; not with `posterior`.
         shift: added to every coordinate of a and b, so that zero is no fixed point.
         spread: standard deviation of a factor when it is first touched; None: what suits the rates.
         precision: with `posterior`, prior precision of a factor, in standardised labels.
@@ -122,7 +119,6 @@ class DyadicParameters(Parameters):
     power_t: Annotated[float, Within(ge=0, le=1)] = 0.5
     initial_t: Positive = 1e4
     l2: NonNegative = 0.0
-    decay: NonNegative = 0.0
     shift: float = 0.0
     spread: NonNegative | None = None
     precision: Positive = 9.0
@@ -142,9 +138,8 @@ class DyadicParameters(Parameters):
                 raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
         if self.rates == "posterior" and self.loss.name not in ("squared", "classic"):
             raise ValueError(f"rates: got 'posterior' with loss {self.loss.name!r}, wanted 'power' or 'adaptive'")
-        for name in ("l2", "decay"):
-            if self.chosen_rates == "posterior" and getattr(self, name) > 0:
-                raise ValueError(f"{name}: got it with rates 'posterior', which have their own prior; see precision")
+        if self.chosen_rates == "posterior" and self.l2 > 0:
+            raise ValueError("l2: got it with rates 'posterior', which have their own prior; see precision")
         if self.implicit and (self.chosen_rates != "posterior" or not self.rank):
             raise ValueError("implicit: got it without rates 'posterior' and a rank, wanted both")
 
@@ -189,9 +184,8 @@ class Dyadic(Reduction):
     def __init__(self, parameters: DyadicParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, mode = parameters, context.parser.namespaces
-        alone = not (p.implicit or p.decay)  # raters are looked up one after the other, and what decays has a clock
-        # a row holds counts and the kind of its feature, too
-        self.parallel = Parallel(merging=MERGING if alone else None, scaled=0)
+        # raters are looked up one after the other; a row holds counts and the kind of its feature, too
+        self.parallel = Parallel(merging=None if p.implicit else MERGING, scaled=0)
         self.inputs = Inputs(namespaces=tuple(name for pair in p.pairs for name in pair))
         ids = [[namespace_id(name, mode) for name in pair] for pair in p.pairs]
         if len({i for pair in ids for i in pair}) < 2 * len(ids):
@@ -235,8 +229,8 @@ class Dyadic(Reduction):
         rates = p.chosen_rates
         record["pair_count"] = pairs if p.rank or rates == "posterior" else 0
         record["rank"], record["rates"] = p.rank, dyadic_rates.RATES[rates]
-        record["head"] = dyadic_rates.HEADS[rates] + (dyadic_fading.TIME if p.decay else 0)
-        if terms is None and pairs == 1 and not p.decay:
+        record["head"] = dyadic_rates.HEADS[rates]
+        if terms is None and pairs == 1:
             record["plain"] = {"power": 2, "adaptive": 1, "posterior": 3}[rates]
             record["short"] = np.zeros((MOST_FEATURES, 2))
         record["seed"] = self.context.seed
@@ -244,12 +238,10 @@ class Dyadic(Reduction):
         record["step"], record["generic_step"] = step, generic_step or 0
         for name, kernel in dyadic_rates.kernels_of(int(record["rates"][0]), p.l2).items():
             record[name] = kernel
-        for name, kernel in (dyadic_fading.KERNELS if p.decay else {}).items():
-            record[name] = kernel
-        record["undecayed"] = not record["decay"][0] and not p.decay and not p.l2
+        record["undecayed"] = not record["decay"][0] and not p.l2
         record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)
         record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
-        record["initial_t"], record["l2"], record["all_decay"] = p.initial_t, p.l2, p.decay
+        record["initial_t"], record["l2"] = p.initial_t, p.l2
         record["shift"], record["spread"], record["precision"] = p.shift, p.chosen_spread, p.precision
         if self._raters:
             record["implicit"], record["bag"] = self._raters.record, self._bag
@@ -289,7 +281,7 @@ class Dyadic(Reduction):
         }
 
     def limits(self) -> Mapping[str, Limits]:
-        """Moments, precisions and clocks; and those of the raters."""
+        """Moments and precisions; and those of the raters."""
         found = {**dict.fromkeys(LEARNED.names or (), POSITIVE), "label_mean": FINITE, "label_squares": FINITE}
         implicit = self._raters.limits() if self._raters else {}
         return found | {f"implicit.{name}": limits for name, limits in implicit.items()}

@@ -62,9 +62,6 @@ DYADIC = np.dtype(
         ("power_t", "f8"),
         ("initial_t", "f8"),
         ("l2", "f8"),
-        ("all_decay", "f8"),  # decay of all weights, whether or not their features occur
-        ("fade", "u8"),  # addresses of the kernels of `dyadic_fading`; 0 without it
-        ("settle", "u8"),
         ("undecayed", "i8"),  # 1: a step is all that changes weights
         ("shift", "f8"),
         ("spread", "f8"),  # standard deviation of a factor at first touch
@@ -108,7 +105,6 @@ LEARNED = np.dtype(
         ("other_precision", "f8"),
         ("error", "f8"),  # progressive squared error of this pass, and its weight
         ("error_weight", "f8"),
-        ("clock", "f8"),  # sum of rate · importance, by which what is not touched decays
     ]
 )
 """What a sub-model keeps beside the weight table; saved with the model."""
