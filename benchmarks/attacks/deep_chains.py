@@ -57,7 +57,7 @@ _GIVEN: dict[str, list[dict[str, Any]]] = {
     "ngrams": [{"size": 2}, {"size": 3, "skips": 1}],
     "one_against_all": [_C, {**_C, "probabilities": True}],
     "pairwise": [{"worker": "u", "slots": 8}, {}],
-    "ppca": [_ROW, {**_ROW, "mode": "class", "boundary": "label"}],
+    "ppca": [_ROW, {**_ROW, "keep": True}],
 }
 """Settings of layers; all others have three classes, where they have classes, and else their defaults."""
 _BASES = ("linear", "linear", "dyadic", "ftrl_proximal", "pistol", "coin_betting", "bayesian_linear")

@@ -32,9 +32,8 @@ from hutch.core.kernel.shown import show
 from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.core.text.hashing import hash_feature, namespace_id
 from hutch.em.constrained.alignment import alignment_size
-from hutch.em.constrained.boundary import Boundaries, Source
 from hutch.em.constrained.natural_kernel import workspace_size
-from hutch.em.constrained.record import CLASS, CONSTRAINT, COUNTS
+from hutch.em.constrained.record import CLASS
 from hutch.em.ppca.model import PPCAParameters
 from hutch.reductions.linear.dense_row import DenseNamespace
 from hutch.reductions.linear.memory import Buffer
@@ -66,16 +65,8 @@ class PPCALayerParameters(Parameters):
         keep: the layer below sees the namespace, too.
         block: rows learned at a time; what waits is learned when the example after the last one comes.
         warm_up: rows of the first block, which sets mean and scale; no latent features before.
-        mode: `step`, exact natural steps; `class`, those of each class on its own, merged to show, where the stream
-            brings one class after the other.
         exponent: steps fade as samples^-exponent: 1 counts all rows alike, less forgets.
         scale: of the steps; below 1 with a small exponent.
-        boundary: of classes, in mode class: where the number of the block of lines, the label or the first feature of
-            `class_namespace` changes, or where the likelihood of rows drops; `group` if not given.
-        class_namespace: for boundary namespace.
-        threshold: of boundary drift; lower finds more boundaries, true and false.
-        past: weight of the past in mode class, in what is shown and not in what is kept: below 1 follows the present.
-        balanced: in mode class, weigh classes alike instead of rows.
     """
 
     namespace: Annotated[str, ExampleValue("words")]
@@ -86,22 +77,8 @@ class PPCALayerParameters(Parameters):
     keep: bool = False
     block: Annotated[int, Within(ge=1, le=256)] = 10
     warm_up: Annotated[int, Within(ge=1, le=256)] = 20
-    mode: Literal["step", "class"] = "step"
     exponent: Annotated[float, Within(ge=0, le=1)] = 1.0
     scale: Annotated[float, Within(gt=0, le=1)] = 1.0
-    boundary: Source | None = None
-    class_namespace: str | None = None
-    threshold: Annotated[float, Within(gt=0)] = 6.0
-    past: Annotated[float, Within(gt=0)] = 1.0
-    balanced: bool = False
-
-    def __post_init__(self) -> None:
-        if self.mode != "class":
-            for name, default in (("boundary", None), ("past", 1.0), ("balanced", False)):
-                if getattr(self, name) != default:
-                    raise ValueError(f"{name}: mode {self.mode!r} has no use for it; wanted mode class with it")
-        if (self.boundary == "namespace") != (self.class_namespace is not None):
-            raise ValueError("class_namespace: belongs to boundary 'namespace', and that to it; got one of the two")
 
 
 @kernel
@@ -110,11 +87,11 @@ def predict(layer, example, label, importance, offset):
     s, e = ppca_of(layer), example_of(example)
     learning = shared_of(e.shared).testing == uint64(0)
     if learning:
-        prepare(s, e, label)
+        prepare(s, e)
     if not read_row(s, e):
         return predict_next(layer, example, label, importance, offset)
     if learning and is_unlabeled(e, label):
-        score_row(s, e)
+        score_row(s)
         take_row(s, e)
     read = show_latent(s, e)
     prediction = predict_next(layer, example, label, importance, offset)
@@ -126,10 +103,10 @@ def predict(layer, example, label, importance, offset):
 def learn(layer, example, label, importance, offset):
     """Let the layer below learn from latent features, and learn the row."""
     s, e = ppca_of(layer), example_of(example)
-    prepare(s, e, label)
+    prepare(s, e)
     if not read_row(s, e):
         return learn_next(layer, example, label, importance, offset)
-    score_row(s, e)
+    score_row(s)
     take_row(s, e)
     read = show_latent(s, e)
     prediction = learn_next(layer, example, label, importance, offset)
@@ -162,8 +139,7 @@ class PPCALayer(MStepReduction):
 
     def __init__(self, parameters: PPCALayerParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        others = () if parameters.class_namespace is None else (parameters.class_namespace,)
-        self.inputs = Inputs(namespaces=(parameters.namespace, *others), made_namespaces=(parameters.output,))
+        self.inputs = Inputs(namespaces=(parameters.namespace,), made_namespaces=(parameters.output,))
         self._check()
         p, parser = parameters, context.parser
         self._dense = DenseNamespace("ppca", p.namespace, p.dimension, p.features == "hashed", context)
@@ -183,19 +159,11 @@ class PPCALayer(MStepReduction):
         s["namespace"], s["first"] = self._dense.id, self._dense.first
         s["output"] = namespace_id(p.output, parser.namespaces)
         s["hashed"] = p.features == "hashed"
-        for name in ("dimension", "rank", "block", "warm_up", "keep", "scale", "balanced", "exponent"):
+        for name in ("dimension", "rank", "block", "warm_up", "keep", "scale", "exponent"):
             s[name] = getattr(p, name)
-        s["dial"] = p.past
-        self._boundaries: Boundaries | None = None
         indices = np.fromiter(names, np.uint32, p.rank)
         s.set(output_indices=indices, row=np.zeros(p.dimension), workspace=np.zeros(size), workspace_size=size)
         s.set(built=Buffer(), report=self._arrays["current"], **self._arrays)
-        if p.mode == "class":
-            own = np.zeros(1, CONSTRAINT)
-            own["beta"], own["mode"] = COUNTS, CLASS
-            self._hold(own)
-            self._boundaries = Boundaries(own, p.boundary or "group", p.class_namespace, p.threshold, parser)
-            s["boundary"] = self._boundaries.record
 
     def _check(self) -> None:
         p, parser = self.parameters, self.context.parser
@@ -208,11 +176,6 @@ class PPCALayer(MStepReduction):
         return int(self.state["samples"][0])
 
     @property
-    def boundaries(self) -> int:
-        """The number of classes that have ended, in mode class."""
-        return self._boundaries.count if self._boundaries else 0
-
-    @property
     def model(self) -> PPCAParameters:
         """A snapshot of the model of the rows, its axes in their own order."""
         dimension, sketch = self.parameters.dimension, self._arrays.get("report", self._arrays["current"])
@@ -220,17 +183,7 @@ class PPCALayer(MStepReduction):
         return PPCAParameters(mean, loadings.reshape(-1, dimension).copy(), float(noise[0]))
 
     def constrain(self, constraint: NDArray[Any]) -> None:
-        """Hold the steps near an anchor.
-
-        Raises:
-            ConfigError: mode class has its anchor.
-        """
-        if self.parameters.mode == "class":
-            raise ConfigError("ppca.mode: class needs no nat_oem to hold to the classes before; wanted step")
-        self._hold(constraint)
-
-    def _hold(self, constraint: NDArray[Any]) -> None:
-        """Two more sketches are kept in class mode."""
+        """Hold the steps near an anchor; in class mode with two more sketches, of the past and of what is shown."""
         self.state["constraint"] = constraint
         for name in ("past", "report") if constraint["mode"][0] == CLASS else ():
             self.state[name] = self._arrays[name] = np.zeros_like(self._arrays["current"])
@@ -241,18 +194,12 @@ class PPCALayer(MStepReduction):
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """The model, and the rows that wait."""
-        found = {**self._arrays, **{name: self.state[name] for name in _COUNTERS}}
-        if self._boundaries:
-            found |= {f"boundary.{name}": array for name, array in self._boundaries.saved().items()}
-        return found
+        return {**self._arrays, **{name: self.state[name] for name in _COUNTERS}}
 
     def limits(self) -> Mapping[str, Limits]:
         """What squares and sums of float32 features can be; counts, with no more rows waiting than there is room."""
-        found = {**dict.fromkeys(self._arrays, _SIZE), **dict.fromkeys(_COUNTERS, COUNT)}
-        found["count"] = Limits(0, max(self.parameters.block, self.parameters.warm_up))
-        if self._boundaries:
-            found |= {f"boundary.{name}": limits for name, limits in self._boundaries.limits().items()}
-        return found
+        waiting = Limits(0, max(self.parameters.block, self.parameters.warm_up))
+        return {**dict.fromkeys(self._arrays, _SIZE), **dict.fromkeys(_COUNTERS, COUNT), "count": waiting}
 
     def check_saved(self, arrays: Mapping[str, Stored]) -> None:
         """Once rows were learned there is noise; the past is part of them.

@@ -7,23 +7,17 @@ from hutch.core.kernel.abi import float64s_at
 from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.em.constrained.alignment import align
-from hutch.em.constrained.boundary import after_example, before_example
 from hutch.em.constrained.natural_kernel import absorb, dot, merge
 from hutch.em.constrained.record import CLASS, COUNTS, constraint_of
 from hutch.em.ppca.model import NOISE_FLOOR
 from hutch.reductions.ppca.state import matrix_at, sketch_at, workspace_at
 
-_CONFIDENCE = 10
-"""Rows after which a new class has half of its balanced weight."""
-
 
 @helper
-def prepare(s, e, label):
+def prepare(s, e):
     """Before an example: act on a boundary, and learn a full block once the example of its last row is finished."""
     if s.last == e.number + uint64(1):
         return
-    if s.boundary != uint64(0):
-        before_example(s.boundary, e, label)
     if s.constraint != uint64(0):
         boundaries = constraint_of(s.constraint).boundaries
         if boundaries != s.boundaries:
@@ -120,10 +114,8 @@ def _show(s):
         now, beta = float(s.samples - s.past_samples), constraint_of(s.constraint).beta
         if beta != COUNTS:
             _merge(s, float(beta), 1.0, s.report)
-        elif s.balanced == 1:
-            _merge(s, s.dial * s.classes, now / (now + _CONFIDENCE), s.report)
         else:
-            _merge(s, s.dial * s.past_samples, now, s.report)
+            _merge(s, float(s.past_samples), now, s.report)
     _, loadings, noise = sketch_at(s, s.report)
     shown, turn = matrix_at(s.shown, s.rank, s.dimension), matrix_at(s.turn, s.rank, s.rank)
     align(loadings, noise[0], turn, shown, workspace_at(s))
@@ -139,10 +131,7 @@ def _end_class(s):
     if not _by_class(s) or s.samples == s.past_samples:
         return
     if constraint_of(s.constraint).beta == COUNTS:
-        if s.balanced == 1:
-            _merge(s, float(s.classes), 1.0, s.past)
-        else:
-            _merge(s, float(s.past_samples), float(s.samples - s.past_samples), s.past)
+        _merge(s, float(s.past_samples), float(s.samples - s.past_samples), s.past)
         s.past_samples = s.samples
         _restart(s)
     else:
@@ -151,15 +140,8 @@ def _end_class(s):
 
 
 @helper
-def score_row(s, e):
+def score_row(s):
     """Report, for finding boundaries, the log-likelihood of the row, not yet centred, under the current sketch."""
-    _score(s)
-    if s.boundary != uint64(0):
-        after_example(s.boundary, e)
-
-
-@helper
-def _score(s):
     if s.constraint == uint64(0) or constraint_of(s.constraint).scoring == 0:
         return
     constraint = constraint_of(s.constraint)

@@ -26,9 +26,6 @@ PPCA = np.dtype(
         ("output_indices", "u8"),  # address of uint32[rank]
         ("exponent", "f8"),
         ("scale", "f8"),
-        ("dial", "f8"),  # weight of the past in what is shown
-        ("balanced", "i8"),  # 1: classes weigh alike instead of rows
-        ("boundary", "u8"),  # address of a BOUNDARY record, 0 if a layer above finds boundaries, or nobody does
         ("current", "u8"),  # address of a sketch, float64[SKETCH]: what the steps change
         ("past", "u8"),  # of the anchor, in class mode; else 0
         ("report", "u8"),  # of what is shown: the current one, or both merged

@@ -84,11 +84,6 @@ CHAINS: dict[str, list[Any]] = {
         {"linear": {"loss": "logistic"}},
     ],
     "ppca over linear": [{"ppca": PPCA}, LINEAR],
-    "ppca by class over one_against_all over linear": [
-        {"ppca": {**PPCA, "mode": "class", "boundary": "namespace", "class_namespace": "rater", "past": 0.5}},
-        {"one_against_all": CLASSES},
-        LINEAR,
-    ],
     "nat_oem over ppca over linear": [{"nat_oem": {"boundary": "label"}}, {"ppca": PPCA}, LINEAR],
     "nat_oem by steps over ppca over dyadic": [
         {"nat_oem": {"mode": "step", "beta": 2.0}},

@@ -38,9 +38,10 @@ def lines_of(rows, labels=None, blank=True):
     return lines
 
 
-def build(nat_oem=None):
+def build(nat_oem=None, **ppca):
     above = [] if nat_oem is None else [{"nat_oem": nat_oem}]
-    return Chain.from_config({"weights": {"bits": 16}, "chain": [*above, *BELOW]})
+    below = [{"ppca": {**BELOW[0]["ppca"], **ppca}}, "linear"]
+    return Chain.from_config({"weights": {"bits": 16}, "chain": [*above, *below]})
 
 
 def learned(nat_oem, lines):
@@ -197,3 +198,20 @@ def test_it_stands_directly_above_statistics(below):
     name = below[0] if isinstance(below[0], str) else next(iter(below[0]))
     with pytest.raises(ConfigError, match=f"nat_oem asks .* which '{name}' has not; wanted one such as 'ppca'"):
         Chain.from_config({"chain": [{"nat_oem": {}}, *below]})
+
+
+@pytest.mark.parametrize("nat_oem", [None, {}], ids=str)
+@pytest.mark.parametrize(
+    "rows",
+    [ROWS[:120] + 1e6, np.ones((120, 12)), ROWS[:120] * np.r_[0, np.ones(11)], ROWS[:1], ROWS[:25]],
+    ids=["offset", "constant", "constant column", "one row", "few rows"],
+)
+@pytest.mark.parametrize("rank", [2, 15])
+def test_the_model_stays_valid(nat_oem, rows, rank):
+    warm_up = 1 if len(rows) < 20 else 20
+    chain = build(nat_oem, rank=rank, warm_up=warm_up)
+    chain.learn([f"1 |p {' '.join(f'{j}:{x:.9g}' for j, x in enumerate(row))}" for row in [*rows, rows[0]]])
+    layer = chain.layers[-2]
+    assert layer.samples > 0
+    assert 0 < layer.model.noise < np.inf and np.isfinite(layer.model.loadings).all()
+    assert np.isfinite(chain.weights[:, 0]).all()  # the others are sums and rates of the linear learner
