@@ -8,9 +8,8 @@ _LEVELS, _TABLES, _COIN = (
     "src/hutch/crowd/models/confusion_kernels.py",
     "src/hutch/crowd/models/one_coin.py",
 )
-_NATURAL, _INNER, _SCHEDULE, _DRIFT = (
+_NATURAL, _SCHEDULE, _DRIFT = (
     "src/hutch/em/constrained/natural_kernel.py",
-    "src/hutch/em/base/inner.py",
     "src/hutch/em/base/schedule.py",
     "src/hutch/em/constrained/drift.py",
 )
@@ -41,8 +40,7 @@ TESTS: dict[str, list[str]] = {
     _COIN: _LEVEL_TESTS[::-1],
     _DRIFT: ["tests/em/constrained/test_drift.py"],
     _HASHING: [f"{_T}hashing.py", *_PARSER[:3]],
-    _INNER: [f"tests/em/{name}.py" for name in ("base/test_inner", "test_stream", "test_engine")],
-    _SCHEDULE: ["tests/em/base/test_schedule.py", "tests/em/base/test_inner.py"],
+    _SCHEDULE: ["tests/em/base/test_schedule.py", "tests/em/test_engine.py"],
     _SHARES: [
         "tests/reductions/bandits/test_probabilities.py",
         "tests/reductions/bandits/test_layers.py::test_the_loss_of_an_explorer_is_the_inverse_propensity_estimate_of_its_cost",
@@ -103,12 +101,6 @@ FAULTS: tuple[Fault, ...] = (
           "(past_weight * mean[t] + current_weight * other_mean[t]) / total", "(mean[t] + other_mean[t]) / 2.0"),
     Fault("nat_oem", "the noise of the second sketch is left out", _NATURAL,
           "past_weight * noise[0] + current_weight * other_noise[0]", "past_weight * noise[0]"),
-    Fault("nat_oem", "the anchor is the estimate of now", _INNER,
-          "self.model.marginal_statistics(self._current, anchor)",
-          "self.model.marginal_statistics(self._current, self._current)"),
-    Fault("nat_oem", "a block's step is that of one sample", _INNER, "self.schedule.step(self._samples, len(block))",
-          "self.schedule.step(self._samples, 1)"),
-    Fault("nat_oem", "blocks are not counted", _INNER, "            self._samples += len(block)\n", ""),
     Fault("nat_oem", "the step counts from 1", _SCHEDULE,
           "return float(self.scale * float(seen + 2) ** -self.exponent)",
           "return float(self.scale * float(seen + 1) ** -self.exponent)"),

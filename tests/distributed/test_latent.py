@@ -121,7 +121,6 @@ def test_the_command_fits_shards(rows, tmp_path, monkeypatch):
         (["--shards", 2, "--regularizer", "nat_oem"], "regularizer: nat_oem holds a stream to its past"),
         (["--shards", 2, "--mode", "class", "--classes", "y"], "mode: class holds a stream to its past"),
         (["--shards", 2, "--exponent", 0.9], "exponent: is for streams"),
-        (["--shards", 2, "--missing"], "regularizer: exact merges sketches without missing values"),
         (["--shards", 2, "--regularizer", "none", "--block", 3], "block: is for streams"),
         (["--shards", 2, "--passes", 2], "--passes: cannot be combined with --shards"),
         (["--ray", "local"], "--ray: needs --shards N"),

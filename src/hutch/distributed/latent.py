@@ -70,8 +70,7 @@ def em(
     learner = create(settings, first)
     if isinstance(learner, NaturalPPCA):
         return _merged_sketches(engine, learner, first, samples, parts)
-    if not isinstance(learner, OnlineEM):
-        raise UsageError(f"regularizer: {settings.regularizer} has no closed form here, wanted none with shards")
+    assert isinstance(learner, OnlineEM)
     return _batch_em(engine, learner, samples, parts, tolerance, iterations)
 
 
@@ -105,8 +104,6 @@ def check_settings(settings: Settings, shards: int) -> Settings:
     for name in _UNUSED:
         if getattr(settings, name) is not None:
             raise UsageError(f"{name}: is for streams, whose past fades; all rows of shards count alike")
-    if settings.regularizer == "exact" and settings.missing:
-        raise UsageError("regularizer: exact merges sketches without missing values; wanted none with shards")
     if settings.regularizer == "none":
         if settings.block is not None:
             raise UsageError("block: is for streams; EM over shards takes all rows at once")

@@ -11,7 +11,6 @@ from hutch.core.chain.limits import FINITE, check_arrays, check_values
 from hutch.core.chain.model_file import load_compact, load_metadata, save_model
 from hutch.core.chain.stored import dense, parts_of
 from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, shortened
-from hutch.em.base.inner import InnerEM
 from hutch.em.base.learner import Learner, unpack
 from hutch.em.base.model import Rows
 from hutch.em.base.schedule import Schedule
@@ -36,8 +35,8 @@ class Settings:
     Attributes:
         model: `ppca`.
         rank: latent dimension, ≥ 1.
-        regularizer: `exact`, the natural step (solved for PPCA, by inner EM steps where there is no closed form);
-            `nat_oem`; `none`, plain online EM.
+        regularizer: `exact`, the natural step, solved, for rows without missing values; `nat_oem`; `none`, plain online
+            EM.
         mode: `step` or `class`, of exact and nat_oem.
         form, metric, beta: of nat_oem, see `NatOEM`.
         exponent, scale: of the step size, see `Schedule`; not of the exact class mode.
@@ -72,6 +71,8 @@ class Settings:
         ):
             if value not in valid:
                 raise ConfigError(f"{name}: got {value!r}; {did_you_mean(str(value), valid)}")
+        if self.regularizer == "exact" and self.missing:
+            raise ConfigError("regularizer: exact has no closed form for missing values; wanted nat_oem or none")
         exact_class = self.regularizer == "exact" and self.mode == "class"
         useless = {
             "nat_oem": () if self.regularizer == "nat_oem" else _NAT_OEM_ONLY,
@@ -98,7 +99,7 @@ def create(settings: Settings, rows: Rows) -> Learner[Any]:
         settings: how to fit.
         rows: the first rows of the stream.
     """
-    if _closed_form(settings):
+    if settings.regularizer == "exact":
         return _closed(settings, rows)
     model = PPCA.of(rows, settings.rank, missing=settings.missing)
     return _iterative(settings, model, model.start(settings.seed))
@@ -114,7 +115,7 @@ def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: 
         counters: what else to keep, for people: anything JSON takes.
     """
     state = {f"state.{name}": value for name, value in learner.state().items()}
-    if isinstance(learner, OnlineEM | InnerEM):
+    if isinstance(learner, OnlineEM):
         state |= {f"model.{name}": value for name, value in learner.model.constants().items()}
     save_model(path, state, {"settings": asdict(settings), "counters": counters}, kind="em")
 
@@ -171,15 +172,11 @@ def last_class(path: str | Path) -> str | None:
 
 def _rebuilt(settings: Settings, parts: dict[str, dict[str, Any]]) -> Learner[Any]:
     """A learner of these settings, of the sizes that a model's arrays have."""
-    if _closed_form(settings):
+    if settings.regularizer == "exact":
         mean = parts["state"]["start.mean" if settings.classes else "sketch.mean"]
         return _closed(settings, mean[None])
     start = unpack(PPCAParameters, parts["state"], "current")
     return _iterative(settings, PPCA.from_constants(parts["model"]), start)
-
-
-def _closed_form(settings: Settings) -> bool:
-    return settings.regularizer == "exact" and not settings.missing
 
 
 def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
@@ -191,14 +188,8 @@ def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
 
 
 def _iterative(settings: Settings, model: PPCA, start: PPCAParameters) -> Learner[Any]:
-    schedule = _schedule(settings)
-    if settings.regularizer == "exact":
-        for name, value in (("mode class", settings.classes), ("sketch", settings.sketch)):
-            if value:
-                raise ConfigError(f"{name}: needs the closed form, that without missing values")
-        return InnerEM(model, start, schedule, block=settings.block or 16)
     constraint = _nat_oem(settings) if settings.regularizer == "nat_oem" else None
-    return OnlineEM(model, start, schedule, block=settings.block or 1, constraint=constraint)
+    return OnlineEM(model, start, _schedule(settings), block=settings.block or 1, constraint=constraint)
 
 
 def _nat_oem(settings: Settings) -> NatOEM[Any]:

@@ -68,19 +68,6 @@ def test_expected_statistics_make_the_parameters_a_fixed_point(m_step: str) -> N
     assert again.noise == pytest.approx(p.noise)
 
 
-def test_the_marginal_statistics_of_a_model_on_itself_are_its_expected_ones() -> None:
-    p = parameters()
-    model = PPCA(6, 2, np.full(6, 0.7), 1.0)
-    np.testing.assert_allclose(model.marginal_statistics(p, p), model.expected_statistics(p), atol=1e-12)
-
-
-def test_marginal_statistics_are_the_e_step_averaged_over_the_anchor() -> None:
-    p, anchor = parameters(seed=0), parameters(seed=5)
-    model = PPCA(6, 2, np.full(6, -0.4), 1.0)
-    rows = draw(anchor, 400_000, np.random.default_rng(3))
-    np.testing.assert_allclose(model.marginal_statistics(p, anchor), model.statistics(rows, p), atol=0.06)
-
-
 def test_the_m_step_maximises_the_expected_complete_likelihood() -> None:
     p = parameters()
     rows = np.random.default_rng(2).normal(size=(50, 6))

@@ -51,17 +51,6 @@ class Model(ABC, Generic[P]):
         return batch
 
 
-class MarginalModel(Model[P]):
-    """A model that also knows what its E-step gives on average over samples of another set of parameters.
-
-    It makes the constraint by the *observed-data* divergence KL(anchor ‖ parameters) computable, by EM steps.
-    """
-
-    @abstractmethod
-    def marginal_statistics(self, parameters: P, anchor: P) -> Array:
-        """The mean over x drawn from the anchor of E[s(x, z) | x, parameters]."""
-
-
 class FisherModel(Model[P]):
     """A model whose Fisher information is known in closed form; the Fisher forms of Nat-oEM need it."""
 

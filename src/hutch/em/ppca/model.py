@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import ConfigError, DataError
-from hutch.em.base.model import Array, FisherModel, MarginalModel, Rows
+from hutch.em.base.model import Array, FisherModel, Rows
 from hutch.em.ppca import fisher as ppca_fisher
 from hutch.em.ppca import missing as ppca_missing
 
@@ -95,7 +95,7 @@ class _Parts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PPCA(FisherModel[PPCAParameters], MarginalModel[PPCAParameters]):
+class PPCA(FisherModel[PPCAParameters]):
     """The PPCA model of one stream: its sizes, and an origin near the data so that no digits are lost to an offset.
 
     Args:
@@ -202,22 +202,6 @@ class PPCA(FisherModel[PPCAParameters], MarginalModel[PPCAParameters]):
         parts.latent[:] = np.eye(self.rank)
         parts.shift[:] = parameters.mean - self.origin
         parts.latent_mean[:] = 0.0
-        return out
-
-    def marginal_statistics(self, parameters: PPCAParameters, anchor: PPCAParameters) -> Array:
-        # Posterior means are z = A (x - mean), A = M^-1 W'; over x ~ N(anchor.mean, C*) all moments are closed forms.
-        map_ = np.linalg.solve(parameters.latent_precision(), parameters.loadings / parameters.noise)
-        latent_mean = map_ @ (anchor.mean - parameters.mean)
-        spread = (map_ @ anchor.loadings.T) @ anchor.loadings + anchor.noise * map_  # A C*
-        shift = anchor.mean - self._centre(parameters)
-        out, parts = self._empty()
-        variance = float(np.vdot(anchor.loadings, anchor.loadings)) + self.dimension * anchor.noise
-        parts.square[0] = variance + float(shift @ shift)
-        parts.cross[:] = spread + np.outer(latent_mean, shift)
-        parts.latent[:] = np.linalg.inv(parameters.latent_precision()) + spread @ map_.T
-        parts.latent[:] += np.outer(latent_mean, latent_mean)
-        parts.shift[:] = anchor.mean - self.origin
-        parts.latent_mean[:] = latent_mean
         return out
 
     def pull(
