@@ -3,8 +3,7 @@
 Source: O. Cappé, E. Moulines, On-line expectation-maximization algorithm for latent data models, JRSS B 71 (2009).
 """
 
-from abc import ABC, abstractmethod
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,38 +12,9 @@ from hutch.core.threads import one_thread
 from hutch.em.base.learner import Learner, State, pack, unpack
 from hutch.em.base.model import Array, Model
 from hutch.em.base.schedule import Schedule
+from hutch.em.nat_oem import NatOEM
 
 P = TypeVar("P")
-
-
-class Constraint(ABC, Generic[P]):
-    """What takes the place of the plain M-step of online EM; one object serves one learner."""
-
-    @abstractmethod
-    def check(self, model: Model[P]) -> None:
-        """Raise `ConfigError` if the constraint needs more than this model offers."""
-
-    @abstractmethod
-    def maximise(self, model: Model[P], statistics: Array, current: P) -> P:
-        """The constrained M-step.
-
-        Args:
-            model: the model.
-            statistics: the running mean statistics, not to be changed.
-            current: the parameters in force.
-        """
-
-    @abstractmethod
-    def boundary(self, current: P) -> None:
-        """A class of the stream ends with these parameters."""
-
-    @abstractmethod
-    def state(self) -> State:
-        """A copy of all that changes while learning."""
-
-    @abstractmethod
-    def restore(self, state: State, kind: type[P]) -> None:
-        """Continue from what `state` gave; `kind` is the type of the parameters."""
 
 
 class OnlineEM(Learner[P]):
@@ -58,7 +28,7 @@ class OnlineEM(Learner[P]):
         burn_in: samples, ≥ 0, before the first M-step; the first statistics alone are nearly singular.
         average_from: samples, ≥ 0, after which the statistics are averaged; the estimate is then the M-step of
             their mean (Polyak-Ruppert averaging, in the statistics, whose mean is always valid). None: no averaging.
-        constraint: takes the place of the M-step.
+        constraint: holds the M-step near an anchor; one object serves one learner.
 
     Raises:
         ConfigError: a number is out of range, or the constraint asks too much of the model.
@@ -81,7 +51,7 @@ class OnlineEM(Learner[P]):
         block: int = 1,
         burn_in: int = 20,
         average_from: int | None = None,
-        constraint: Constraint[P] | None = None,
+        constraint: NatOEM[P] | None = None,
     ) -> None:
         if block < 1:
             raise ConfigError(f"block: got {block}, wanted at least 1")

@@ -6,14 +6,13 @@ natural gradient of the *Euclidean* distance to the anchor: it holds back where 
 F: S_reg = (S + β E_θ*[s]) / (1 + β), then the ordinary M-step.
 """
 
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 
 from hutch.core.errors import ConfigError, did_you_mean
 from hutch.em.base.learner import State, pack, unpack
 from hutch.em.base.model import Array, FisherModel, Model
-from hutch.em.engine import Constraint
 from hutch.em.ppca.fisher import METRICS
 
 P = TypeVar("P")
@@ -21,7 +20,7 @@ Mode = Literal["step", "class"]
 Form = Literal["kl", "implicit", "literal"]
 
 
-class NatOEM(Constraint[P]):
+class NatOEM(Generic[P]):
     """Holds every M-step near an anchor; β = 0 is plain online EM, bit for bit.
 
     Args:
@@ -64,10 +63,18 @@ class NatOEM(Constraint[P]):
         self._anchor: P | None = None
 
     def check(self, model: Model[P]) -> None:
+        """Raise `ConfigError` if the form needs more than this model offers."""
         if self.form != "kl" and not isinstance(model, FisherModel):
             raise ConfigError(f"form: {self.form} needs a Fisher information, {type(model).__name__} has none; use kl")
 
     def maximise(self, model: Model[P], statistics: Array, current: P) -> P:
+        """The M-step of the running mean statistics, which stay as they are, held near the anchor.
+
+        Args:
+            model: the model.
+            statistics: the running mean statistics.
+            current: the parameters in force.
+        """
         anchor = current if self.mode == "step" else self._anchor
         if anchor is None:
             return model.maximise(statistics)
@@ -92,14 +99,17 @@ class NatOEM(Constraint[P]):
             )
 
     def boundary(self, current: P) -> None:
+        """A class of the stream ends with these parameters."""
         if self.mode == "class":
             self._anchor = current
 
     def state(self) -> State:
+        """A copy of all that changes while learning."""
         anchor = {} if self._anchor is None else pack(self._anchor, "anchor")
         return {"stability": np.array(self.stability)} | anchor
 
     def restore(self, state: State, kind: type[P]) -> None:
+        """Continue from what `state` gave; `kind` is the type of the parameters."""
         self.stability = float(state["stability"])
         anchored = any(name.startswith("anchor.") for name in state)
         self._anchor = unpack(kind, state, "anchor") if anchored else None

@@ -11,7 +11,6 @@ With W (d, q) the transposed loadings, C = WW' + s I and λ_i = l_i + s, where W
 The marginal information couples W and the noise; the block form of the slides leaves that out, and so does this.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -25,28 +24,8 @@ _NEGLIGIBLE = 1e-12
 """Components whose variance is below this share of the largest one's carry no direction."""
 
 
-class InverseFisher(ABC):
-    """w(F⁻¹) for any scalar function w of the eigenvalues."""
-
-    @abstractmethod
-    def on_mean(self, change: Array, weight: Weight) -> Array:
-        """Apply to a change of the mean (d)."""
-
-    @abstractmethod
-    def on_loadings(self, change: Array, weight: Weight) -> Array:
-        """Apply to a change of the loadings (q, d)."""
-
-    @abstractmethod
-    def on_noise(self, change: float, weight: Weight) -> float:
-        """Apply to a change of the noise."""
-
-    @abstractmethod
-    def largest(self) -> float:
-        """The largest eigenvalue of F⁻¹."""
-
-
-def inverse(loadings: Array, noise: float, metric: str) -> InverseFisher:
-    """F⁻¹ at these parameters.
+def inverse(loadings: Array, noise: float, metric: str) -> "_Scalar | _Marginal":
+    """F⁻¹ at these parameters: w(F⁻¹) of changes of mean, loadings and noise, for any function w of its eigenvalues.
 
     Args:
         loadings: (q, d).
@@ -62,7 +41,7 @@ def inverse(loadings: Array, noise: float, metric: str) -> InverseFisher:
     raise ConfigError(f"metric: got {metric!r}; {did_you_mean(metric, METRICS)}")
 
 
-class _Scalar(InverseFisher):
+class _Scalar:
     """One eigenvalue for mean and loadings, one for the noise."""
 
     def __init__(self, location: float, noise: float) -> None:
@@ -82,7 +61,7 @@ class _Scalar(InverseFisher):
         return float(max(self.location, self.noise))
 
 
-class _Marginal(InverseFisher):
+class _Marginal:
     """The table above, in O(d q²): nothing of size d × d or dq × dq."""
 
     def __init__(self, loadings: Array, noise: float) -> None:
