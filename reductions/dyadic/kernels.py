@@ -15,7 +15,6 @@ import math
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.dyad.linear import loss_slope
 from hutch.core.dyad.step import importance_to_
 from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_of, kernel, layer_of, loss_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined
@@ -228,9 +227,9 @@ def learn(layer, example, label, importance, offset):
         return prediction
     if state.kind == KIND_HINGE and state.undecayed == 1 and state.label * np.float64(e.raw) >= 1.0:
         return prediction
-    if state.left == SEVERAL or state.plain < 2 or rival_offset(offset) >= 0:
+    if state.left == SEVERAL or state.plain == 0 or rival_offset(offset) >= 0:
         _train(layer, example, label, importance, offset)
-    elif state.plain == 2:
+    elif state.plain == 1:
         train_plainly(state, example, importance, offset)
     elif train_posterior_plainly(state, example, np.float64(label), importance, offset):
         if e.is_predicted == uint64(2):
@@ -270,7 +269,7 @@ def _regularise(state, example, importance, keep, again):
 
 
 @helper
-def _finish(state, example, slope, importance, keep):
+def _finish(state, example, importance, keep):
     """The step of one sub-model, and what follows it."""
     _move(state, example, keep)
     if state.move_bag != _NOTHING:
@@ -278,7 +277,7 @@ def _finish(state, example, slope, importance, keep):
     if state.decay != _NOTHING:
         call(state.decay, state.self, example, _0, importance, state.offset)
     if state.observe != _NOTHING:
-        call(state.observe, state.self, example, np.float32(slope), importance, state.offset)
+        call(state.observe, state.self, example, _0, importance, state.offset)
 
 
 @inlined
@@ -316,17 +315,12 @@ def _train(layer, example, label, importance, offset):
     state.budget = state.rate * h * state.common
     step = state.generic_step if state.kind == KIND_GENERIC else state.step
     call(step, state.self, example, _0, importance, state.offset)
-    slope = 0.0
-    if state.rates != POWER:
-        record = loss_of(state.loss)
-        p, loss = 0.25 * (state.U - state.V) + state.wx, (record.derivative, state.loss)
-        slope = loss_slope(state.kind, p, state.label, record.parameter, loss)
     if not alone:
         rival = rival_of(state)
         rival.t, rival.shrink, rival.grow, rival.error = -state.t, state.grow, state.shrink, state.error
         rival.common = state.common
     for k in range(count):
-        _finish(_contestant(state, k), example, slope, importance, keep)
+        _finish(_contestant(state, k), example, importance, keep)
     if state.undecayed == 1:
         _report_step(state, e, deviation)
     else:

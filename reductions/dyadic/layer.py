@@ -94,7 +94,7 @@ class DyadicParameters(Parameters):
         loss: `hinge`, or `{quantile: {tau: 0.9}}`.
         dynamics: `fast` steps are good to three digits, `exact` ones to all; `gradient` makes plain gradient steps,
             which are not importance-aware, for comparison.
-        rates: `posterior` (squared loss only, its default), `power` (default of the others) or `adaptive`.
+        rates: `posterior` (squared loss only, its default) or `power` (default of the others).
         learning_rate: multiplies every rate.
         power_t: with `power`, the rate is learning_rate (t0 / (t0 + t))^power_t.
         initial_t: t0 of that.
@@ -114,7 +114,7 @@ class DyadicParameters(Parameters):
     rank: Annotated[int, Within(ge=0, le=1024)] = 2
     loss: LossChoice = LossChoice(name="squared")
     dynamics: Literal["fast", "exact", "gradient"] = "fast"
-    rates: Literal["posterior", "power", "adaptive"] | None = None
+    rates: Literal["posterior", "power"] | None = None
     learning_rate: NonNegative | None = None
     power_t: Annotated[float, Within(ge=0, le=1)] = 0.5
     initial_t: Positive = 1e4
@@ -137,7 +137,7 @@ class DyadicParameters(Parameters):
             if not 2 <= len(term) <= MAX_ORDER:
                 raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
         if self.rates == "posterior" and self.loss.name not in ("squared", "classic"):
-            raise ValueError(f"rates: got 'posterior' with loss {self.loss.name!r}, wanted 'power' or 'adaptive'")
+            raise ValueError(f"rates: got 'posterior' with loss {self.loss.name!r}, wanted 'power'")
         if self.chosen_rates == "posterior" and self.l2 > 0:
             raise ValueError("l2: got it with rates 'posterior', which have their own prior; see precision")
         if self.implicit and (self.chosen_rates != "posterior" or not self.rank):
@@ -231,12 +231,12 @@ class Dyadic(Reduction):
         record["rank"], record["rates"] = p.rank, dyadic_rates.RATES[rates]
         record["head"] = dyadic_rates.HEADS[rates]
         if terms is None and pairs == 1:
-            record["plain"] = {"power": 2, "adaptive": 1, "posterior": 3}[rates]
+            record["plain"] = {"power": 1, "posterior": 2}[rates]
             record["short"] = np.zeros((MOST_FEATURES, 2))
         record["seed"] = self.context.seed
         step, generic_step, record["tolerance"] = dyadic_steps.kernels_of(int(self._loss[0]["kind"]), p.dynamics)
         record["step"], record["generic_step"] = step, generic_step or 0
-        for name, kernel in dyadic_rates.kernels_of(int(record["rates"][0]), p.l2).items():
+        for name, kernel in dyadic_rates.KERNELS.items() if rates == "posterior" else ():
             record[name] = kernel
         record["undecayed"] = not record["decay"][0] and not p.l2
         record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)

@@ -85,7 +85,7 @@ def _measure(state, e, weights, shared, half, h, offset):
     state.linear, state.square = 0.0, 0.0
     for i in range(n):
         at, value = row_of(indices[i], shared, offset) * stride, np.float64(values[i])
-        rate, keep, kind = linear_rate(state, learned, weights, at), 1.0, weights[at + uint64(KIND)]
+        rate, keep, kind = linear_rate(learned, weights, at), 1.0, weights[at + uint64(KIND)]
         if kind != np.float32(CONSTANT):
             prior = learned.noise * linear_precision(learned, kind)
             keep = math.exp(-half * rate * prior / count_with(weights, at, h))

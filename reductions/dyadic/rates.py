@@ -1,18 +1,16 @@
 """Learning rates of the dyadic learner: one for each feature's linear weight and one for its whole factor.
 
-Rates within a factor must be equal, else the step has no closed form. Three kinds:
+Rates within a factor must be equal, else the step has no closed form. Two kinds:
 
 * `power`: learning_rate (t0 / (t0 + t))^power_t for everything, t being the examples seen before; constant for
   power_t = 0. A row holds nothing more.
-* `adaptive`: learning_rate / √(1 + G), with G the sum of squared gradients of the weight or, averaged over the rank, of
-  the factor (AdaGrad by blocks). A row holds both G.
 * `posterior`, for squared loss: the variance of the weight or factor given what it has seen, as a Kalman filter whose
   covariance is one number per block. A row holds which part of the model it belongs to, and count and precision of this
   pass and of the one before. The partner's variance acts as decay: E[(y - a·b)²] over a posterior of b is
   (y - a·E[b])² + Var(b) |a|².
 
 Rates are read before the step, so that for one example a step of importance h is a semigroup in h. The kernels take the
-address of a DYADIC record in place of a layer's, and the offset of its sub-model.
+address of a DYADIC record in place of a layer's, and the offset of its sub-model; all of them are of posterior rates.
 """
 
 import math
@@ -27,7 +25,6 @@ from hutch.core.kernel.abi import UNLABELED, example_of, int64s_at, kernel, uint
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.dyadic.state import (
-    ADAPTIVE,
     POSTERIOR,
     POWER,
     WEIGHT,
@@ -41,11 +38,10 @@ from hutch.reductions.dyadic.state import (
 )
 from hutch.reductions.linear.features import features_of, scratch_of
 
-RATES = {"power": POWER, "adaptive": ADAPTIVE, "posterior": POSTERIOR}
-HEADS = {"power": 1, "adaptive": 3, "posterior": 6}
+RATES = {"power": POWER, "posterior": POSTERIOR}
+HEADS = {"power": 1, "posterior": 6}
 """Floats of a row before the factor."""
 
-LINEAR_GRADIENT, FACTOR_GRADIENT = 1, 2
 KIND, COUNT, COUNT_BEFORE, PRECISION, PRECISION_BEFORE = 1, 2, 3, 4, 5
 LEFT, RIGHT, OTHER, CONSTANT = 1, 2, 3, 4
 
@@ -71,11 +67,7 @@ def _most(weights, at, slot):
 @helper
 def factor_rate(state, learned, weights, at):
     """The rate of the factor of the row at `at`, the common rate apart."""
-    if state.rates == POSTERIOR:
-        return 1.0 / (state.precision + _most(weights, at, PRECISION) / learned.noise)
-    if state.rates == ADAPTIVE:
-        return 1.0 / math.sqrt(1.0 + np.float64(weights[at + uint64(FACTOR_GRADIENT)]))
-    return 1.0
+    return 1.0 / (state.precision + _most(weights, at, PRECISION) / learned.noise)
 
 
 @helper
@@ -87,16 +79,12 @@ def linear_precision(learned, kind):
 
 
 @helper
-def linear_rate(state, learned, weights, at):
+def linear_rate(learned, weights, at):
     """The rate of the linear weight of the row at `at`, the common rate apart."""
-    if state.rates == POSTERIOR:
-        kind = weights[at + uint64(KIND)]
-        if kind == np.float32(CONSTANT):
-            return _CONSTANT_PACE
-        return 1.0 / (linear_precision(learned, kind) + _most(weights, at, COUNT) / learned.noise)
-    if state.rates == ADAPTIVE:
-        return 1.0 / math.sqrt(1.0 + np.float64(weights[at + uint64(LINEAR_GRADIENT)]))
-    return 1.0
+    kind = weights[at + uint64(KIND)]
+    if kind == np.float32(CONSTANT):
+        return _CONSTANT_PACE
+    return 1.0 / (linear_precision(learned, kind) + _most(weights, at, COUNT) / learned.noise)
 
 
 @helper
@@ -151,7 +139,7 @@ def measure(record, example, label, importance, offset):
     learned, ranges, metric = learned_of(state, offset), ranges_of(state), metric_of(state)
     X, variance = 0.0, 0.0
     for i in range(n):
-        rate = linear_rate(state, learned, weights, uint64(rows[i]) * stride)
+        rate = linear_rate(learned, weights, uint64(rows[i]) * stride)
         linear_rates[i] = np.float32(rate)
         X += rate * np.float64(values[i]) * np.float64(values[i])
     for k in range(2 * state.pair_count):
@@ -178,20 +166,16 @@ def decay(record, example, label, importance, offset):
     half = 0.5 * h * (state.scale * state.rate)
     for i in range(n):
         at = uint64(rows[i]) * stride
-        strength = state.l2
-        if state.rates == POSTERIOR:
-            kind = weights[at + uint64(KIND)]
-            if kind == np.float32(CONSTANT):
-                continue
-            strength = learned.noise * linear_precision(learned, kind) / count_with(weights, at, h)
+        kind = weights[at + uint64(KIND)]
+        if kind == np.float32(CONSTANT):
+            continue
+        strength = learned.noise * linear_precision(learned, kind) / count_with(weights, at, h)
         weights[at] *= np.float32(math.exp(-half * np.float64(linear_rates[i]) * strength))
     for k in range(2 * state.pair_count):
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
             at = uint64(rows[i]) * stride
-            strength = state.l2
-            if state.rates == POSTERIOR:
-                prior = learned.noise * state.precision / count_with(weights, at, h)
-                strength = metric[k ^ 1] + prior
+            prior = learned.noise * state.precision / count_with(weights, at, h)
+            strength = metric[k ^ 1] + prior
             factor = np.float32(math.exp(-half * factor_rate(state, learned, weights, at) * strength))
             for d in range(state.rank):
                 weights[at + uint64(state.head + d)] *= factor
@@ -213,21 +197,18 @@ def add(weights, slot, amount):
 
 @kernel
 def observe(record, example, label, importance, offset):
-    """Count the example: what it says about the size of gradients, or the certainty of weights.
+    """Count the example: what it says about the certainty of weights.
 
-    The sides that the record holds are those before the step; `label` is the slope of the loss there.
+    The sides that the record holds are those before the step.
     """
     state = dyadic_of(record)
     weights, stride, rows, values, n = gathered(state, example)
     ranges, metric, h = ranges_of(state), metric_of(state), np.float64(importance)
-    learned, slope, posterior = learned_of(state, offset), np.float64(label), state.rates == POSTERIOR
-    if posterior:
-        learned.error += h * state.error * state.error
-        learned.error_weight += h
+    learned = learned_of(state, offset)
+    learned.error += h * state.error * state.error
+    learned.error_weight += h
     for i in range(n):
-        square = np.float64(values[i]) * np.float64(values[i]) * h
-        at = uint64(rows[i]) * stride + uint64(COUNT if posterior else LINEAR_GRADIENT)
-        add(weights, at, square if posterior else square * slope * slope)
+        add(weights, uint64(rows[i]) * stride + uint64(COUNT), np.float64(values[i]) * np.float64(values[i]) * h)
     for k in range(2 * state.pair_count):
         if ranges[2 * k] == ranges[2 * k + 1]:
             continue
@@ -237,22 +218,12 @@ def observe(record, example, label, importance, offset):
         length /= max(state.rank, 1)
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
             square = np.float64(values[i]) * np.float64(values[i]) * h
-            gain = square * (length + metric[k ^ 1]) if posterior else square * slope * slope * length
-            slot = PRECISION if posterior else FACTOR_GRADIENT
-            add(weights, uint64(rows[i]) * stride + uint64(slot), gain)
+            add(weights, uint64(rows[i]) * stride + uint64(PRECISION), square * (length + metric[k ^ 1]))
     return _0
 
 
-def kernels_of(rates: int, l2: float) -> dict[str, AddressKernel]:
-    """The kernels of this file that a chain needs, by their fields in the learner's record."""
-    if rates == POWER:
-        return {}
-    needed = {"measure": measure, "observe": observe}
-    if rates == POSTERIOR:
-        needed["see"] = see
-    if rates == POSTERIOR or l2 > 0:
-        needed["decay"] = decay
-    return needed
+KERNELS: dict[str, AddressKernel] = {"see": see, "measure": measure, "decay": decay, "observe": observe}
+"""Of posterior rates, by their fields in the learner's record."""
 
 
 def end_pass(weights: NDArray[np.float32], learned: Any, noise_share: float) -> None:

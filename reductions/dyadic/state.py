@@ -55,7 +55,7 @@ DYADIC = np.dtype(
         ("rank", "i8"),
         ("head", "i8"),  # where in a row the factor begins
         ("rates", "i8"),
-        ("plain", "i8"),  # 1: `dyadic_plain` may do for predictions, 2: for steps too, 3: `plain_posterior` may
+        ("plain", "i8"),  # 1: `plain` may do for predictions and steps, 2: for predictions, `plain_posterior` for steps
         ("clip", "i8"),  # 1: predictions are clipped to the labels' range
         ("seed", "u8"),
         ("learning_rate", "f8"),
@@ -110,7 +110,7 @@ LEARNED = np.dtype(
 """What a sub-model keeps beside the weight table; saved with the model."""
 
 WEIGHT = 0
-POWER, ADAPTIVE, POSTERIOR = 0, 1, 2
+POWER, POSTERIOR = 0, 1
 """Kinds of rates, see `rates`."""
 
 dyadic_of, own_dyadic, _learned_of = record_of(DYADIC), state_of(DYADIC), record_of(LEARNED)
