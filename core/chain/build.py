@@ -5,19 +5,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.core.chain.contract import kernels_of, made, width_of
 from hutch.core.chain.derived import lacking
-from hutch.core.chain.neighbours import check_calls, check_neighbours
-from hutch.core.chain.reduction import Context, LayerConfig, Reduction
+from hutch.core.chain.driver import CACHE_LINE
+from hutch.core.chain.reduction import Context, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
-from hutch.core.chain.table import spread, zeros
 from hutch.core.errors import ConfigError, PluginError
 from hutch.core.kernel.abi import LAYER, SHARED
 from hutch.core.kernel.passing import missing
 from hutch.core.kernel.record import address_of
 from hutch.core.text.parser import ParserOptions
 
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many", "rewrite")
 
 
@@ -84,11 +85,11 @@ class Stack:
                 shared=self.shared,
             )
             below = made(classes[k], configs[k].parameters, context)
-            check_calls(below, k)
+            _check_calls(below, k)
             self.layers.insert(0, below)
         base = self.layers[-1]
         try:
-            self.weights = zeros(1 << bits, base.stride)
+            self.weights = _zeros(1 << bits, base.stride)
         except MemoryError:
             size = 4 * base.stride * 2**bits / 2**30
             raise ConfigError(
@@ -138,3 +139,76 @@ class Stack:
             f"{caller}: called a kernel of {self.layers[k].name!r} below it that does not exist, or that it does not "
             "name in its `calls`"
         )
+
+
+def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple[Labels, Predictions]:
+    """Check that every layer fits the one below it; returns what the whole chain takes and predicts.
+
+    Raises:
+        ConfigError: it names both layers and both kinds.
+    """
+    if not layers:
+        raise ConfigError("chain: got no layer, wanted at least a base learner such as 'linear'")
+    takes: Labels | None = None
+    predicts: Predictions | None = None
+    for position in range(len(layers) - 1, -1, -1):
+        name = layers[position].name
+        reduction = registry.reductions[name]
+        below = layers[position + 1].name if position + 1 < len(layers) else None
+        if below is None and not reduction.is_base:
+            raise ConfigError(f"chain[{position}].{name}: got nothing below it, wanted a base learner such as 'linear'")
+        if below is not None and reduction.is_base:
+            raise ConfigError(f"chain[{position}].{name}: a base learner comes last, got {below!r} below it")
+        wanted = reduction.asks
+        if wanted and (takes != wanted[0] or wanted[1] not in (None, predicts)):
+            raise ConfigError(
+                f"chain[{position}].{name} needs a layer below it that takes labels {wanted[0].value!r} and predicts "
+                f"{wanted[1].value if wanted[1] else 'anything'!r}, but chain[{position + 1}].{below} takes labels "
+                f"{takes.value if takes else None!r} and predicts {predicts.value if predicts else None!r}"
+            )
+        if (
+            takes is not None
+            and takes.of_decisions
+            and reduction.takes is None
+            and not reduction.inputs.passes_decisions
+        ):
+            raise ConfigError(
+                f"chain[{position}].{name} reads single examples, but chain[{position + 1}].{below} takes decisions; "
+                "wanted it below the layers that decide"
+            )
+        takes, predicts = reduction.takes or takes, reduction.predicts or predicts
+    assert takes is not None and predicts is not None
+    return takes, predicts
+
+
+def _check_calls(layer: Reduction, position: int) -> None:
+    """Check that the layer below offers the kernels that a layer calls.
+
+    Raises:
+        ConfigError: it names the layer and the one that lacks a kernel.
+    """
+    below = layer.context.below
+    for name in kernels_of(layer).calls:
+        if below is not None and (lacks := lacking(below, name)) is not None:
+            raise ConfigError(
+                f"chain[{position}].{layer.name} needs {name} from the layers below it, which {lacks.name!r} lacks"
+            )
+
+
+def _zeros(rows: int, stride: int) -> NDArray[np.float32]:
+    """A weight table of zeros that begins where a cache line does: rows that share a line are fetched together."""
+    line, size = int(CACHE_LINE), 4 * rows * stride
+    room = np.zeros(size + line, np.uint8)
+    start = -room.ctypes.data % line
+    return room[start : start + size].view(np.float32).reshape(rows, stride)
+
+
+def spread(count: int, bits: int) -> NDArray[np.uint64]:
+    """Numbers of rows spread evenly over a table of 2^bits, by multiples of the golden ratio (Fibonacci hashing).
+
+    `numpy.random` would do as well, but takes longer to import than a short run takes to learn.
+
+    >>> spread(4, 3).tolist()
+    [0, 4, 1, 6]
+    """
+    return np.asarray(np.arange(count, dtype=np.uint64) * _GOLDEN >> np.uint64(64 - bits))

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from hutch.core.chain.build import spread
 from hutch.core.chain.engine import Engine
-from hutch.core.chain.table import spread
 
 _SAMPLE = 1 << 17
 _CROWDED = 0.5

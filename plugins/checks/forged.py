@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import HutchError
-from hutch.plugins.checks.chain import Bench, run
-from hutch.plugins.checks.expect import expect
+from hutch.plugins.checks.chain import Bench, expect, run
 
 _SECONDS = 20
 _LEARNED = 30  # examples; groups end there

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import ConfigError
-from hutch.core.kernel.abi import SHARED
+from hutch.core.kernel.abi import SHARED, call_loss
+from hutch.core.kernel.cache import compiled
+from hutch.core.loss.flow import budget_to
 from hutch.core.loss.losses import Loss, LossLabels
-from hutch.plugins.checks.kernels import budgets, evaluate
 
 Floats = NDArray[np.float64]
 
@@ -20,6 +21,20 @@ _LABELS = {
 }
 _STEP = 1 / 128  # of finite differences; kernels may compute in float32
 _TOLERANCE = 2e-3
+
+
+@compiled
+def _evaluate(address, predictions, labels, scales, norm, loss, out):
+    """The loss kernel at `address` for each prediction, label and scale."""
+    for i in range(len(out)):
+        out[i] = call_loss(address, predictions[i], labels[i], scales[i], norm, loss)
+
+
+@compiled
+def _budgets(predictions, targets, labels, loss, out):
+    """Importance times rate times norm that carries each prediction to its target; inf where it never arrives."""
+    for i in range(len(out)):
+        out[i] = budget_to(predictions[i], targets[i], labels[i], loss)
 
 
 class Points:
@@ -50,13 +65,13 @@ class Points:
         out = np.zeros(len(at))
         address = np.uint64(self._record[kernel][0])
         scales = np.full(len(at), scale)
-        evaluate(address, at, self.labels, scales, norm, np.uint64(self._record.ctypes.data), out)
+        _evaluate(address, at, self.labels, scales, norm, np.uint64(self._record.ctypes.data), out)
         return out
 
     def budget(self, targets: Floats) -> Floats:
         """The budget that carries each prediction to its target."""
         out = np.zeros(len(targets))
-        budgets(self.predictions, targets, self.labels, np.uint64(self._record.ctypes.data), out)
+        _budgets(self.predictions, targets, self.labels, np.uint64(self._record.ctypes.data), out)
         return out
 
     def expect(self, good: NDArray[np.bool_], what: str, got: Floats, wanted: Floats | str) -> None:

@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
+from numpy import uint64
 
 from hutch.core.chain.derived import lacking
 from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.kernel.abi import call, example_of, layer_of
+from hutch.core.kernel.cache import compiled
 from hutch.core.parameters import parameters_of
-from hutch.plugins.checks.chain import Bench, batches, learned, outcomes, reload, run
-from hutch.plugins.checks.expect import expect, finite, identical, same
+from hutch.plugins.checks.chain import Bench, batches, expect, finite, identical, learned, outcomes, reload, run, same
 from hutch.plugins.checks.forged import forged
-from hutch.plugins.checks.kernels import importances_to
 from hutch.plugins.checks.report import importance, loss, loss_while_learning, raw, scores
 from hutch.plugins.checks.shards import shards
-from hutch.plugins.checks.submodels import submodels, submodels_saved
-from hutch.plugins.checks.width import width
+from hutch.plugins.checks.submodels import submodels, submodels_saved, width
 
 _HALF = 120  # a group ends here
 
@@ -179,6 +179,23 @@ def not_a_number(bench: Bench) -> None:
     finite(run(engine, records[:_HALF], learn=False), "predictions after one of a NaN")
 
 
+@compiled
+def _importances_to(top, example, arrays, labels, targets, out):
+    """h_min of each example of a batch: the importance of its label that moves the prediction to its target."""
+    row_ptr, indices, values, row_namespaces, namespace_ptr, namespace_id = arrays
+    e, layer = example_of(example), layer_of(top)
+    for i in range(len(out)):
+        first = row_namespaces[i]
+        e.indices = uint64(indices.ctypes.data) + uint64(4 * row_ptr[i])
+        e.values = uint64(values.ctypes.data) + uint64(4 * row_ptr[i])
+        e.length = uint64(row_ptr[i + 1] - row_ptr[i])
+        e.namespaces = uint64(namespace_ptr.ctypes.data) + uint64(8 * first)
+        e.namespace_ids = uint64(namespace_id.ctypes.data) + uint64(4 * first)
+        e.namespace_count = uint64(row_namespaces[i + 1] - first)
+        e.base, e.label, e.importance = np.float32(0), labels[i], np.float32(1)
+        out[i] = call(layer.importance_to, top, example, labels[i], targets[i], uint64(0))
+
+
 def h_min(bench: Bench) -> None:
     """h_min is never negative or NaN, and infinite for a target on the far side of the prediction."""
     engine, records = bench.engine(), bench.records()
@@ -200,11 +217,11 @@ def h_min(bench: Bench) -> None:
     middle = np.full(len(batch), (predictions.min() + predictions.max()) / 2, np.float32)
     upper = np.where(predictions > middle, np.float32(-1), np.float32(1))
     found = np.zeros(len(batch), np.float32)
-    importances_to(top, example, arrays, upper, middle, found)
+    _importances_to(top, example, arrays, upper, middle, found)
     expect(not np.isnan(found).any() and bool((found >= 0).all()), "h_min", found.min(), "numbers ≥ 0 or inf")
     expect(bool(np.isfinite(found).any()), "h_min of crossing the middle", "inf everywhere", "a number somewhere")
     away = predictions + 0.1 * (predictions - middle)
-    importances_to(top, example, arrays, upper, away, found)
+    _importances_to(top, example, arrays, upper, away, found)
     between = (upper - predictions) * (middle - predictions) > 0  # the label lies on the middle's side,
     between &= (predictions > predictions.min()) & (predictions < predictions.max())  # and nothing is clipped
     lowest = found[between].min(initial=np.inf)

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels, Predictions
-from hutch.plugins.checks.chain import Bench, Example, batches, learned, outcomes, run
-from hutch.plugins.checks.expect import expect
+from hutch.plugins.checks.chain import Bench, Example, batches, expect, learned, outcomes, run
 
 _HALF = 120  # a group ends here
 _Floats = NDArray[np.float32]

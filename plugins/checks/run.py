@@ -32,7 +32,7 @@ from hutch.core.loss.losses import Loss, LossLabels
 from hutch.plugins.checks.chain import Bench, bench
 from hutch.plugins.checks.loss import importance_aware, loss_checks
 from hutch.plugins.checks.reduction import REDUCTION_CHECKS, reduction_checks
-from hutch.plugins.checks.width import width
+from hutch.plugins.checks.submodels import width
 from hutch.plugins.manager import Plugins, installed
 
 

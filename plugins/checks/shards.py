@@ -5,8 +5,7 @@ import numpy as np
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.merging import Arrays, Sums, absorb, add, check_divisible, learned_from
 from hutch.core.errors import ConfigError
-from hutch.plugins.checks.chain import Bench, batches, run
-from hutch.plugins.checks.expect import expect, finite
+from hutch.plugins.checks.chain import Bench, batches, expect, finite, run
 
 _SHARDS = 3
 

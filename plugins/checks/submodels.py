@@ -1,10 +1,12 @@
-"""A layer that asks for several sub-models, above the one under test: each must have state of its own."""
+"""Sub-models: above the layer under test one that asks for several, each of which must have state of its own; below it
+one that sees which of them it asks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.chain.declarations import Inputs
@@ -12,20 +14,25 @@ from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Context, Kernels, LayerConfig, Parameters, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import ConfigError
-from hutch.core.kernel.abi import kernel, learn_next, predict_next, state_of, submodel
+from hutch.core.kernel.abi import (
+    importance_to_next,
+    kernel,
+    layer_of,
+    learn_next,
+    predict_next,
+    sensitivity_next,
+    state_of,
+    submodel,
+)
+from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.plugins.checks.chain import Bench, Example, reload, run
-from hutch.plugins.checks.expect import expect, identical
+from hutch.plugins.checks.chain import Bench, Example, expect, identical, reload, run
 
 _SUBMODELS = 3
 _FIRST = 30  # records that show every kind of label
 
 _CHOSEN = np.dtype([("submodel", "u8")])
 _chosen_of = state_of(_CHOSEN)
-
-
-class _Nothing(Parameters):
-    """No parameters."""
 
 
 @kernel
@@ -44,16 +51,15 @@ class _OneOfSeveral(Reduction):
     """Hands every example to the sub-model chosen from Python."""
 
     name: ClassVar[str] = "one_of_several"
-    Parameters: ClassVar[type[Parameters]] = _Nothing
     inputs = Inputs(passes_decisions=True)
     kernels = Kernels(_learn, _predict)
 
-    def __init__(self, parameters: _Nothing, context: Context) -> None:
+    def __init__(self, parameters: Parameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(_CHOSEN)
 
     @classmethod
-    def width(cls, parameters: _Nothing) -> int:
+    def width(cls, parameters: Parameters) -> int:
         """Three sub-models."""
         return _SUBMODELS
 
@@ -114,7 +120,7 @@ class _Several:
     def __init__(self, bench: Bench) -> None:
         known = Registry(dict(bench.registry.reductions), dict(bench.registry.losses))
         known.reductions[_OneOfSeveral.name] = _OneOfSeveral
-        above = LayerConfig(_OneOfSeveral.name, _Nothing())
+        above = LayerConfig(_OneOfSeveral.name, None)
         self.engine: Engine = Bench((above, *bench.layers), known, bench.labels).engine()
         self._guards = _guard(self.engine.layers[1])
 
@@ -159,3 +165,65 @@ def submodels_saved(bench: Bench) -> None:
     for learner_k in range(_SUBMODELS):
         got, wanted = (each.run(learner_k, records, learn=False) for each in (loaded, saved))
         identical(got, wanted, f"sub-model {learner_k} after loading")
+
+
+_WATCHED = np.dtype([("count", "u8"), ("most", "i8")])
+_watched_of = state_of(_WATCHED)
+
+
+@helper
+def _within(layer, offset):
+    """Note which sub-model is asked; the offset, or that of the first sub-model where there is no such one."""
+    s = _watched_of(layer)
+    asked = offset // layer_of(layer).step
+    s.most = max(s.most, int64(asked))
+    return offset if asked < s.count else uint64(0)
+
+
+@kernel
+def _watch_learn(layer, example, label, importance, offset):
+    return learn_next(layer, example, label, importance, _within(layer, offset))
+
+
+@kernel
+def _watch_predict(layer, example, label, importance, offset):
+    return predict_next(layer, example, label, importance, _within(layer, offset))
+
+
+@kernel
+def _watch_importance_to(layer, example, label, importance, offset):
+    return importance_to_next(layer, example, label, importance, _within(layer, offset))
+
+
+@kernel
+def _watch_sensitivity(layer, example, label, importance, offset):
+    return sensitivity_next(layer, example, label, importance, _within(layer, offset))
+
+
+class _Watching(Reduction):
+    """Hands everything on."""
+
+    name: ClassVar[str] = "watching"
+    inputs = Inputs(passes_decisions=True)
+    kernels = Kernels(_watch_learn, _watch_predict, _watch_importance_to, _watch_sensitivity)
+
+    def __init__(self, parameters: Parameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.state = Record(_WATCHED, count=context.submodels)
+
+
+def width(bench: Bench) -> None:
+    """No sub-model of the layer below is asked beyond those that `width` says it needs."""
+    top, *below = bench.layers
+    if not below:
+        return
+    known = Registry({**bench.registry.reductions, _Watching.name: _Watching}, dict(bench.registry.losses))
+    try:
+        engine = Bench((top, LayerConfig(_Watching.name, None), *below), known, bench.labels).engine()
+    except ConfigError:
+        return  # it wants a certain layer directly below it
+    run(engine, bench.records())
+    run(engine, bench.records(), learn=False)
+    state = engine.layers[1].state
+    count, most = int(state["count"][0]), int(state["most"][0])
+    expect(most < count, "sub-models of the layer below", f"one asked that is number {most}, from 0", f"{count} in all")

@@ -7,7 +7,7 @@ import pytest
 
 from hutch.core.errors import PluginError
 from hutch.core.loss.losses import Loss
-from hutch.plugins.checks.expect import identical
+from hutch.plugins.checks.chain import identical
 from hutch.plugins.checks.run import Check, check_loss, check_reduction, checks_of, checks_of_loss, checks_of_reduction
 from hutch.plugins.manager import Plugins
 
