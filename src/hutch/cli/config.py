@@ -20,9 +20,9 @@ File = Annotated[
 
 def _read(file: str | None, overrides: list[str] | None, build: bool = False) -> Any:
     """The chain in a YAML file or a model, checked, or also built, with what it takes and predicts."""
+    from hutch.core.chain.build import check_neighbours
     from hutch.core.chain.model_file import is_model
     from hutch.core.chain.model_of_chain import load_chain
-    from hutch.core.chain.build import check_neighbours
     from hutch.core.config import read as config
     from hutch.plugins.manager import installed
 
