@@ -12,9 +12,7 @@ from hutch.core.kernel.abi import call, example_of, layer_of
 from hutch.core.kernel.cache import compiled
 from hutch.core.parameters import parameters_of
 from hutch.plugins.checks.chain import Bench, batches, expect, finite, identical, learned, outcomes, reload, run, same
-from hutch.plugins.checks.forged import forged
 from hutch.plugins.checks.report import importance, loss, loss_while_learning, raw, scores
-from hutch.plugins.checks.shards import shards
 from hutch.plugins.checks.submodels import submodels, submodels_saved, width
 
 _HALF = 120  # a group ends here
@@ -254,8 +252,6 @@ REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
     h_min,
     submodels,
     submodels_saved,
-    forged,
-    shards,
 )
 
 

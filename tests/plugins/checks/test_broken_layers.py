@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from hutch.chain import Chain
 from hutch.core.chain.contract import kernels_of
 from hutch.core.chain.declarations import Answers
-from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.errors import PluginError
 from hutch.core.kernel.abi import (
@@ -257,40 +256,6 @@ class WrongScores(Scoreless):
     predict_kernel = scored_predict
 
 
-RING = np.dtype([("values", "u8"), ("place", "u8")])
-ring_of = state_of(RING)
-_RING = 8
-
-
-@kernel
-def ring_learn(layer, example, label, importance, offset):
-    ring = ring_of(layer)
-    float32s_at(ring.values, ring.place + uint64(1))[ring.place] = label
-    ring.place = (ring.place + uint64(1)) % uint64(_RING)
-    return learn_next(layer, example, label, importance, offset)
-
-
-class Trusting(Sound):
-    """Keeps the latest labels in a ring, and takes a model's word for where it stands."""
-
-    learn_kernel = ring_learn
-
-    def __init__(self, parameters: Any, context: Context) -> None:
-        super().__init__(parameters, context)
-        self._values = np.zeros(_RING, np.float32)
-        self.state = Record(RING, values=self._values)
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        return {"values": self._values, "place": self.state["place"]}
-
-
-class Wary(Trusting):
-    """Says where it can stand."""
-
-    def limits(self) -> dict[str, Limits]:
-        return {"place": Limits(0, _RING - 1)}
-
-
 @kernel
 def two_models_predict(layer, example, label, importance, offset):
     predict_next(layer, example, label, importance, submodel(layer, offset, 1))
@@ -306,7 +271,6 @@ class Wide(Sound):
 FOUND = [
     (Wide, "width", "sub-models of the layer below: got one asked that is number 1, from 0, wanted 1 in all"),
     (Wide, "submodels", "not tried, since it could end the process: sub-models of the layer below: got one"),
-    (Trusting, "forged", "a model with layer.0.sound.place = "),
     (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),
     (Teaching, "unlabeled_examples", "weights after unlabeled examples: got others, wanted the same"),
     (Silent, "parameters_documented", "parameter rate: got no description, wanted one"),
@@ -333,7 +297,7 @@ def test_a_broken_layer_is_found(layer: type[Reduction], check: str, message: st
     assert str(raised.value).startswith(message)
 
 
-@pytest.mark.parametrize("layer", [Sound, Biased, Wary])
+@pytest.mark.parametrize("layer", [Sound, Biased])
 def test_a_sound_layer_passes(layer: type[Reduction]) -> None:
     for check in checks_of_reduction(layer, registry=REGISTRY):
         check()
@@ -366,7 +330,7 @@ def test_names_with_an_underscore_are_the_layers_own() -> None:
     made = Chain.from_config({"chain": ["linear"]}).layers[0].context
     assert [name for name in vars(Sound(Nothing(), made)) if name.startswith("_")] == []
     for check in checks_of_reduction(Keeps, registry=REGISTRY):
-        if check.name in ("learns", "save_and_load", "forged"):
+        if check.name in ("learns", "save_and_load"):
             check()
 
 

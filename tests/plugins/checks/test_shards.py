@@ -1,33 +1,37 @@
-"""Layers that learn from shards of the data: the merge of one is the identity, and the order of several is nothing."""
+"""Shipped layers that learn from shards: the merge of one is the identity, and the order of several is nothing."""
 
 import numpy as np
+import pytest
 
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.merging import Arrays, Sums, absorb, add, check_divisible, learned_from
 from hutch.core.errors import ConfigError
-from hutch.plugins.checks.chain import Bench, batches, expect, finite, run
+from hutch.plugins.checks.chain import Bench, batches, bench, expect, finite, run
+from hutch.plugins.manager import Plugins
 
 _SHARDS = 3
+REGISTRY = Plugins(only=()).registry
 
 
-def shards(bench: Bench) -> None:
-    """Where `merging` is declared: one shard is itself after the merge, and the order of several does not matter."""
-    engine, records = bench.engine(), bench.records()
+@pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
+def test_one_shard_is_itself_after_the_merge_and_the_order_of_several_does_not_matter(name: str) -> None:
+    made = bench(REGISTRY.reductions[name], REGISTRY)
+    engine, records = made.engine(), made.records()
     try:
         check_divisible(engine)
     except ConfigError:
-        return
+        pytest.skip("declares no merging")
     first, rest = records[:60], records[60:]
     run(engine, first)
     before = copied(engine)
-    [whole] = [learned(bench, before, rest)]
+    whole = learned(made, before, rest)
     absorb(engine, whole)
-    alone = bench.engine()
+    alone = made.engine()
     alone.restore(before)
     run(alone, rest)
     alike(copied(engine), copied(alone), "after the merge of one shard", 1e-6)
     size = len(rest) // _SHARDS // 3 * 3
-    parts = [learned(bench, before, rest[i * size : (i + 1) * size]) for i in range(_SHARDS)]
+    parts = [learned(made, before, rest[i * size : (i + 1) * size]) for i in range(_SHARDS)]
     merged = []
     for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
         engine.restore(before)

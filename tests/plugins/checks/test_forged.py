@@ -1,4 +1,4 @@
-"""Whether a layer survives a model that somebody made up: extreme numbers in its arrays are refused or harmless."""
+"""Shipped layers survive a model that somebody made up: extreme numbers in its arrays are refused or harmless."""
 
 import faulthandler
 import os
@@ -6,13 +6,21 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pytest
+from numpy import uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.limits import Limits
+from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import HutchError
-from hutch.plugins.checks.chain import Bench, expect, run
+from hutch.core.kernel.abi import float32s_at, kernel, learn_next, state_of
+from hutch.core.kernel.passing import pass_predict
+from hutch.core.kernel.record import Record
+from hutch.plugins.checks.chain import Bench, bench, expect, run
+from hutch.plugins.manager import Plugins
 
 _SECONDS = 20
 _LEARNED = 30  # examples; groups end there
@@ -20,13 +28,17 @@ _WHOLE = (0, 1, 2, 1 << 8, 1 << 20, (1 << 31) - 1, 1 << 40, 1 << 62, (1 << 63) -
 _REAL = (0.0, -1.0, 1e-300, 1e300, -1e300, np.inf, np.nan)
 
 
-def forged(bench: Bench) -> None:
-    """A model that holds extreme numbers is refused, or does not crash and does not hang.
+REGISTRY = Plugins(only=()).registry
 
-    It is tried in a process of its own, where the system can fork one.
-    """
-    if not hasattr(os, "fork"):
-        return
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="it is tried in a process of its own, which the system cannot fork")
+@pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
+def test_a_forged_model_is_refused_or_does_no_harm(name: str) -> None:
+    forged(bench(REGISTRY.reductions[name], REGISTRY))
+
+
+def forged(bench: Bench) -> None:
+    """A model that holds extreme numbers is refused, or does not crash and does not hang."""
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the new process starts no thread
@@ -97,3 +109,44 @@ def _as(value: float, dtype: np.dtype[Any]) -> Any:
         with np.errstate(all="ignore"):
             return np.array(value).astype(dtype)
     return np.array([int(value) % (1 << 8 * dtype.itemsize)], np.uint64).astype(f"u{dtype.itemsize}").view(dtype)[0]
+
+
+RING = np.dtype([("values", "u8"), ("place", "u8")])
+ring_of = state_of(RING)
+_RING = 8
+
+
+@kernel
+def ring_learn(layer, example, label, importance, offset):
+    ring = ring_of(layer)
+    float32s_at(ring.values, ring.place + uint64(1))[ring.place] = label
+    ring.place = (ring.place + uint64(1)) % uint64(_RING)
+    return learn_next(layer, example, label, importance, offset)
+
+
+class Trusting(Reduction):
+    """Keeps the latest labels in a ring, and takes a model's word for where it stands."""
+
+    name: ClassVar[str] = "ring"
+    kernels = Kernels(ring_learn, pass_predict)
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._values = np.zeros(_RING, np.float32)
+        self.state = Record(RING, values=self._values)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return {"values": self._values, "place": self.state["place"]}
+
+
+class Wary(Trusting):
+    """Says where it can stand."""
+
+    def limits(self) -> dict[str, Limits]:
+        return {"place": Limits(0, _RING - 1)}
+
+
+def test_a_layer_that_takes_a_models_word_is_found() -> None:
+    with pytest.raises(AssertionError, match=r"a model with layer\.0\.ring\.place = "):
+        forged(bench(Trusting, REGISTRY))
+    forged(bench(Wary, REGISTRY))
