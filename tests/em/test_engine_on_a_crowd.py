@@ -42,9 +42,6 @@ class DawidSkene(Model[Crowd]):
     def expected_statistics(self, parameters: Crowd) -> Array:
         return np.concatenate([parameters.prior, (parameters.prior[:, None] * parameters.confusion).ravel()])
 
-    def constants(self) -> dict[str, Array]:
-        return {}
-
     def posterior(self, batch: Labels, parameters: Crowd) -> Array:
         joint = self._joint(batch, parameters)
         return np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])

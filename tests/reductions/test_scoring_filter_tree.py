@@ -12,7 +12,7 @@ from hutch.core import dyad
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, LayerConfig
 from hutch.core.chain.registry import Registry
-from hutch.core.dyad.curve import growth_, moved_
+from hutch.core.dyad.curve import growth_
 from hutch.core.loss.losses import BUILTIN_LOSSES, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.reductions.dyadic.layer import Dyadic, DyadicParameters
@@ -32,6 +32,12 @@ for reduction in (Dyadic, Linear, ScoringFilterTree):
     REGISTRY.add("reductions", reduction.name, reduction, "test")
 for loss in BUILTIN_LOSSES:
     REGISTRY.add("losses", loss.name, loss, "test")
+
+
+def moved_(a: Any, b: Any, shrink: float, grow: float) -> Any:
+    """a and b after the step s whose `growth_` is given."""
+    along, across = (a + b) * shrink, (a - b) * grow
+    return a + (along + across), b + (along - across)
 
 
 def build(loss: str, classes: int = 2, **given: Any) -> Engine:

@@ -115,7 +115,7 @@ def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: 
         counters: what else to keep, for people: anything JSON takes.
     """
     state = {f"state.{name}": value for name, value in learner.state().items()}
-    if isinstance(learner, OnlineEM):
+    if isinstance(learner, OnlineEM) and isinstance(learner.model, PPCA):
         state |= {f"model.{name}": value for name, value in learner.model.constants().items()}
     save_model(path, state, {"settings": asdict(settings), "counters": counters}, kind="em")
 
@@ -188,13 +188,11 @@ def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
 
 
 def _iterative(settings: Settings, model: PPCA, start: PPCAParameters) -> Learner[Any]:
-    constraint = _nat_oem(settings) if settings.regularizer == "nat_oem" else None
+    constraint: NatOEM[Any] | None = None
+    if settings.regularizer == "nat_oem":
+        beta = 1.0 if settings.beta is None else settings.beta
+        constraint = NatOEM(beta, mode=settings.mode or "step", form=settings.form or "kl", metric=settings.metric)
     return OnlineEM(model, start, _schedule(settings), block=settings.block or 1, constraint=constraint)
-
-
-def _nat_oem(settings: Settings) -> NatOEM[Any]:
-    beta = 1.0 if settings.beta is None else settings.beta
-    return NatOEM(beta, mode=settings.mode or "step", form=settings.form or "kl", metric=settings.metric)
 
 
 def _schedule(settings: Settings) -> Schedule:

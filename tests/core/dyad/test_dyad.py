@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from hutch.core import dyad
-from hutch.core.dyad.curve import growth_, moved_
+from hutch.core.dyad.curve import growth_
 from hutch.core.errors import ConfigError
 
 shared = Path(__file__).parents[3].parent / "shared"
@@ -20,6 +21,12 @@ golden = pytest.mark.skipif(not shared.is_dir(), reason="the golden values lie o
 
 LOSSES = ("hinge", "logistic", "squared", "quantile", "expectile", "poisson")
 SMOOTH = ("logistic", "squared", "expectile", "poisson")
+
+
+def moved_(a: Any, b: Any, shrink: float, grow: float) -> Any:
+    """a and b after the step s whose `growth_` is given."""
+    along, across = (a + b) * shrink, (a - b) * grow
+    return a + (along + across), b + (along - across)
 
 
 def slope(loss, p, y, tau):

@@ -145,6 +145,7 @@ class PPCA(FisherModel[PPCAParameters]):
         return PPCAParameters(self.origin.copy(), scale * self.variance**0.5 * loadings, self.variance)
 
     def constants(self) -> dict[str, NDArray[Any]]:
+        """What the model itself is made of, for a model file."""
         numbers = {"rank": self.rank, "variance": self.variance, "missing": self.missing}
         recentred = np.array(self.m_step == "recentred")
         return {name: np.array(v) for name, v in numbers.items()} | {"origin": self.origin, "recentred": recentred}
