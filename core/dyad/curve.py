@@ -181,8 +181,7 @@ def inverse_to_(y, U, V, X, wx, precision):
 
 @compiled
 def growth_(s):
-    """(e^-s - 1) / 2 and (e^s - 1) / 2: a and b move by (a + b) times the first, plus or minus (a - b) times the second;
-    finite for every s."""
+    """(e^-s - 1) / 2 and (e^s - 1) / 2, the parts of a + b and a - b by which a step moves; finite for every s."""
     up = expm1(min(abs(s), _LARGEST_EXPONENT))
     down = -up / (1.0 + up)
     return (0.5 * down, 0.5 * up) if s > 0.0 else (0.5 * up, 0.5 * down)

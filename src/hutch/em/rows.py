@@ -12,7 +12,6 @@ from hutch.em.base.model import Rows
 from hutch.em.ppca.model import checked_rows
 
 _MISSING = {"", "na", "nan", "null", "?"}
-_ENDINGS = (".csv", ".npy", ".npz")
 
 
 class Table(NamedTuple):
@@ -46,7 +45,7 @@ def read_rows(path: str | Path, classes: str | None = None, missing: bool = Fals
     path = Path(path)
     readers = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv}
     if path.suffix not in readers:
-        raise UsageError(f"{path}: got a file named *{path.suffix}, wanted one of {', '.join(_ENDINGS)}")
+        raise UsageError(f"{path}: got a file named *{path.suffix}, wanted one of {', '.join(sorted(readers))}")
     try:
         table = readers[path.suffix](path, classes)
         rows = checked_rows(table.rows, None, missing)
