@@ -29,7 +29,6 @@ EXPLORERS: dict[str, list[Any]] = {
     "bag 5": [{"explore_bag": {"policies": 5}}, *ADF, "linear"],
     "cover 4": [{"explore_cover": {"policies": 4}}, *ADF, "linear"],
     "softmax 10": [{"explore_softmax": {"rate": 10}}, *ADF, "linear"],
-    "rnd 3": [{"explore_rnd": {"models": 3, "epsilon": 0.0}}, *ADF, "linear"],
     "thompson on linear": ["explore_posterior", *ADF, "linear"],
     "thompson on dyadic": ["explore_posterior", *ADF, POSTERIOR],
     "optimism on linear": [OPTIMISM, *ADF, "linear"],

@@ -44,8 +44,6 @@ EXPLORERS = (
     "--cover 2",
     "--cover 4 --psi 0.5 --nounif",
     "--cover 3 --epsilon 0.15",
-    "--rnd 2",
-    "--rnd 1 --rnd_alpha 0.5 --rnd_invlambda 0.3 --epsilon 0.05",
     "--synthcover",
     "--synthcover --synthcoversize 20 --synthcoverpsi 0.4 --epsilon 0.1",
     "--cb_sample",
@@ -105,17 +103,15 @@ class Case:
         words = self.command
         single = re.search(r"--(cb|cb_explore|cbify) ", words)
         return bool(
-            ("--rnd" in words and single)
-            or ("--coin" in words and "--cb_type dr" in words)
+            ("--coin" in words and "--cb_type dr" in words)
             or ("--wap_ldf" in words and ":" in words)
             or (single and re.search(r"-q|--cubic|--interactions", words))
             or ("--cbify_ldf" in words and "shared" in self.data)
-            or (self.second == "" and re.search(r"--(bag|cover|rnd|cb_type dr)", words))
+            or (self.second == "" and re.search(r"--(bag|cover|cb_type dr)", words))
             or (self.second is not None and "--cbify" in words)
             or (self.second == "-t" and re.search(r"--regcb|--elim", words))
-            or re.search(r"--(rnd|regcb|elim).*--(ftrl|pistol|coin)", words)
+            or re.search(r"--(regcb|elim).*--(ftrl|pistol|coin)", words)
             or (re.search(r"--(pistol|coin)", words) and re.search("--l[12]", words))
-            or ("--rnd" in words and re.search("--l[12]", words))
         )
 
 

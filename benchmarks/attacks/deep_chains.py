@@ -46,7 +46,6 @@ _GIVEN: dict[str, list[dict[str, Any]]] = {
     "explore_bag": [{"policies": 2}],
     "explore_cover": [{"policies": 2}],
     "explore_first": [{"decisions": 4}],
-    "explore_rnd": [{"models": 2}],
     "explore_top": [{"count": 2}],
     "linear": [{"loss": "logistic"}, {}, {"interactions": [["w", "u"]]}, {"l1": 1e-4, "adaptive": False}],
     "link": [{"function": "logistic"}, {}],

@@ -41,7 +41,7 @@ _PPCA: dict[str, Any] = {"ppca": _ROW}
 _ADF: list[Any] = [{"contextual_bandit": {}}, "cost_sensitive_with_features", "linear"]
 _EXPLORERS: dict[str, dict[str, int]] = {
     **dict.fromkeys(("epsilon", "softmax", "synthetic_cover", "squarecb", "regcb"), {}),
-    **{"first": {"decisions": 4}, "rnd": {"models": 2}},
+    "first": {"decisions": 4},
 }
 _OAA: list[Any] = [{"one_against_all": {"classes": 3}}, "linear"]
 _CSOAA: list[Any] = [{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"]

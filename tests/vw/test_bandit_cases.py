@@ -40,13 +40,13 @@ def _names():
 
 
 REFUSED = (*(f"cb/b{k}" for k in ("05", "06", "07", "08", "16", "17", "18", "19")),
-           *(f"cbify/c{k}" for k in (10, 11, 13)))  # fmt: skip
-"""Cases of `--cb_force_legacy`."""
+           *(f"cbify/c{k}" for k in (10, 11, 13)), *(f"explore/e{k}" for k in (31, 32, 33)))  # fmt: skip
+"""Cases of `--cb_force_legacy` and `--rnd`."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_by_name(name):
-    with pytest.raises(UsageError, match="^--cb_force_legacy is not supported: use --cb, --cb_explore or --cbify with"):
+    with pytest.raises(UsageError, match="^--(cb_force_legacy|rnd)[^:]* not supported: use --cb"):
         parse((CASES / name / "args").read_text().split())
 
 

@@ -77,7 +77,6 @@ EXPLORERS = [
     "--cover 3 -q ua",
     "--cover 4 --psi 0.3 --cb_type dr --epsilon 0.2",
     "--cover 2 --nounif --cb_type ips",
-    "--rnd 2 -q ua -q a: --epsilon 0.1",
     "--synthcover --synthcoversize 30",
     "--cb_sample --epsilon 0.4 --random_seed 9",
 ]

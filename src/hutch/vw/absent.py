@@ -22,7 +22,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("feature_limit", "leave features out before Hutch reads them"),
     ("affix spelling dictionary dictionary_path", _FEATURES),
     (
-        "flatbuffer csv csv_header csv_separator csv_no_file_header csv_ns_value",
+        "flatbuffer",
         "use `hutch train`, which reads CSV, Parquet, JSON lines and svmlight by their ending",
     ),
     (
@@ -77,7 +77,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ),
     ("cs_absolute_loss", "use --csoaa with --loss_function quantile"),
     ("wap ldf_override", "use --csoaa or --csoaa_ldf"),
-    ("metrics extra_metrics", "use `hutch train --events FILE`, which writes JSON lines"),
+    ("metrics", "use `hutch train --events FILE`, which writes JSON lines"),
     (
         "memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas "
         "dream_at_update",
@@ -96,6 +96,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ),
     ("explore_eval multiplier target_rate", _COMPARE),
     ("multiworld_test learn exclude_eval", _COMPARE),
+    ("rnd rnd_alpha rnd_invlambda", "use --cb_explore_adf with --thompson, which knows how sure each cost is"),
     ("replay_b replay_b_count replay_c replay_c_count replay_m replay_m_count", "use --passes"),
     ("graph_feedback", "use --cb_explore_adf with --squarecb"),
     (

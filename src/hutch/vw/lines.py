@@ -1,7 +1,9 @@
 """Data read line by line, for the options of VW that need the words of a line: `--audit`, `--invert_hash` and
 `--named_labels`."""
 
+import csv
 import re
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -26,6 +28,10 @@ See = Callable[[dict[int, str], Batch], Any]
 """Gets the names of features by index, and a batch with one example or decision."""
 
 
+Make = Callable[[Iterable[bytes], str, bool], Iterator[bytes]]
+"""Makes lines of others; gets the name of their source, and whether they are its first."""
+
+
 class LineReader:
     """Reads text one batch per line, or per block of lines.
 
@@ -33,13 +39,16 @@ class LineReader:
         labels: names of the classes 1, 2, …; empty if labels are numbers.
         blocks: an example is a block of lines.
         costs: a label names any number of classes, each with `:` and its cost.
+        made: makes lines of VW's text of those of a source.
 
     Attributes:
         watchers: told of each example before the chain is.
     """
 
-    def __init__(self, labels: Sequence[str] = (), *, blocks: bool = False, costs: bool = False) -> None:
-        self._labels, self._blocks, self._costs = labels, blocks, costs
+    def __init__(
+        self, labels: Sequence[str] = (), *, blocks: bool = False, costs: bool = False, made: Make | None = None
+    ) -> None:
+        self._labels, self._blocks, self._costs, self._made = labels, blocks, costs, made
         self.watchers: list[See] = []
 
     def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
@@ -49,7 +58,8 @@ class LineReader:
             if number == 0:
                 parser.start(chunk.source)
             block: list[bytes] = []
-            for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
+            lines: Iterable[bytes] = bytes(chunk.data).removesuffix(b"\n").split(b"\n")
+            for line in self._made(lines, chunk.source, number == 0) if self._made else lines:
                 number += 1
                 if self._labels:
                     line = self.with_number(line, parser.source_name, number)
@@ -90,6 +100,45 @@ class LineReader:
             numbered = str(self._labels.index(name) + 1).encode() + mark + cost
             label = label[: word.start()] + numbered + label[word.end() :]
         return label + bar + features
+
+
+def csv_lines(given: Namespace) -> Make:
+    """Makes lines of text of those of CSV, as the command line says.
+
+    Raises:
+        UsageError: a separator of several letters, or a value of a namespace that is no number.
+    """
+    separator = {None: ",", r"\t": "\t"}.get(given.csv_separator, given.csv_separator)
+    if len(separator) != 1 or separator in '"|:':
+        raise UsageError(f'--csv_separator: got {separator!r}, wanted one letter other than ", | and :')
+    pairs = [pair.partition(":") for pair in (given.csv_ns_value or "").split(",") if pair]
+    if wrong := next((name for name, _, value in pairs if not NUMBER.fullmatch(value)), None):
+        raise UsageError(f"--csv_ns_value: got {wrong!r} without a number, wanted NAMESPACE:NUMBER")
+    values = {name: f":{value}" for name, _, value in pairs}
+    names = given.csv_header.split(",") if given.csv_header else []
+
+    def made(lines: Iterable[bytes], source: str, first: bool) -> Iterator[bytes]:
+        rows = csv.reader((line.decode(errors="replace") for line in lines), delimiter=separator, strict=True)
+        for row in rows:
+            if first and not given.csv_no_file_header:
+                names[:] = given.csv_header.split(",") if given.csv_header else [name.lstrip("\ufeff") for name in row]
+                first = False
+                continue
+            if len(row) != len(names):
+                raise DataError(at(source, rows.line_num, None, f"got {len(row)} cells, wanted {len(names)}"))
+            cells, spaces = dict(zip(names, row, strict=True)), dict[str, str]()
+            label, tag = cells.pop("_label", ""), cells.pop("_tag", "")
+            for name, cell in cells.items():
+                space, _, own = name.rpartition("|")
+                text = cell if NUMBER.fullmatch(cell) else re.sub("[ \t|:]", "_", cell)
+                spaces[space] = spaces.get(space, "") + (f" {own}:{text}" if cell else "")
+            features = "".join(f"|{space}{values.get(space, '')}{texts} " for space, texts in spaces.items())
+            yield f"{label} '{tag.replace(' ', '_')}{features}".encode()
+
+    return made
+
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[Named]]:

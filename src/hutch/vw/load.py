@@ -19,7 +19,7 @@ _STATELESS = {
 }
 """Layers that a command line may add to a model that was learned without them, and above which others."""
 
-_CHANGEABLE = {"explore_softmax": ("epsilon", "rate")}
+_CHANGEABLE = {"explore_softmax": ("epsilon", "rate"), "choose_slots": ("all_slots",)}
 """Parameters of a layer that the options may change; of all others `epsilon`."""
 
 

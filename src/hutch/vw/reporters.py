@@ -1,20 +1,26 @@
 """What a run reports to users of Vowpal Wabbit beyond what all runs do."""
 
+import json
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.chain import Chain
-from hutch.core.batch import Batch, shared_rows
+from hutch.core.atomic import write_text
+from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Outputs
+from hutch.core.chain.reduction import Labels
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.decisions import decisions_of
 from hutch.core.run.output import number_lines, predictions_of
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.progress import PlainCells
 from hutch.core.run.run import Reporter, Run
+from hutch.vw.declared import DECLARED
 from hutch.vw.header import kept_options
 from hutch.vw.outputs import FirstClass, class_name, direct_answers, is_query
 
@@ -148,6 +154,48 @@ class ReadableModels(Reporter):
             write_model_text(self._chain, given.readable_model, kept_options(given), **how)
         if given.invert_hash:
             write_model_text(self._chain, given.invert_hash, kept_options(given), names=self._names, **how)
+
+
+class Metrics(Reporter):
+    """Writes `--extra_metrics`: counts of examples, and of decisions their actions and costs, by VW's names."""
+
+    def __init__(self, chain: Chain, path: str) -> None:
+        self._path, self._decides = path, chain.takes is Labels.LOGGED_ACTION
+        names = [DECLARED[layer.name].learner for layer in chain.layers if layer.name in DECLARED]
+        self._name = next((name for name in names if name.startswith("cb_explore_adf")), "cb_adf")
+        self._examples, self._sizes = 0, Counter[int]()
+        self._labeled = self._first = self._not_zero = 0
+        self._cost, self._baseline = np.float32(0), np.float32(0)
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        """See `Reporter`."""
+        self._examples += len(ends_of_groups(batch)) if run.engine.takes.of_decisions else len(batch)
+        for _, first, stop in decisions_of(batch) if self._decides else ():
+            low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
+            known = np.flatnonzero(batch.costs[low:high] != UNLABELED) + low
+            if len(known) and stop > first:
+                cost, is_first = batch.costs[known[0]], bool(known[0] < batch.cost_ptr[first + 1])
+                self._sizes[stop - first] += 1
+                self._labeled, self._first = self._labeled + 1, self._first + is_first
+                self._not_zero += bool(cost != 0)
+                self._cost, self._baseline = self._cost + cost, self._baseline + cost * np.float32(is_first)
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        found: dict[str, Any] = {"number_of_examples": self._examples}
+        if self._decides:
+            found[self._name] = {
+                "cbea_labeled_ex": self._labeled,
+                "cbea_label_first_action": self._first,
+                "cbea_label_not_first": self._labeled - self._first,
+                "cbea_non_zero_cost": self._not_zero,
+                "cbea_min_actions": min(self._sizes, default=0),
+                "cbea_max_actions": max(self._sizes, default=0),
+                "cbea_avg_actions_per_event": self._sizes.total() and sum(self._sizes.elements()) // self._labeled,
+                "cbea_sum_cost": float(self._cost),
+                "cbea_sum_cost_baseline": float(self._baseline),
+            }
+        write_text(self._path, json.dumps(found) + "\n")
 
 
 class VwCells:

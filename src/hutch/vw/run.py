@@ -26,7 +26,7 @@ from hutch.vw.outputs import (
     prediction_lines,
     raw_scores_of,
 )
-from hutch.vw.reporters import Audit, DecisionLogLoss, LogLoss, NoCosts, ReadableModels, VwCells
+from hutch.vw.reporters import Audit, DecisionLogLoss, LogLoss, Metrics, NoCosts, ReadableModels, VwCells
 from hutch.vw.table import NAMED
 from hutch.vw.translate import chain_of
 
@@ -123,13 +123,16 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
             raise UsageError("--named_labels: got it with JSON, wanted text")
         of_json = JsonReader(chain.parser, log=given.dsjson, chained=given.chain_hash)
         of_json.watchers += watchers
-        how = {"read_text": of_json, "groups_in_lines": True}  # neither kept nor cached
-    elif watchers or labels:
-        from hutch.vw.lines import LineReader
+        how = {"read_text": of_json, "groups_in_lines": True, "readers": {}}  # neither kept nor cached
+    elif watchers or labels or given.csv:
+        from hutch.vw.lines import LineReader, csv_lines
 
-        reader = LineReader(labels, blocks=chain.takes.of_decisions, costs=chain.takes is Labels.COST_SENSITIVE)
+        made = csv_lines(given) if given.csv else None
+        reader = LineReader(
+            labels, made=made, blocks=chain.takes.of_decisions, costs=chain.takes is Labels.COST_SENSITIVE
+        )
         reader.watchers += watchers
-        how = {"read_text": reader}  # neither kept nor cached: each line is looked at in every pass
+        how = {"read_text": reader, "readers": {}}  # neither kept nor cached: each line is looked at in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)
     cells: Cells | None = None
     if chain.layers[0].name == "simulate_bandit_with_features":
@@ -165,6 +168,8 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         )
         yield Bar()
     yield MalformedData()
+    if given.extra_metrics:
+        yield Metrics(chain, given.extra_metrics)
     if chain.takes is Labels.ACTION_COSTS:
         yield NoCosts()
     if given.readable_model or given.invert_hash:

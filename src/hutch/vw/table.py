@@ -65,6 +65,15 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 note="a bad line is reported and passed over, as is one without actions",
             ),
             new_flag("chain_hash", "Hash a text in JSON after its key, not together with it."),
+            new_flag(
+                "csv",
+                "Read CSV: a column `_label`, a column `_tag`, others are features, `NAMESPACE|NAME` with a namespace.",
+                note="blanks, bars and colons in texts count as underscores",
+            ),
+            new_text("csv_separator", "C", "what separates cells.", default=",", needs=("csv",)),
+            new_text("csv_header", "A,B,...", "names of the columns.", needs=("csv",)),
+            new_flag("csv_no_file_header", "the first line is no header.", needs=("csv_header",)),
+            new_text("csv_ns_value", "A:X,...", "multiply the values of namespaces.", needs=("csv",)),
             new_flag("no_stdin", "Do not read standard input if no data is given."),
         ),
     ),
@@ -117,6 +126,12 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Print every feature of every example with its weight.",
                 short="a",
                 note="one line of features per example, whatever the reductions",
+            ),
+            new_text(
+                "extra_metrics",
+                "FILE",
+                "Write counts of decisions, actions and costs as JSON.",
+                note="counts of decisions by VW's names; nothing about single lines, calls and features",
             ),
             new_text(
                 "progress",

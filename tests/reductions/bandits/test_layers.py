@@ -22,7 +22,6 @@ LAYERS = (
     "explore_bag",
     "explore_posterior",
     "explore_cover",
-    "explore_rnd",
     "explore_synthetic_cover",
     "sample_action",
     "weighted_all_pairs",

@@ -203,9 +203,9 @@ class Line:
                     elif key.startswith(("_label", "_slot_id")):
                         self._special(key, value, example, space)
                 elif key.startswith("_"):
-                    if key == "_multi" and top:
+                    if key == "_multi" and example is self.shared and self.actions is None:
                         self._read_actions(value)
-                    elif key == "_slots" and top and names.slots:
+                    elif key == "_slots" and example is self.shared and names.slots:
                         self._read_slots(value)
                     else:
                         self._special(key, value, example, space)

@@ -1,0 +1,93 @@
+"""Names of features in decisions of several slots, counts of decisions, and CSV."""
+
+import json
+
+import pytest
+
+from hutch.core.errors import DataError, UsageError
+from hutch.vw.main import run
+
+SLOTS = """ccb shared |u s=a
+ccb action |a x=1
+ccb action |a y
+ccb slot 0:0.5:0.8,1:0.2 |sl p
+ccb slot 1:0.3:1.0 | q
+
+"""
+NAMES = {  # as VW 9.11.9 writes them with --invert_hash, the constant aside
+    "a^x=1:58201", "a^y:42847", "u^s=a:226796", "sl^p:66449", "q:133608", "q*_ccb_slot_index^index1:129889",
+    "_ccb_slot_index^index0:68306", "_ccb_slot_index^index1:25433",
+    "a^x=1*_ccb_slot_index^index0:61385", "sl^p*_ccb_slot_index^index0:104337",
+    "u^s=a*_ccb_slot_index^index0:239702", "a^y*_ccb_slot_index^index1:203220", "u^s=a*_ccb_slot_index^index1:180701",
+}  # fmt: skip
+DECISIONS = "0:2:0.5 |a x\n|a y\n\n|a x\n1:0:0.25 |a y\n|a z\n\n|a x\n|a y\n\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_slots_have_names(here, capsys):
+    (here / "slots.vw").write_text(SLOTS)
+    run("-d slots.vw --ccb_explore_adf --invert_hash names.txt --audit --quiet".split())
+    lines = (here / "names.txt").read_text().splitlines()
+    found = {
+        line.rpartition(":")[0] for line in lines if line.count(":") == 2 and not line.startswith(("Constant", "sd:"))
+    }
+    assert found == NAMES
+    printed = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert len(printed) == 4  # two actions for each of two slots
+    assert all(f"_ccb_slot_index^index{k // 2}:" in line for k, line in enumerate(printed))
+
+
+def test_decisions_are_counted(here):
+    (here / "log.vw").write_text(DECISIONS)
+    run("-d log.vw --cb_explore_adf --squarecb --extra_metrics counts.json --quiet".split())
+    found = json.loads((here / "counts.json").read_text())
+    assert found["number_of_examples"] == 3
+    assert found["cb_explore_adf_squarecb"] == {
+        "cbea_labeled_ex": 2,
+        "cbea_label_first_action": 1,
+        "cbea_label_not_first": 1,
+        "cbea_non_zero_cost": 1,
+        "cbea_min_actions": 2,
+        "cbea_max_actions": 3,
+        "cbea_avg_actions_per_event": 2,
+        "cbea_sum_cost": 2.0,
+        "cbea_sum_cost_baseline": 2.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "table", "text"),
+    [
+        ("", "_label,_tag,n|a,n|b,c\n1,t,0.5,red,\n-1,,,x y,3\n", "1 't|n a:0.5 b:red |\n-1 '|n b:x_y | c:3\n"),
+        (r"--csv_separator \t", '_label\ta\n1\t"say ""a"""\n', '1 | a:say_"a"\n'),
+        ("--csv_header _label,n|a --csv_ns_value n:2", "label,a\n0.5,4\n", "0.5 |n:2 a:4\n"),
+        ("--csv_header a,_label --csv_no_file_header", "4,1\n5,2\n", "1 | a:4\n2 | a:5\n"),
+    ],
+)
+def test_csv_is_read_as_the_same_text(here, options, table, text):
+    (here / "table.csv").write_text(table)
+    (here / "text.vw").write_text(text)
+    run(["-d", "table.csv", "--csv", *options.split(), *"-p table.p --readable_model table.m --quiet".split()])
+    run("-d text.vw -p text.p --readable_model text.m --quiet".split())
+    assert (here / "table.p").read_text() == (here / "text.p").read_text()
+    assert (here / "table.m").read_text() == (here / "text.m").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "table", "message"),
+    [
+        ("", "_label,a\n1,2,3\n", "table.csv:2: got 3 cells, wanted 2"),
+        ("--csv_separator |", "a\n1\n", "--csv_separator: got '|', wanted one letter"),
+        ("--csv_ns_value n", "a\n1\n", "--csv_ns_value: got 'n' without a number"),
+    ],
+)
+def test_wrong_csv_is_named(here, options, table, message):
+    (here / "table.csv").write_text(table)
+    with pytest.raises((DataError, UsageError)) as error:
+        run(["-d", "table.csv", "--csv", "--quiet", *options.split()])
+    assert message in str(error.value)
