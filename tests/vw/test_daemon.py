@@ -60,6 +60,12 @@ def test_it_leaves_the_terminal_and_saves_when_told(tmp_path: Path) -> None:
     assert Chain.load(tmp_path / "last").statistics.examples == 301
 
 
+_LOG = (
+    b'{"_label_cost":-1,"_label_probability":0.5,"_label_Action":2,"_labelIndex":1,"a":[2,1],'
+    b'"c":{"_multi":[{"a":{"x":1}},{"a":{"y":1}}]},"p":[0.5,0.5]}'
+)
+
+
 async def answer(daemon: Daemon, lines: bytes) -> bytes:
     return await daemon.answer(lines)
 
@@ -72,6 +78,11 @@ async def answer(daemon: Daemon, lines: bytes) -> bytes:
         ([], b"\n\n", b""),
         (["--oaa", "3"], b"2 |f a\n2 'x|f a\n", b"1\n2 x\n"),
         (["--oaa", "3", "--named_labels", "a,b,c"], b"2 |f a\n", b"a\n"),
+        (["--bootstrap", "2"], b"1 't|f a\n", b"0.000000 t 0.000000 0.000000\n"),
+        (["--dsjson", "--cb_explore_adf"], _LOG + b"\n", b"0:0.5,1:0.5\n\n"),
+        (["--dsjson", "--cb_explore_adf"], 2 * (_LOG + b"\n"), b"0:0.5,1:0.5\n\n1:0.975,0:0.025\n\n"),
+        (["--dsjson", "--cb_explore_adf", "-t"], 2 * (_LOG + b"\n"), 2 * b"0:0.5,1:0.5\n\n"),
+        (["--dsjson", "--cb_explore_adf"], b'{"c":}\n', b""),
         (["--strict_parse"], b"1 |f a:1y b\n", b"error: <client>:1:9: bad feature value"),
     ],
 )

@@ -73,6 +73,8 @@ class Daemon:
             for problem in self._parser.problems.kept[self._told :]:
                 print(problem, file=sys.stderr, flush=True)
             self._told = len(self._parser.problems.kept)
+            if not len(batch):
+                return b""
             learn = not self._options.testonly
             outputs, _ = self.chain.run_batch(batch, learn=learn, scores=self._scores, reuse=True)
         except HutchError as error:

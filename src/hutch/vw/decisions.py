@@ -19,7 +19,7 @@ def _is_given(options: Namespace, name: str) -> bool:
     return getattr(options, name, None) not in (None, False)
 
 
-def _layer(name: str, options: Namespace, **more: Any) -> Any:
+def declared_layer(name: str, options: Namespace, **more: Any) -> Any:
     """A layer with the parameters that options set by its declaration, and more; None takes one back."""
     declared = DECLARED[name]
     sets = [*((option, option.key) for option in declared.options),
@@ -45,13 +45,17 @@ def decision_layers(options: Namespace) -> list[Any]:
         for name in ("csoaa_ldf", "csoaa_rank", "probabilities", *_BANDITS):
             if _is_given(options, name):
                 raise UsageError(f"--{name}: --wap_ldf does not have it")
-        return [_layer("weighted_all_pairs", options, lists="best")]
+        return [declared_layer("weighted_all_pairs", options, lists="best")]
     slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
-    layers = [_layer("choose_slate" if "slates" in slots else "choose_slots", options)] if slots else _actions(options)
+    layers = (
+        [declared_layer("choose_slate" if "slates" in slots else "choose_slots", options)]
+        if slots
+        else _actions(options)
+    )
     layers += _explorer(options) if exploring else []
     if bandit:
         lists = None if exploring or options.rank_all else "best"
-        layers.append(_layer("contextual_bandit", options, lists=lists))
+        layers.append(declared_layer("contextual_bandit", options, lists=lists))
     probable = bool(options.probabilities)
     if probable and bandit:
         raise UsageError("--probabilities needs --oaa or --csoaa_ldf alone, got a bandit, which predicts its own")
@@ -59,7 +63,7 @@ def decision_layers(options: Namespace) -> list[Any]:
         raise UsageError("got --csoaa_rank and --probabilities, wanted one of them")
     layers += ["action_probabilities"] if probable else []
     lists = None if bandit or options.csoaa_rank or probable else "best"
-    return [*layers, _layer("cost_sensitive_with_features", options, lists=lists)]
+    return [*layers, declared_layer("cost_sensitive_with_features", options, lists=lists)]
 
 
 def _actions(options: Namespace) -> list[Any]:
@@ -72,12 +76,14 @@ def _actions(options: Namespace) -> list[Any]:
     if asked == ["cbify_ldf"] and options.csoaa_ldf is not None:
         raise UsageError("--csoaa_ldf: --cbify_ldf does not have it")
     if asked[0] in ("cb", "cb_explore"):
-        return [_layer("action_per_class", options)]
+        return [declared_layer("action_per_class", options)]
     right, wrong = _losses(options)
     costs = {"right": right if right != 0 else None, "wrong": wrong if wrong != 1 else None}
     if asked == ["cbify_ldf"]:
-        return [_layer("simulate_bandit_with_features", options, **costs)]
-    return [_layer("simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit", options, **costs)]
+        return [declared_layer("simulate_bandit_with_features", options, **costs)]
+    return [
+        declared_layer("simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit", options, **costs)
+    ]
 
 
 def _losses(options: Namespace) -> tuple[float, float]:
@@ -104,7 +110,7 @@ def _explorer(options: Namespace) -> list[Any]:
         more = {"regressor": False}  # the bandit below has one, or none is needed
     elif name in ("explore_regcb", "explore_squarecb"):
         more = _range_of_costs(options)
-    return [*(["sample_action"] if options.cb_sample else []), _layer(name, options, **more)]
+    return [*(["sample_action"] if options.cb_sample else []), declared_layer(name, options, **more)]
 
 
 def _range_of_costs(options: Namespace) -> dict[str, Any]:
@@ -153,7 +159,7 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
         for given in ["sgd"] if options.sgd else linear:
             if given not in (*known, *_UNUSED):
                 raise UsageError(f"--{given}: --{option} does not have it")
-        return _layer(name, options, **{key: value for key, value in linear.items() if key in known})
+        return declared_layer(name, options, **{key: value for key, value in linear.items() if key in known})
     return {"linear": linear} if linear else "linear"
 
 
@@ -171,4 +177,4 @@ def _evaluation(options: Namespace) -> list[Any]:
     if options.cb_type == "dm":
         raise UsageError("--eval: got --cb_type dm, whose estimates are biased, wanted ips or dr")
     costs = {"cost_sensitive_one_against_all": {"classes": options.cb, "first_class": 1}}
-    return [_layer("evaluate_class_policy", options, type="ips" if options.cb_type == "ips" else None), costs]
+    return [declared_layer("evaluate_class_policy", options, type="ips" if options.cb_type == "ips" else None), costs]

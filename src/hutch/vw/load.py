@@ -10,7 +10,7 @@ from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.chain.stored import Stored
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
-from hutch.vw.declared import DECLARED
+from hutch.vw.decisions import declared_layer
 from hutch.vw.translate import chain_of, linear_parameters
 
 _STATELESS = {
@@ -19,8 +19,8 @@ _STATELESS = {
 }
 """Layers that a command line may add to a model that was learned without them, and above which others."""
 
-_CHANGEABLE = {"explore_softmax": ("epsilon", "rate"), "choose_slots": ("all_slots",)}
-"""Parameters of a layer that the options may change; of all others `epsilon`."""
+_CHANGEABLE = {"explore_softmax": ("rate",), "choose_slots": ("all_slots",)}
+"""Parameters of a layer that the options may change, beside `epsilon` and what a model's explorer does not set."""
 
 
 def load_chain(options: Namespace) -> Chain:
@@ -39,13 +39,20 @@ def load_chain(options: Namespace) -> Chain:
         if name in asked["input"] and asked["input"][name] != chain["input"].get(name):
             raise UsageError(f"--{name}: got {asked['input'][name]}, but the model has {chain['input'].get(name)}")
     layers = [*chain["chain"]]
-    explorer = next((name for name in map(layer_name, layers) if name in DECLARED and DECLARED[name].explores), None)
+    there = {str(layer_name(layer)): _parameters(layer) for layer in layers}
+    explorer = next((name for name in there if name.startswith("explore_")), None)
+    wanted = asked["chain"][:-1]
+    if explorer and not any(str(layer_name(layer)).startswith("explore_") for layer in wanted):
+        wanted.append(declared_layer(explorer, options))
     changed: dict[str, dict[str, Any]] = {}
-    for layer in asked["chain"][:-1]:
+    for layer in wanted:
         if explorer and layer_name(layer) == "explore_epsilon":  # asked for by --cb_explore_adf; the model says how
-            layer = {explorer: _parameters(layer)}
+            layer = declared_layer(explorer, options)
         name, parameters = str(layer_name(layer)), _parameters(layer)
-        changed[name] = {key: parameters.pop(key) for key in _CHANGEABLE.get(name, ("epsilon",)) if key in parameters}
+        free = {"epsilon", *_CHANGEABLE.get(name, ())}
+        if name == explorer:
+            free |= parameters.keys() - there[name].keys() - {"regressor"}  # what the model leaves as it is by default
+        changed[name] = {key: parameters.pop(key) for key in free & parameters.keys()}
         _check_or_add({name: parameters} if name in map(layer_name, layers) else layer, layers)
     arrays = _moved(arrays, chain["chain"], layers)
     overrides = [f"chain.{len(layers) - 1}.{layer_name(layers[-1])}.{name}={json.dumps(value)}"
