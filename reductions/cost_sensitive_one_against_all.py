@@ -1,13 +1,11 @@
 """Cost-sensitive one against all: the cost of each class is regressed, the class predicted cheapest is chosen."""
 
-from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint32, uint64
 
-from hutch.core.chain.declarations import Answers
-from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of
+from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
@@ -115,7 +113,7 @@ def learn(layer, example, label, importance, offset):
     return _run(layer, example, importance, offset, True)
 
 
-class CostSensitiveOneAgainstAll(Detecting):
+class CostSensitiveOneAgainstAll(PerClass):
     """A regression of the cost of each class."""
 
     name: ClassVar[str] = "cost_sensitive_one_against_all"
@@ -128,16 +126,6 @@ class CostSensitiveOneAgainstAll(Detecting):
     def __init__(self, parameters: CostSensitiveParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(COST_SENSITIVE, classes=parameters.classes, first=first_of(parameters.first_class))
-
-    @classmethod
-    def width(cls, parameters: CostSensitiveParameters) -> int:
-        """One sub-model per class."""
-        return parameters.classes
-
-    @property
-    def answers(self) -> Answers:
-        """One score per class: its predicted cost."""
-        return replace(super().answers, score_count=self.parameters.classes)
 
 
 hutch_register_reductions = registering(CostSensitiveOneAgainstAll)

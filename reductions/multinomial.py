@@ -1,15 +1,14 @@
 """Multinomial logistic regression: a score for each class, all learned at once by the softmax of all."""
 
 import math
-from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.chain.declarations import Answers, Inputs
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.derived import lacking, learns_once
-from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
+from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import registering
@@ -279,7 +278,7 @@ def importance_to_gradient(layer, example, label, target, offset):
     return np.float32(found)
 
 
-class Multinomial(Detecting):
+class Multinomial(PerClass):
     """A sub-model for each class, all learned at once by multinomial logistic loss."""
 
     name: ClassVar[str] = "multinomial"
@@ -308,11 +307,6 @@ class Multinomial(Detecting):
             numbers=np.zeros((5 + ROOM) * parameters.classes),
         )
 
-    @classmethod
-    def width(cls, parameters: MultinomialParameters) -> int:
-        """One sub-model per class."""
-        return parameters.classes
-
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions: one set for layers that know the variance of a prediction, one for others."""
@@ -325,15 +319,6 @@ class Multinomial(Detecting):
                 self_contained=("importance_to",),
             )
         return Kernels(learn_gradient, predict, importance_to_gradient)
-
-    @property
-    def answers(self) -> Answers:
-        """One score per class; a probability unless its parameters ask for plain scores."""
-        return replace(
-            super().answers,
-            score_count=self.parameters.classes,
-            scores_are_probabilities=self.parameters.probabilities,
-        )
 
 
 hutch_register_reductions = registering(Multinomial)

@@ -1,14 +1,12 @@
 """One against all: a binary problem for each class, the highest prediction wins."""
 
 import math
-from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.chain.declarations import Answers
-from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
+from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
@@ -196,7 +194,7 @@ def importance_to(layer, example, label, importance, offset):
     return least
 
 
-class OneAgainstAll(Detecting):
+class OneAgainstAll(PerClass):
     """A sub-model for each class against all others."""
 
     name: ClassVar[str] = "one_against_all"
@@ -218,20 +216,6 @@ class OneAgainstAll(Detecting):
             predict_first=parameters.predict_first,
             split=self.answers.loss_kind in (KIND_HINGE, KIND_POISSON, KIND_QUANTILE),
             predictions=np.zeros(parameters.classes, np.float32),
-        )
-
-    @classmethod
-    def width(cls, parameters: OneAgainstAllParameters) -> int:
-        """One sub-model per class."""
-        return parameters.classes
-
-    @property
-    def answers(self) -> Answers:
-        """One score per class; a probability if its parameters ask for it."""
-        return replace(
-            super().answers,
-            score_count=self.parameters.classes,
-            scores_are_probabilities=self.parameters.probabilities,
         )
 
 

@@ -1,13 +1,14 @@
 """The smallest label of a layer of classes, 0 or 1: as its parameters say, or detected from the labels as VW does."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy import int64
 from numpy.typing import NDArray
 
-from hutch.core.chain.declarations import Parallel
+from hutch.core.chain.declarations import Answers, Parallel
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Reduction
 from hutch.core.kernel.decorators import inlined
@@ -59,3 +60,20 @@ class Detecting(Reduction):
         """0 or 1, as the parameter says, or while it is detected also 2."""
         detected = self.parameters.first_class == "detect"
         return {"first_class": Limits(0, UNDECIDED, fixed=not detected)}
+
+
+class PerClass(Detecting):
+    """A `Detecting` layer with a sub-model for each of the `classes`; scores are `probabilities` if it has those."""
+
+    @classmethod
+    def width(cls, parameters: Any) -> int:
+        """One sub-model per class."""
+        count: int = parameters.classes
+        return count
+
+    @property
+    def answers(self) -> Answers:
+        """One score per class."""
+        p = self.parameters
+        likely = getattr(p, "probabilities", False)
+        return replace(super().answers, score_count=p.classes, scores_are_probabilities=likely)

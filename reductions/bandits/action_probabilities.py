@@ -14,17 +14,13 @@ from typing import ClassVar
 import numpy as np
 from numpy import int64, uint64
 
-from hutch.core.chain.reduction import Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Kernels, Labels, Predictions, Reduction
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import float32s_at, kernel, learn_next, predict_next
 from hutch.core.kernel.decision import decision_of, place_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 
 _0, _1 = np.float32(0), np.float32(1)
-
-
-class ActionProbabilitiesParameters(Parameters):
-    """Parameters of `action_probabilities`: none."""
 
 
 @helper
@@ -64,7 +60,6 @@ class ActionProbabilities(Reduction):
     """Turns scores of actions into probabilities of being the cheapest."""
 
     name: ClassVar[str] = "action_probabilities"
-    Parameters: ClassVar[type[Parameters]] = ActionProbabilitiesParameters
     takes = Labels.ACTION_COSTS
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.ACTION_COSTS, Predictions.ACTION_SCORES)

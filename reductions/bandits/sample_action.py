@@ -7,13 +7,13 @@ next random number, or, where the decision's tag begins with `seed=`, the first 
 Source: VW 9.11.9, `--cb_sample`.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import uint64
 
 from hutch.core.batch import Batch
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import array_at, example_of, kernel, learn_next, predict_next, shared_of, state_of
@@ -24,11 +24,6 @@ from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.probabilities import conclude
 from hutch.reductions.bandits.random import draw_action
-
-
-class SampleActionParameters(Parameters):
-    """Parameters of `sample_action`: none."""
-
 
 STATE = np.dtype(
     [
@@ -86,7 +81,6 @@ class SampleAction(Reduction):
     """Draws an action and lists it first."""
 
     name: ClassVar[str] = "sample_action"
-    Parameters: ClassVar[type[Parameters]] = SampleActionParameters
     vw = VwLayer(
         learner="cb_sample",
         options=(new_flag("cb_sample", "Draw an action and list it first.", needs=EXPLORING),),
@@ -96,7 +90,7 @@ class SampleAction(Reduction):
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
     kernels = Kernels(learn, predict)
 
-    def __init__(self, parameters: SampleActionParameters, context: Context) -> None:
+    def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
         self._seeds = self.state = Record(STATE)
 

@@ -229,7 +229,9 @@ def test_usual_single_examples_are_read_by_the_kernel_alone(monkeypatch):
     for name in "ua":
         reader.names.space(name)
     data = SINGLE * 2 + SINGLE.replace(b":1,", b":-0.25,", 1)
-    data += SINGLE.replace(b":1,", b':{"label":2,"weight":3,"initial":0.5},"_tag":"seen",') + SINGLE.replace(b":1,", b':{"Label":3,"Weight":2},')
+    data += SINGLE.replace(b":1,", b':{"label":2,"weight":3,"initial":0.5},"_tag":"seen",') + SINGLE.replace(
+        b":1,", b':{"Label":3,"Weight":2},'
+    )
     text = np.frombuffer(data + bytes(64), np.uint8)[: len(data)]
     [batch] = reader(iter([Chunk("x", 0, 0, text, len(data))]), TextParser(reader._options, "x"))
     assert batch.labels[::2].tolist() == [1, 1, -0.25, 2, 3] and (batch.labels[1::2] == UNLABELED).all()
