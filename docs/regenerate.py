@@ -277,7 +277,21 @@ def vw_page() -> str:
     return (DOCS / "coming-from-vw.md").read_text().partition(vw_options.BEGIN)[0] + vw_options.tables()
 
 
-GENERATED = {"commands.md": commands_page, "coming-from-vw.md": vw_page, "reductions/index.md": reductions_page}
+def comparison_page() -> str:
+    """The page beside other tools: its tables are those of other pages, and its own measurement stays."""
+    sys.path.insert(0, str(DOCS.parent / "benchmarks"))
+    import comparison
+
+    text = comparison.PAGE.read_text(encoding="utf-8")
+    return comparison.page(text, comparison.kept(text))
+
+
+GENERATED = {
+    "commands.md": commands_page,
+    "comparison.md": comparison_page,
+    "coming-from-vw.md": vw_page,
+    "reductions/index.md": reductions_page,
+}
 
 
 def regenerate(path: Path) -> tuple[str, list[str]]:

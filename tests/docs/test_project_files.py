@@ -23,6 +23,23 @@ def test_the_citation_is_of_this_version() -> None:
     assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
 
 
+def test_the_recipe_for_conda_forge_needs_what_the_project_needs() -> None:
+    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
+    assert recipe["context"]["version"] == PROJECT["version"]
+    assert recipe["context"]["python_min"] == PROJECT["requires-python"].removeprefix(">=")
+    needed = [line.replace(" ", "") for line in recipe["requirements"]["run"]]
+    assert needed == ["python>=${{python_min}}", *PROJECT["dependencies"]]
+    [entry_point] = recipe["build"]["python"]["entry_points"]
+    assert dict([entry_point.split(" = ")]) == PROJECT["scripts"]
+
+
+def test_the_skill_says_what_it_is_for() -> None:
+    _, front, text = (ROOT / "docs" / "skill.md").read_text().split("---\n", 2)
+    about = yaml.safe_load(front)
+    assert about["name"] == PROJECT["name"] and 100 < len(about["description"]) <= 1024
+    assert len(text.splitlines()) < 200  # an agent reads all of it
+
+
 def test_every_release_is_tried_and_only_the_last_job_may_publish() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
     jobs = workflow["jobs"]
