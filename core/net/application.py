@@ -193,6 +193,8 @@ class Application:
         try:
             headers = _headers(scope["headers"])
             self._check_who_asks(path, headers)
+            if self._prefix and scope["path"] == self._prefix:  # what is relative to it would lead elsewhere
+                return Reply(b"", "text/plain", 307, {"Location": f"{self._prefix}/"})
             route = self._route(scope, path)
             asked = await self._asked(route, scope, headers, receive)
             if inspect.iscoroutinefunction(route.answer):
@@ -202,8 +204,6 @@ class Application:
             return found if isinstance(found, Reply) else Reply(found)
         except Refused as error:
             return _error(error.status, str(error))
-        except _Moved as to:
-            return Reply(b"", "text/plain", 307, {"Location": str(to)})
         except HutchError as error:
             status = next(status for kind, status in self._statuses.items() if isinstance(error, kind))
             return _error(status, str(error))
@@ -232,8 +232,6 @@ class Application:
 
     def _route(self, scope: Message, path: str) -> Route:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        if self._prefix and scope["path"] == self._prefix:  # what is relative to it would lead elsewhere
-            raise _Moved(f"{self._prefix}/")
         if path not in self.routes:
             raise Refused(404, "there is nothing at this address")
         if method not in self.routes[path]:
@@ -246,10 +244,6 @@ class Application:
             return Asked(query, headers)
         kind = _kind(route, headers)
         return Asked(query, headers, kind, await _body(receive, headers, self._limits))
-
-
-class _Moved(Exception):
-    """What is asked for stands at another address."""
 
 
 def _error(status: int, text: str) -> Reply:

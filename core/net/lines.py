@@ -9,7 +9,7 @@ import re
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
-from typing import cast
+from contextlib import suppress
 
 from hutch.core.net.limits import Limits
 from hutch.core.net.signals import Ready, stopped_by_signals
@@ -32,122 +32,62 @@ class LineServer:
     """
 
     def __init__(self, answer: Answer, *, token: str = "", limits: Limits | None = None) -> None:
-        self.answer, self.token, self.limits = answer, token.encode(), limits or Limits()
-        self.connections: set[_Connection] = set()
-        self._server: asyncio.Server | None = None
+        self._answer, self._token, self._limits = answer, token.encode(), limits or Limits()
+        self._clients: set[asyncio.StreamWriter] = set()
+        self._answering: set[asyncio.Task[None]] = set()
+        self._stopping = False
 
     async def start(self, listening: socket.socket) -> None:
         """Begin to serve."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), sock=listening, backlog=512)
+        self._server = await asyncio.start_server(self._serve, sock=listening, backlog=512)
 
     async def stop(self) -> None:
         """Take no more lines, answer those under way, and close."""
-        assert self._server is not None
+        self._stopping = True
         self._server.close()
-        under_way = [one.task for one in self.connections if one.task is not None]
-        if under_way:
-            await asyncio.wait(under_way, timeout=self.limits.stop_seconds)
-        for one in list(self.connections):
-            one.close()
+        if self._answering:
+            await asyncio.wait(self._answering, timeout=self._limits.stop_seconds)
+        for client in list(self._clients):
+            client.close()
 
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._clients) < self._limits.connections:
+            self._clients.add(writer)
+            with suppress(ConnectionError):
+                writer.write(await self._talk(reader, writer))
+            self._clients.discard(writer)
+        writer.close()
 
-class _Connection(asyncio.Protocol):
-    def __init__(self, server: LineServer) -> None:
-        self._server = server
-        self._received = bytearray()
-        self._trusted = not server.token
-        self._begun = self._ended = False
-        self._writable = asyncio.Event()
-        self._writable.set()
-        self.task: asyncio.Task[None] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by name
-        if len(self._server.connections) >= self._server.limits.connections:
-            self._transport.close()
-            return
-        self._server.connections.add(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._server.connections.discard(self)
-        self._writable.set()
-
-    def pause_writing(self) -> None:
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        self._writable.set()
-
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        self._go_on()
-
-    def eof_received(self) -> bool:
-        self._ended = True
-        if self._received and not self._received.endswith(b"\n"):
-            self._received += b"\n"
-        self._go_on()
-        return self.task is not None  # stay until the last answer is sent
-
-    def _go_on(self) -> None:
-        """Answer the next piece unless one is under way."""
-        if self.task is not None or self._transport.is_closing() or not self._may_go_on():
-            return
-        end = self._received.rfind(b"\n", 0, _PIECE) + 1 or self._received.find(b"\n") + 1
-        if not end:
-            if len(self._received) > self._server.limits.line:
-                self.close(f"error: got a line beyond {self._server.limits.line} bytes\n".encode())
-            elif self._ended:
-                self.close()
-            return
-        piece = bytes(self._received[:end])
-        del self._received[:end]
-        self._transport.pause_reading()
-        self.task = asyncio.get_running_loop().create_task(self._answer(piece))
-
-    def _may_go_on(self) -> bool:
-        """Look at the first line: a web page must not teach a model, nor who does not know the token."""
-        if self._begun and self._trusted:
-            return True
-        end = self._received.find(b"\n")
-        if end < 0:
-            if len(self._received) > self._server.limits.line:
-                self.close()
-            return not self._ended or bool(self._received)
-        first = bytes(self._received[:end]).rstrip(b"\r")
-        if not self._begun and _HTTP.match(first):
-            self.close(REFUSAL)
-            return False
-        self._begun = True
-        if not self._trusted:
-            if not secrets.compare_digest(first, b"token " + self._server.token):
-                self.close(b"error: wanted the line 'token TOKEN' first\n")
-                return False
-            self._trusted = True
-            del self._received[: end + 1]
-        return True
-
-    async def _answer(self, piece: bytes) -> None:
-        try:
-            answer = await self._server.answer(piece)
-            if not self._transport.is_closing():
-                self._transport.write(answer)
-                await self._writable.wait()
-        except BaseException:
-            self._transport.abort()
-            raise
-        finally:
-            self.task = None
-        if not self._transport.is_closing():
-            self._transport.resume_reading()
-            self._go_on()
-
-    def close(self, last: bytes = b"") -> None:
-        """Send what is left, and close."""
-        if not self._transport.is_closing():
-            self._transport.write(last)
-            self._transport.close()
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        """Answer line after line; returns the last words."""
+        received, begun, task = b"", False, asyncio.current_task()
+        assert task is not None
+        while not self._stopping:
+            end = received.rfind(b"\n", 0, _PIECE) + 1 or received.find(b"\n") + 1
+            if not end:
+                if len(received) > self._limits.line:
+                    return f"error: got a line beyond {self._limits.line} bytes\n".encode()
+                more = await reader.read(_PIECE) or (received and b"\n")
+                if not more:
+                    break
+                received += more
+            elif not begun:
+                begun, first = True, received.partition(b"\n")[0].rstrip(b"\r")
+                if _HTTP.match(first):  # a web page must not teach a model
+                    return REFUSAL
+                if self._token:
+                    if not secrets.compare_digest(first, b"token " + self._token):
+                        return b"error: wanted the line 'token TOKEN' first\n"
+                    received = received.partition(b"\n")[2]
+            else:
+                piece, received = received[:end], received[end:]
+                self._answering.add(task)
+                try:
+                    writer.write(await self._answer(piece))
+                    await writer.drain()
+                finally:
+                    self._answering.discard(task)
+        return b""
 
 
 async def run_lines(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[Any]
 
 ROWS = 1 << 16
-"""Scores that are looked at at a time, as they may lie on disk; the order of drawing is random within as many."""
+"""Scores that are looked at at a time; the order of drawing is random within as many."""
 
 
 def draw(layer: Any, scores: Numbers, count: int, seed: Sequence[int]) -> tuple[NDArray[np.int64], Numbers]:
@@ -67,11 +67,4 @@ def smallest(scores: Numbers, count: int) -> NDArray[np.int64]:
     >>> smallest(np.array([3.0, 1.0, 2.0, 1.0, 1.0]), 2)
     array([1, 3])
     """
-    best, places = np.empty(0), np.empty(0, np.int64)
-    for first in range(0, len(scores), ROWS):
-        block = scores[first : first + ROWS]
-        best = np.concatenate([best, block])
-        places = np.concatenate([places, np.arange(first, first + len(block))])
-        order = np.argsort(best, kind="stable")[:count]
-        best, places = best[order], places[order]
-    return np.sort(places)
+    return np.sort(np.argsort(scores, kind="stable")[:count])

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from hutch.active.loop import ask
 from hutch.cli.commands import app
+from hutch.durable.checksums import add_functions
 from hutch.durable.damage import damage_of
 from hutch.durable.records import make_answer
 from hutch.durable.store import Store
@@ -64,6 +65,7 @@ def changed(statement):
 def test_a_sound_store_is_not_damaged(folder):
     assert all(map(ends_well, COMMANDS))
     with closing(sqlite3.connect("labels.db")) as connection:
+        add_functions(connection)
         assert damage_of(connection) == ""
 
 
@@ -81,6 +83,10 @@ def test_a_sound_store_is_not_damaged(folder):
             for table in ("store", "rounds", "requests", "labels", "audit", "documents")
             if (verb, table) not in {("DELETE FROM", "labels"), ("DELETE FROM", "audit"), ("DELETE FROM", "documents")}
         ),
+        pytest.param(changed("UPDATE requests SET line = '|f other'"), 4, id="another line"),
+        pytest.param(changed("UPDATE requests SET importance = 2.0 * importance"), 5, id="another importance"),
+        pytest.param(changed("UPDATE audit SET detail = replace(detail, '\"1\"', '\"-1\"')"), 2, id="another answer"),
+        pytest.param(changed("UPDATE labels SET label = '-1'"), 3, id="another label"),
         pytest.param(changed("UPDATE audit SET detail = '{\"id'"), 2, id="log"),
         pytest.param(changed("UPDATE audit SET detail = '[]' WHERE event = 'answer'"), 2, id="answers in the log"),
         pytest.param(changed("UPDATE documents SET document = '{'"), 2, id="document"),

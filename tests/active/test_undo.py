@@ -89,7 +89,7 @@ def test_all_that_is_taken_back_is_asked_for_again(store, client_of):
     assert give("bob") == "r3"  # whoever is next gets what nobody has answered
     with Store(store.path) as another:
         retract(another, answers_of(another, "ada", 2)[1].id)  # r1, out of the page's sight
-    assert [give("ada") for _ in range(8)] == [*(f"r{i}" for i in range(5, 12)), "r1"]
+    assert [give("ada") for _ in range(8)] == ["r1", *(f"r{i}" for i in range(5, 12))]
     assert shown("ada") is None and store.counts().open == 0
 
 

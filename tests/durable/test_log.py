@@ -69,6 +69,18 @@ def test_an_id_is_known_in_its_own_model_with_its_own_body(tmp_path: Path) -> No
         assert bodies(log, 1) == [(1, b"1 |f"), (last.number, b"4 |f")] and bodies(log, 2) == [(2, b"2 |f")]
 
 
+@pytest.mark.parametrize("change", ["number = 7", "digest = x'00'", "id = 'x '", "model = 2"])
+def test_an_id_that_is_damaged_answers_nothing(tmp_path: Path, change: str) -> None:
+    with opened(tmp_path / "log.db") as log:
+        append_all(log, [Entry(1, "text", b"1 |f", "x")])
+        with log.store.transaction() as connection:
+            connection.execute(f"UPDATE serve_ids SET {change}")
+        [again] = append_all(
+            log, [Entry(2 if "model" in change else 1, "text", b"1 |f", "x " if "id =" in change else "x")]
+        )
+        assert isinstance(again, StoreError) and "a row has another checksum than when it was written" in str(again)
+
+
 def test_refused_work_leaves_nothing_and_the_rest_of_its_group_stays(tmp_path: Path) -> None:
     def half(connection: Any) -> None:
         log.write(connection, Entry(1, "text", b"half"))

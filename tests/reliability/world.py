@@ -27,6 +27,7 @@ from hutch import Chain
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import HutchError
 from hutch.core.net.limits import Limits
+from hutch.durable.checksums import add_functions
 from hutch.durable.commit import GroupCommit
 from hutch.durable.log import Log
 from hutch.serve import server
@@ -193,6 +194,9 @@ class Connection:
             world.crash()
         return found
 
+    def create_function(self, *given: Any, **options: Any) -> None:
+        self._inner.create_function(*given, **options)
+
     def executemany(self, sql: str, rows: Any) -> Any:
         return self._inner.executemany(sql, rows)
 
@@ -218,6 +222,7 @@ class Connection:
                 file.truncate()
                 file.write(content)
         self._inner = _connect(self._path, **self._options)
+        add_functions(self._inner)
         self._inner.execute("PRAGMA foreign_keys = ON")
         self._inner.execute("PRAGMA synchronous = FULL")
         self._inner.execute("SELECT 1 FROM store").fetchall()

@@ -1,11 +1,9 @@
-"""Drawing examples from a pool: scores lie in files, so that memory does not grow with the pool."""
+"""Drawing examples from a pool: each takes 20 bytes of memory, and its line is read again if it is drawn."""
 
 import hashlib
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from numpy.typing import NDArray
 from hutch.active.lines import split_line
 from hutch.active.pool import Entry, Pool, Source
 from hutch.core.errors import DataError, at
-from hutch.reductions.active import drawing
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
@@ -59,79 +56,29 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 class Scores:
-    """Scores of the examples of a pool, in files of a temporary folder. `with` removes them.
+    """Scores of the examples of a pool.
 
     Args:
         pool: the examples.
+        chain: its top layer is `active`.
+        engine: lets a task score each source; None: here.
 
     Attributes:
-        score: float64 (examples), on disk.
-        prediction: float32 (examples), on disk.
-        key: uint64 (examples), on disk: a hash of what would be the example's id if it came once.
+        score: float64 (examples).
+        prediction: float32 (examples).
+        key: uint64 (examples): a hash of what would be the example's id if it came once.
         sizes: examples of each source.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, chain: "Chain", engine: "Engine | None" = None) -> None:
         self.pool = pool
-        self._folder = tempfile.TemporaryDirectory(prefix="hutch-")
-        self.sizes: list[int] = []
-        self.score, self.prediction, self.key = np.empty(0), np.empty(0, np.float32), np.empty(0, np.uint64)
-
-    def __enter__(self) -> "Scores":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        del self.score, self.prediction, self.key
-        self._folder.cleanup()
-
-    def fill(self, chain: "Chain", engine: "Engine | None") -> None:
-        """Score all examples.
-
-        Args:
-            chain: its top layer is `active`.
-            engine: lets a task score each source, in a memory of 20 bytes for each of its examples; None: here.
-        """
-        kinds = {"score": np.float64, "prediction": np.float32, "key": np.uint64}
-        files = {name: open(Path(self._folder.name) / name, "wb") for name in kinds}
-        try:
-            if engine is None:
-                parts: Iterator[Iterator[tuple[Numbers, ...]]] = (_scored(chain, each) for each in self.pool.sources)
-            else:
-                parts = _by_tasks(engine, chain, self.pool.sources)
-            for part in parts:
-                self.sizes.append(0)
-                for arrays in part:
-                    for (name, kind), array in zip(kinds.items(), arrays, strict=True):
-                        files[name].write(array.astype(kind, copy=False).data)
-                    self.sizes[-1] += len(arrays[0])
-        finally:
-            for file in files.values():
-                file.close()
-        self.score, self.prediction, self.key = (self._mapped(name, kind) for name, kind in kinds.items())
-
-    def _mapped(self, name: str, kind: Any) -> Numbers:
-        path = Path(self._folder.name) / name
-        return np.asarray(np.memmap(path, kind, "r+")) if path.stat().st_size else np.empty(0, kind)
-
-    def left(self, without: NDArray[np.int64]) -> Numbers:
-        """The scores, on disk, of all examples but some.
-
-        Args:
-            without: their places, ascending.
-        """
-        if not len(without):
-            return self.score
-        with open(Path(self._folder.name) / "left", "wb") as file:
-            for first in range(0, len(self.score), drawing.ROWS):
-                block = self.score[first : first + drawing.ROWS]
-                low, high = np.searchsorted(without, [first, first + drawing.ROWS])
-                file.write(np.delete(block, without[low:high] - first).data)
-        return self._mapped("left", np.float64)
+        parts = _by_tasks(engine, chain, pool.sources) if engine else [_scored(chain, each) for each in pool.sources]
+        self.sizes = [len(part[0]) for part in parts]
+        self.score, self.prediction, self.key = map(np.concatenate, zip(*parts, strict=True))
 
     def places_of(self, keys: NDArray[np.uint64]) -> Iterator[int]:
         """The places of all examples with one of some keys, ascending."""
-        for first in range(0, len(self.key), drawing.ROWS):
-            yield from (np.flatnonzero(np.isin(self.key[first : first + drawing.ROWS], keys)) + first).tolist()
+        yield from np.flatnonzero(np.isin(self.key, keys)).tolist()
 
     def named(self, keys: NDArray[np.uint64]) -> Iterator[tuple[int, str, Entry, str]]:
         """(place, id, entry, source) of all examples with one of some keys.
@@ -202,24 +149,16 @@ def _keys(ids: Iterator[str]) -> Iterator[int]:
             yield _key(own)
 
 
-def _scored(chain: "Chain", source: Source) -> Iterator[tuple[Numbers, ...]]:
+def _scored(chain: "Chain", source: Source) -> tuple[Numbers, ...]:
     """Scores, predictions and keys of the examples of a source."""
-    entries = iter(source)
+    entries, found = iter(source), [(np.empty(0), np.empty(0, np.float32), np.empty(0, np.uint64))]
     while lines := [entry.line for entry in islice(entries, BLOCK)]:
         keys = np.fromiter((_key(_own_id(line)) for line in lines), np.uint64, len(lines))
-        yield *scores_of(chain, lines), keys
-
-
-def _by_tasks(engine: "Engine", chain: "Chain", sources: Sequence[Source]) -> Iterator[Iterator[tuple[Numbers, ...]]]:
-    shared = engine.put(chain)
-    tasks = [engine.submit(_task, shared, engine.put(source))[0] for source in sources]
-    while tasks:
-        yield iter([engine.get(tasks.pop(0))])
-
-
-def _task(chain: "Chain", source: Source) -> tuple[Numbers, ...]:
-    """All scores, predictions and keys of a source."""
-    found = list(_scored(chain, source))
-    if not found:
-        return np.empty(0), np.empty(0, np.float32), np.empty(0, np.uint64)
+        found.append((*scores_of(chain, lines), keys))
     return tuple(map(np.concatenate, zip(*found, strict=True)))
+
+
+def _by_tasks(engine: "Engine", chain: "Chain", sources: Sequence[Source]) -> list[tuple[Numbers, ...]]:
+    shared = engine.put(chain)
+    tasks = [engine.submit(_scored, shared, engine.put(source))[0] for source in sources]
+    return [engine.get(task) for task in tasks]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from hutch.core.errors import UsageError, at
 from hutch.crowd.data.labels import Labels, from_triples
+from hutch.durable.checksums import sound
 from hutch.durable.records import DONT_KNOW, SKIP
 from hutch.durable.store import Store
 
@@ -32,7 +33,8 @@ def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:
     with store.transaction() as connection:
         rows = connection.execute(
             "SELECT r.round, r.id, r.probability, l.worker, l.label FROM requests AS r JOIN labels AS l"
-            " ON l.request = r.id WHERE l.label NOT IN (?, ?) ORDER BY r.number, l.number",
+            f" ON l.request = r.id WHERE l.label NOT IN (?, ?) AND {sound('labels', 'l')} AND {sound('requests', 'r')}"
+            " ORDER BY r.number, l.number",
             [SKIP, DONT_KNOW],
         ).fetchall()
     if not rows:

@@ -7,6 +7,7 @@ from io import StringIO
 
 from hutch.active.documents import check_shown
 from hutch.core.errors import UsageError, did_you_mean
+from hutch.durable.checksums import sound
 from hutch.durable.records import DONT_KNOW, REQUEST_FIELD, SKIP
 from hutch.durable.store import Store
 
@@ -30,7 +31,8 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
     query = (
         "SELECT r.id, r.line, d.document, l.worker, l.label, l.time, r.probability, r.model FROM labels AS l"
         " JOIN requests AS r ON r.id = l.request LEFT JOIN documents AS d ON d.request = r.id"
-        " WHERE l.label NOT IN (?, ?) ORDER BY r.number, l.number"
+        f" WHERE l.label NOT IN (?, ?) AND {sound('labels', 'l')} AND {sound('requests', 'r')}"
+        " ORDER BY r.number, l.number"
     )
     with store.transaction() as connection:
         rows = connection.execute(query, [SKIP, DONT_KNOW]).fetchall()

@@ -17,7 +17,7 @@ from hutch.active.pool import Pool
 from hutch.active.typical import first_round
 from hutch.core.chain.derived import learns_once
 from hutch.core.chain.reduction import Predictions
-from hutch.core.errors import ModelError, UsageError, at
+from hutch.core.errors import ModelError, StoreError, UsageError, at
 from hutch.core.strict_json import dumps
 from hutch.durable.entries import Event, Round
 from hutch.durable.records import DONT_KNOW, SKIP, Request, canonical_label
@@ -99,8 +99,8 @@ def ask(
     """Ask for labels of some examples of a pool: the less it takes to change a prediction, the likelier.
 
     The probabilities of all examples of the pool add up to `count`, and exactly so many are asked for. Examples that
-    were asked for before are not part of the pool. Memory does not grow with a pool of files: its scores lie in a
-    temporary folder, 20 bytes for each example.
+    were asked for before are not part of the pool. Of a pool of files each example takes 20 bytes of memory; the lines
+    of those that are drawn are read again.
 
     Args:
         chain: its top layer is `active`; it does not change.
@@ -125,29 +125,28 @@ def ask(
     if rule == "vw":
         raise UsageError("rule 'vw' decides line by line, wanted another, such as 'budget'")
     store.allow_labels(labels_of(chain))
-    with Scores(pool if isinstance(pool, Pool) else Pool.of_lines(source, pool, documents)) as scores:
-        scores.fill(chain, engine)
-        asked = scores.asked_before(store)
-        left = scores.left(asked)
-        count = min(count, len(left))
-        if count == 0:
-            return []
-        # without chance nothing can be said about the lines left out
-        examples, seed = count if rule == "margin" else len(left), [chain.config.seed, len(store.rounds())]
-        if rule == "margin" and not layer.progress["bought"][0] and learns_once(layer):
-            drawn, chances = first_round(chain, scores, asked, count, seed), np.ones(count)
-        else:
-            drawn, chances = draw(layer, left, count, seed)
-        places = drawn + np.searchsorted(asked - np.arange(len(asked)), drawn, "right")
-        chance_of = dict(zip(places.tolist(), chances.tolist(), strict=True))
-        requests, seen = [], {}
-        for place, id, entry, _ in scores.named(distinct(scores.key[places])):
-            if (chance := chance_of.get(place)) is None:
-                continue
-            if entry.document is not None:
-                seen[id] = entry.document
-            prediction = float(scores.prediction[place])
-            requests.append(Request(id, entry.line, prediction, chance, 1 / chance, model))
+    scores = Scores(pool if isinstance(pool, Pool) else Pool.of_lines(source, pool, documents), chain, engine)
+    asked = scores.asked_before(store)
+    left = np.delete(scores.score, asked)
+    count = min(count, len(left))
+    if count == 0:
+        return []
+    # without chance nothing can be said about the lines left out
+    examples, seed = count if rule == "margin" else len(left), [chain.config.seed, len(store.rounds())]
+    if rule == "margin" and not layer.progress["bought"][0] and learns_once(layer):
+        drawn, chances = first_round(chain, scores, asked, count, seed), np.ones(count)
+    else:
+        drawn, chances = draw(layer, left, count, seed)
+    places = drawn + np.searchsorted(asked - np.arange(len(asked)), drawn, "right")
+    chance_of = dict(zip(places.tolist(), chances.tolist(), strict=True))
+    requests, seen = [], {}
+    for place, id, entry, _ in scores.named(distinct(scores.key[places])):
+        if (chance := chance_of.get(place)) is None:
+            continue
+        if entry.document is not None:
+            seen[id] = entry.document
+        prediction = float(scores.prediction[place])
+        requests.append(Request(id, entry.line, prediction, chance, 1 / chance, model))
     store.ask(requests, Round(source, examples, float(count), threshold_of(chain)), wanted=wanted, documents=seen)
     return requests
 
@@ -163,7 +162,9 @@ def example_of(event: Event, store: Store, weighted: bool) -> str | None:
     if event.kind != "answer" or event.detail["label"] in (SKIP, DONT_KNOW):
         return None
     found = store.request(event.detail["id"])
-    assert found is not None
+    if found is None:
+        text = f"damaged: the request {event.detail['id']!r} is not there, but its answer is"
+        raise StoreError(at(str(store.path), None, None, text))
     request, wanted = found
     return labelled(request.line, event.detail["label"], (request.importance if weighted else 1.0) / wanted)
 

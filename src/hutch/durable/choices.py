@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from hutch.core.errors import DataError, at
+from hutch.durable.checksums import sound
 
 DECISION = "decision"
 """The kind of an entry in the log whose body is the id of a decision."""
@@ -61,22 +62,6 @@ class Reward:
     place: tuple[str, int | None, int | None]
 
 
-def find_answer(connection: sqlite3.Connection, model: int, id: str, kind: str, body: bytes) -> dict[str, Any] | None:
-    """What a client was told before under this id; None if the id is new.
-
-    Raises:
-        Contradiction: the id belongs to another decision.
-    """
-    query = "SELECT kind, body, answer FROM serve_decisions WHERE model = ? AND id = ?"
-    found = connection.execute(query, [model, id]).fetchone()
-    if found is None:
-        return None
-    if found[:2] != (kind, body):
-        raise Contradiction(f"id: got {id!r} with another body than before, wanted an id of its own")
-    answer: dict[str, Any] = json.loads(found[2])
-    return answer
-
-
 def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, now: float) -> dict[str, Any]:
     """Store a decision unless its id is known; returns what the client is told.
 
@@ -89,9 +74,12 @@ def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, n
     Raises:
         Contradiction: the id belongs to another decision.
     """
-    before = find_answer(connection, model, decided.id, decided.kind, decided.body)
-    if before is not None:
-        return before | {"repeated": True}
+    query = f"SELECT kind, body, answer FROM serve_decisions WHERE model = ? AND id = ? AND {sound('serve_decisions')}"
+    found = connection.execute(query, [model, decided.id]).fetchone()
+    if found is not None:
+        if found[:2] != (decided.kind, decided.body):
+            raise Contradiction(f"id: got {decided.id!r} with another body than before, wanted an id of its own")
+        return {**json.loads(found[2]), "repeated": True}
     row = [model, decided.id, decided.kind, decided.body, decided.action, decided.probability]
     connection.execute(
         "INSERT INTO serve_decisions (model, id, kind, body, action, probability, answer, time)"
@@ -137,7 +125,8 @@ def note_entry(connection: sqlite3.Connection, model: int, id: str, number: int)
 
 def choice_of(connection: sqlite3.Connection, model: int, id: str) -> tuple[str, bytes, Choice] | None:
     """Kind and body of a decision, and what was chosen; None if it is not there."""
-    query = "SELECT kind, body, action, cost, probability FROM serve_decisions WHERE model = ? AND id = ?"
+    columns = "kind, body, action, cost, probability"
+    query = f"SELECT {columns} FROM serve_decisions WHERE model = ? AND id = ? AND {sound('serve_decisions')}"
     found = connection.execute(query, [model, id]).fetchone()
     return found and (found[0], found[1], Choice(*found[2:]))
 

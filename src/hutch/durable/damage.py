@@ -7,32 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hutch.core.errors import HutchError, StoreError, at, shortened
-
-_WRONG = {
-    "store": (
-        "key = 'identity' AND CAST(CAST(value AS INTEGER) AS TEXT) != value"
-        " OR key = 'labels' AND (NOT json_valid(value) OR json_type(value) != 'array')"
-    ),
-    "documents": "NOT json_valid(document) OR json_type(document) != 'object'",
-    "requests": (
-        "typeof(id) != 'text' OR typeof(line) != 'text' OR typeof(model) != 'text' OR typeof(prediction) != 'real'"
-        " OR typeof(probability) != 'real' OR typeof(importance) != 'real' OR typeof(wanted) != 'integer'"
-    ),
-    "counters": "typeof(count) != 'integer' OR count < 0",
-    "labels": (
-        "typeof(id) != 'text' OR typeof(worker) != 'text' OR typeof(label) != 'text' OR typeof(time) != 'real'"
-        " OR label NOT IN ('skip', 'don''t know') AND label GLOB '*[^-+.0-9e]*'"
-    ),
-    "audit": (
-        "typeof(detail) != 'text' OR typeof(time) != 'real' OR NOT json_valid(detail)"
-        " OR event = 'answer' AND (json_type(detail, '$.id') IS NOT 'text'"
-        " OR json_type(detail, '$.label') IS NOT 'text'"
-        " OR NOT EXISTS (SELECT 1 FROM requests WHERE id = json_extract(detail, '$.id')))"
-        " OR event = 'ask' AND (json_type(detail, '$.examples') IS NOT 'integer'"
-        " OR json_type(detail, '$.probability') NOT IN ('real', 'integer'))"
-    ),
-}
-"""By table, which rows no Hutch has written."""
+from hutch.durable.checksums import COVERED
 
 
 def said_by(error: object) -> str:
@@ -44,6 +19,8 @@ def said_by(error: object) -> str:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return "another process keeps it busy; try again"
     text = " ".join(str(error).split())
+    if text.startswith("user-defined function"):
+        text = "damaged: a row has another checksum than when it was written; use a copy of before"
     return shortened("".join(each if each.isprintable() else "?" for each in text), 150)
 
 
@@ -151,9 +128,12 @@ def damage_of(connection: sqlite3.Connection) -> str:
             return f"a row of {table} belongs to one of {other} that is not there"
         if not connection.execute("SELECT 1 FROM store WHERE key = 'identity'").fetchall():
             return "it has no identity"
-        for table, wrong in _WRONG.items():
-            if connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchall():
-                return f"a row of {table} cannot be read"
+        for table, columns in COVERED.items():
+            wrong = f"SELECT 1 FROM {table} WHERE checksum IS NOT checksum({', '.join(columns)}) LIMIT 1"
+            if connection.execute(wrong).fetchall():
+                return f"a row of {table} is not what was written"
+        if connection.execute("SELECT 1 FROM counters WHERE typeof(count) != 'integer' LIMIT 1").fetchall():
+            return "a row of counters cannot be read"
     except (sqlite3.Error, ValueError) as error:
         return said_by(error)
     return ""

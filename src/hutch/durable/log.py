@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hutch.core.errors import StoreError, at, counted, did_you_mean
+from hutch.durable.checksums import sound
 from hutch.durable.choices import DECISION, Choice, Contradiction, choice_of
 from hutch.durable.commit import Deliver, GroupCommit
 from hutch.durable.lock import Held
@@ -171,7 +172,7 @@ class Log:
         Raises:
             StoreError: it cannot be written.
         """
-        query = "INSERT OR REPLACE INTO store VALUES ('ready', ?)"
+        query = "INSERT OR REPLACE INTO store VALUES ('ready', ?, NULL)"
         await self.commits.done(lambda connection: connection.execute(query, [str(time.time())]))
 
     def close(self) -> None:
@@ -276,9 +277,8 @@ class Log:
     def _insert(self, connection: sqlite3.Connection, entry: Entry) -> Logged:
         if entry.id:
             key = [entry.model, entry.id]
-            before = connection.execute(
-                "SELECT digest, number FROM serve_ids WHERE model = ? AND id = ?", key
-            ).fetchone()
+            query = f"SELECT digest, number FROM serve_ids WHERE model = ? AND id = ? AND {sound('serve_ids')}"
+            before = connection.execute(query, key).fetchone()
             if before is not None:
                 if before[0] != entry.digest:
                     text = f"id: got {entry.id!r} with another body than before, wanted an id of its own"
@@ -446,7 +446,7 @@ class Log:
                 oldest = f"time < :before OR time <= coalesce(({known}), -1)"
                 given = {"model": model, "before": self.now() - self._remember, "most": self._most, "cut": cut}
                 connection.execute(f"DELETE FROM {table} WHERE model = :model AND ({oldest}){held}", given)
-            connection.execute("INSERT OR REPLACE INTO store VALUES ('served_seconds', ?)", [str(self.now())])
+            connection.execute("INSERT OR REPLACE INTO store VALUES ('served_seconds', ?, NULL)", [str(self.now())])
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -6,16 +6,18 @@ import sqlite3
 from pathlib import Path
 
 from hutch.core.errors import StoreError, at
+from hutch.durable.checksums import COVERED, add_functions
 from hutch.durable.damage import why_unusable
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x48757463
 """Marks an SQLite file as a label store ("Hutc")."""
 
 _SMALLEST = 512
 """Bytes of the smallest database."""
 _TABLES = """
-CREATE TABLE store (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- The checksums of rows are those of the columns that never change, see hutch.durable.checksums.
+CREATE TABLE store (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER) WITHOUT ROWID;
 
 -- One row per run of `ask`: what its requests were drawn from.
 CREATE TABLE rounds (
@@ -24,7 +26,8 @@ CREATE TABLE rounds (
     examples INTEGER NOT NULL,      -- lines the requests were drawn from
     probability REAL NOT NULL,      -- sum over these lines: the labels expected
     threshold REAL,                 -- of scalar predictions; NULL where classes are predicted
-    created REAL NOT NULL
+    created REAL NOT NULL,
+    checksum INTEGER
 );
 
 CREATE TABLE requests (
@@ -40,7 +43,8 @@ CREATE TABLE requests (
     wanted INTEGER NOT NULL DEFAULT 1 CHECK (wanted >= 1),
     created REAL NOT NULL,
     leased_until REAL NOT NULL DEFAULT 0,
-    leased_to TEXT NOT NULL DEFAULT ''
+    leased_to TEXT NOT NULL DEFAULT '',
+    checksum INTEGER
 );
 CREATE INDEX open_requests ON requests (number) WHERE state = 'open';
 
@@ -50,7 +54,8 @@ CREATE TABLE labels (
     request TEXT NOT NULL REFERENCES requests (id),
     worker TEXT NOT NULL,
     label TEXT NOT NULL,
-    time REAL NOT NULL
+    time REAL NOT NULL,
+    checksum INTEGER
 );
 CREATE INDEX labels_of ON labels (request);
 
@@ -59,15 +64,20 @@ CREATE TABLE audit (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     event TEXT NOT NULL CHECK (event IN ('ask', 'answer', 'learn')),
     detail TEXT NOT NULL,           -- JSON
-    time REAL NOT NULL
+    time REAL NOT NULL,
+    checksum INTEGER
 );
-CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
+CREATE TRIGGER audit_never_changes BEFORE UPDATE OF number, event, detail, time ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 
 -- What people see of a request, as a JSON object; without one they see its line.
-CREATE TABLE documents (request TEXT PRIMARY KEY REFERENCES requests (id), document TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE documents (
+    request TEXT PRIMARY KEY REFERENCES requests (id),
+    document TEXT NOT NULL,
+    checksum INTEGER
+) WITHOUT ROWID;
 CREATE INDEX leases ON requests (leased_to, number) WHERE leased_to != '';
 
 -- How many requests are in each state, answers of each kind and of each worker: kept, as counting takes long.
@@ -126,6 +136,7 @@ CREATE TABLE serve_ids (
     digest BLOB NOT NULL,
     number INTEGER NOT NULL,            -- of the entry in the log
     time REAL NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (model, id)
 ) WITHOUT ROWID;
 CREATE INDEX serve_ids_by_time ON serve_ids (model, time);
@@ -142,6 +153,7 @@ CREATE TABLE serve_decisions (
     cost REAL,
     number INTEGER,                     -- of the entry in the log that teaches it
     time REAL NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (model, id)
 );
 CREATE INDEX serve_decisions_by_time ON serve_decisions (model, time);
@@ -173,6 +185,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         if 0 < os.stat(path).st_size < _SMALLEST:  # SQLite would take it as empty
             raise fail("cannot be used as a label store: file is not a database")
         connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
+        add_functions(connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("BEGIN IMMEDIATE")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -182,9 +195,15 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             raise fail("an SQLite file, but not a label store")
         if empty:
             _run(connection, _TABLES)
+            for table, (key, others) in COVERED.items():
+                new = [", ".join(f"new.{column}" for column in part.split(", ")) for part in (key, others)]
+                connection.execute(
+                    f"CREATE TRIGGER checksum_of_{table} AFTER INSERT ON {table} BEGIN UPDATE {table}"
+                    f" SET checksum = checksum({', '.join(new)}) WHERE ({key}) = ({new[0]}); END"
+                )
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            connection.execute("INSERT INTO store VALUES ('identity', ?)", [str(secrets.randbits(62))])
+            connection.execute("INSERT INTO store VALUES ('identity', ?, NULL)", [str(secrets.randbits(62))])
         elif version != SCHEMA_VERSION:
             raise fail(f"got a store of version {version}, wanted {SCHEMA_VERSION}")
         connection.execute("COMMIT")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hutch.core.errors import DataError, StoreError, at
+from hutch.durable.checksums import sound
 from hutch.durable.damage import Files, named, tell_damage
 from hutch.durable.entries import Accepted, Counts, Event, Round
 from hutch.durable.records import DONT_KNOW, SKIP, Answer, Request
@@ -27,15 +28,15 @@ _FREE = "(leased_until <= :now OR leased_until > :late)"
 """A request that nobody holds; a lease that ends later than any is given for is of a clock that was wrong."""
 _OF_OTHERS = "NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
 _HELD = (
-    f"SELECT {_REQUEST_COLUMNS} FROM requests AS r WHERE leased_to != '' AND leased_to = :worker"
+    "SELECT id FROM requests AS r WHERE leased_to != '' AND leased_to = :worker"
     f" AND leased_until > :now AND state = 'open' AND {_OF_OTHERS} ORDER BY number LIMIT 1"
 )
 """The request that a worker holds."""
-_UNANSWERED = (
-    "SELECT {} FROM requests AS r INDEXED BY open_requests WHERE state = 'open' AND number > :answered"
-    f" AND {_OF_OTHERS} ORDER BY number LIMIT 1"
+_NEXT = (
+    "SELECT id FROM requests AS r INDEXED BY open_requests WHERE state = 'open'"
+    f" AND {_OF_OTHERS} AND {_FREE} ORDER BY number LIMIT 1"
 )
-"""The first open request behind a number that a worker has not answered."""
+"""The first open request that a worker has not answered and nobody holds."""
 
 
 class Store:
@@ -57,7 +58,6 @@ class Store:
         self._connection = open_store(path, create=create)
         self._files = Files(self.path)
         self._examples_per_label: dict[int, float] = {}
-        self._answered: dict[str, int] = {}  # by worker: the number up to which they have answered what is open
 
     def __enter__(self) -> Self:
         return self
@@ -117,9 +117,7 @@ class Store:
         """A secret for the address of the page; it stays the same when the server starts again."""
         import secrets  # not at the top, as difflib: most commands need neither
 
-        with self.transaction() as connection:
-            connection.execute("INSERT OR IGNORE INTO store VALUES ('token', ?)", [secrets.token_urlsafe(18)])
-        return str(self.rows("SELECT value FROM store WHERE key = 'token'")[0][0])
+        return self.note("token", secrets.token_urlsafe(18))
 
     @property
     def labels_allowed(self) -> tuple[str, ...]:
@@ -137,8 +135,7 @@ class Store:
         if before and before != tuple(labels):
             text = f"its labels are {', '.join(before)}, got {', '.join(labels)}: use another store for another task"
             raise StoreError(at(str(self.path), None, None, text))
-        with self.transaction() as connection:
-            connection.execute("INSERT OR IGNORE INTO store VALUES ('labels', ?)", [json.dumps(list(labels))])
+        self.note("labels", json.dumps(list(labels)))
 
     @property
     def wanted(self) -> int:
@@ -192,7 +189,7 @@ class Store:
             ids.append(request.id)
             self._insert_request(connection, request, number, wanted)
         texts = [(id, json.dumps(found, ensure_ascii=False)) for id, found in documents.items()]
-        connection.executemany("INSERT INTO documents VALUES (?, ?)", texts)
+        connection.executemany("INSERT INTO documents VALUES (?, ?, NULL)", texts)
         self.write_log(connection, "ask", {"round": number, **asdict(round), "requests": ids})
         return len(ids)
 
@@ -216,12 +213,12 @@ class Store:
     def note(self, key: str, value: str) -> str:
         """Keep a value under a key, unless there is one; returns what is kept."""
         with self.transaction() as connection:
-            connection.execute("INSERT OR IGNORE INTO store VALUES (?, ?)", [key, value])
+            connection.execute("INSERT OR IGNORE INTO store VALUES (?, ?, NULL)", [key, value])
         return str(self.rows("SELECT value FROM store WHERE key = ?", [key])[0][0])
 
     def document(self, request: str) -> dict[str, Any] | None:
         """What people see of a request; None if it is its line."""
-        found = self.rows("SELECT document FROM documents WHERE request = ?", [request])
+        found = self.rows(f"SELECT document FROM documents WHERE request = ? AND {sound('documents')}", [request])
         return dict(json.loads(found[0][0])) if found else None
 
     def answer(self, answers: Iterable[Answer]) -> Accepted:
@@ -281,7 +278,7 @@ class Store:
             detail = {"id": answer.request, "worker": answer.worker, "label": answer.label, "answer": answer.id}
             line_event = self.write_log(connection, "answer", detail)
         connection.execute(
-            "INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?, NULL)",
             [line_event, answer.id, answer.request, answer.worker, answer.label, self._clock()],
         )
         if answer.label != SKIP:
@@ -309,30 +306,16 @@ class Store:
             seconds: how long others do not see it.
         """
         now = self._clock()
-        given = {"now": now, "worker": worker, "answered": self._answered.get(worker, 0), "late": now + seconds + _DAY}
+        given = {"now": now, "worker": worker, "late": now + seconds + _DAY}
         with self.transaction() as connection:
-            found = connection.execute(_HELD, given).fetchone() or self._next_free(connection, given)
-            if found is None and given["answered"]:  # another process may have taken answers back
-                found = self._next_free(connection, given | {"answered": 0})
+            found = connection.execute(_HELD, given).fetchone() or connection.execute(_NEXT, given).fetchone()
             if found is None:
                 return None
             connection.execute(
                 "UPDATE requests SET leased_until = ?, leased_to = ? WHERE id = ?", [now + seconds, worker, found[0]]
             )
-        return Request(*found)
-
-    def _next_free(self, connection: sqlite3.Connection, given: dict[str, Any]) -> Any:
-        """The first request that a worker has not answered and nobody holds, behind those known to be answered."""
-        first = connection.execute(_UNANSWERED.format("number"), given).fetchone()
-        if first is None:
-            return None
-        self._answered[given["worker"]] = first[0] - 1
-        free = _UNANSWERED.format(_REQUEST_COLUMNS).replace("ORDER", f"AND {_FREE} ORDER")
-        return connection.execute(free, given).fetchone()
-
-    def offer_again(self) -> None:
-        """Look at all open requests again, as answers were taken back."""
-        self._answered.clear()
+        leased = self.request(found[0])
+        return leased and leased[0]
 
     def _insert_round(self, connection: sqlite3.Connection, round: Round) -> int:
         cursor = connection.execute(
@@ -360,7 +343,9 @@ class Store:
     def log(self, after: int = 0) -> Iterator[Event]:
         """The audit log behind entry number `after`, in order."""
         while rows := self.rows(
-            "SELECT number, event, detail, time FROM audit WHERE number > ? ORDER BY number LIMIT 1000", [after]
+            f"SELECT number, event, detail, time FROM audit WHERE number > ? AND {sound('audit')}"
+            " ORDER BY number LIMIT 1000",
+            [after],
         ):
             for number, kind, detail, seconds in rows:
                 yield Event(number, kind, json.loads(detail), seconds)
@@ -368,12 +353,12 @@ class Store:
 
     def request(self, id: str) -> tuple[Request, int] | None:
         """A request and how many labels it wants; None if there is none of that id."""
-        found = self.rows(f"SELECT {_REQUEST_COLUMNS}, wanted FROM requests WHERE id = ?", [id])
+        found = self.rows(f"SELECT {_REQUEST_COLUMNS}, wanted FROM requests WHERE id = ? AND {sound('requests')}", [id])
         return (Request(*found[0][:-1]), found[0][-1]) if found else None
 
     def open_requests(self) -> Iterator[Request]:
         """The requests that still want answers, in order of asking."""
-        query = f"SELECT {_REQUEST_COLUMNS} FROM requests WHERE state = 'open' ORDER BY number"
+        query = f"SELECT {_REQUEST_COLUMNS} FROM requests WHERE state = 'open' AND {sound('requests')} ORDER BY number"
         for row in self.rows(query):
             yield Request(*row)
 
@@ -409,7 +394,7 @@ class Store:
             "SELECT r.round, r.probability, r.prediction, l.label,"
             " 1.0 / (SELECT count(*) FROM labels WHERE request = r.id AND label NOT IN (:skip, :unknown))"
             " FROM requests AS r JOIN labels AS l ON l.request = r.id WHERE l.label NOT IN (:skip, :unknown)"
-            " ORDER BY r.number, l.number",
+            f" AND {sound('requests', 'r')} AND {sound('labels', 'l')} ORDER BY r.number, l.number",
             {"skip": SKIP, "unknown": DONT_KNOW},
         )
 

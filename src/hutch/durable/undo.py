@@ -73,7 +73,6 @@ def retract(store: Store, id: str, lease_seconds: float = 0.0) -> bool:
             until = store.now() + lease_seconds
             hold = "UPDATE requests SET leased_until = ?, leased_to = ? WHERE id = ? AND state = 'open'"
             connection.execute(hold, [until, worker, request])
-    store.offer_again()
     return True
 
 

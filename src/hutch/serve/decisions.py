@@ -19,7 +19,7 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
-from hutch.durable.choices import Decided, Reward, add_cost, add_decision, choice_of, find_answer, note_entry
+from hutch.durable.choices import Decided, Reward, add_cost, add_decision, choice_of, note_entry
 from hutch.durable.log import Entry
 from hutch.durable.records import check_name
 from hutch.serve.bodies import SOURCE, batches_of, parse_json
@@ -54,12 +54,6 @@ async def rank(served: Served, kind: str, body: bytes, id: str = "") -> dict[str
         raise DataError(at(SOURCE, None, None, "got several decisions, wanted one"))
     if (batch.costs != UNLABELED).any():
         raise DataError(at(SOURCE, None, None, "got a label, wanted none: its cost comes as a reward"))
-    if id:
-        before: dict[str, Any] | None = await served.log.commits.done(
-            lambda connection: find_answer(connection, served.key, id, kind, body)
-        )
-        if before is not None:
-            return before | {"repeated": True}
     name, outputs = id or uuid.uuid4().hex, served.chain.run_apart(batch, False)
     decided = _decide(served, name, kind, body, _values(served, batch, outputs), outputs.ranked)
     answer: dict[str, Any] = await served.log.commits.done(
