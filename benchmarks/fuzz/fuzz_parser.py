@@ -36,8 +36,9 @@ from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at
 from hutch.core.kernel.decorators import helper, intrinsic
+from hutch.core.text.columns import parse_text
 from hutch.core.text.label import parse_label
-from hutch.core.text.parser import LABEL_KINDS, PADDING, ParserOptions, TextParser, _parse
+from hutch.core.text.parser import LABEL_KINDS, PADDING, ParserOptions, TextParser
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import STATE, Buffers, state_at
 
@@ -176,7 +177,7 @@ class Comparison:
         buffers = self._buffers
         counters = buffers.record.view(np.int64)[: STATE.names.index("serial")]
         found = (counters, buffers.found.counts, self._memory.bytes, texts, ends, self._out, self._numbers)
-        return int(first_difference(np.uint64(_parse.address), np.uint64(buffers.address), *found))
+        return int(first_difference(np.uint64(parse_text.address), np.uint64(buffers.address), *found))
 
 
 def module(name: str) -> ModuleType:

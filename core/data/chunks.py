@@ -17,7 +17,7 @@ from hutch.core.data.ahead import in_order
 from hutch.core.data.packed import ENDINGS, Decompressed
 from hutch.core.data.places import only_file, opened
 from hutch.core.errors import DataError, at
-from hutch.core.text.fast import FEED
+from hutch.core.text.columns import FEED
 from hutch.core.text.parser import LONGEST_LINE, PADDING, ParserOptions, TextParser
 
 CHUNK_BYTES = 1 << 21

@@ -93,13 +93,14 @@ class Lanes:
         return Lanes(self._builder, self._builder.select(self.value, kind._constant(yes), kind._constant(no)))
 
     def called(self, name: str) -> "Lanes":
-        """LLVM's intrinsic of this name, such as `sqrt` or `fabs`, of each float32."""
+        """LLVM's intrinsic of this name, such as `sqrt` or `ctpop`, of each."""
         from llvmlite import ir
         from numba.core import cgutils
 
         kind = self.value.type
+        element = "f32" if self._floating else f"i{kind.element.width}"
         function = ir.FunctionType(kind, [kind])
-        found = cgutils.get_or_insert_function(self._builder.module, function, f"llvm.{name}.v{kind.count}f32")
+        found = cgutils.get_or_insert_function(self._builder.module, function, f"llvm.{name}.v{kind.count}{element}")
         return Lanes(self._builder, self._builder.call(found, [self.value]))
 
     def split(self, bits: int) -> "Lanes":

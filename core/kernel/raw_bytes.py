@@ -41,16 +41,16 @@ def _load_word(builder: Any, address: Any, bits: int) -> Any:
     return loaded if bits == 64 else builder.zext(loaded, ir.IntType(64))
 
 
-def _delimiters(builder: Any, address: Any) -> Any:
-    from llvmlite import ir
+def _where(how: str, byte: int) -> Any:
+    """An intrinsic that compares the 64 bytes at an address with one; a bit for each of them."""
 
-    block = _load(builder, address, 8, 64)
+    def build(builder: Any, address: Any) -> Any:
+        from llvmlite import ir
 
-    def compare(how: str, byte: int) -> Any:
-        return builder.icmp_unsigned(how, block, ir.Constant(block.type, [byte] * 64))
+        block = _load(builder, address, 8, 64)
+        return builder.bitcast(builder.icmp_unsigned(how, block, ir.Constant(block.type, [byte] * 64)), ir.IntType(64))
 
-    found = builder.or_(builder.or_(compare("<=", 0x20), compare("==", ord(":"))), compare("==", ord("|")))
-    return builder.bitcast(found, ir.IntType(64))
+    return _instruction("int64", "uint64", build)
 
 
 def _trailing_zeros(builder: Any, word: Any) -> Any:
@@ -65,8 +65,9 @@ half_at = _instruction("int64", "uint64", lambda b, address: _load_word(b, addre
 """The 4 bytes at an address, little-endian."""
 word_at = _instruction("int64", "uint64", lambda b, address: _load_word(b, address, 64))
 """The 8 bytes at an address, little-endian."""
-delimiters_at = _instruction("int64", "uint64", _delimiters)
-"""Bit i says whether byte i of the 64 bytes at an address is at most 0x20, a colon or a bar."""
+blanks_at, tabs_at, feeds_at, returns_at = (_where("==", byte) for byte in b" \t\n\r")
+bars_at, controls_at = _where("==", ord("|")), _where("<", 0x20)
+"""Bit i says whether byte i of the 64 bytes at an address is a blank, tab, line feed, carriage return, and so on."""
 trailing_zeros = _instruction("uint64", "int64", _trailing_zeros)
 """Number of zero bits below the lowest set bit; 64 if there is none."""
 bit_count = _instruction("uint64", "uint64", lambda b, word: b.ctpop(word))

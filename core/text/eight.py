@@ -1,114 +1,78 @@
-"""Names and numbers of eight features at once, where a run of features has the same form: `a:0.5 b:1.25 …` or `a b …`.
+"""Names and numbers of eight features at a time, whatever their form.
 
-What comes out is what `text_words` makes of each token by itself; a lane that holds anything unusual is marked
-unusable, and is left to the functions there. Positions are those that `text_scan` finds: token k lies between the
-delimiter number `first + step · k` and the next. A token of up to 7 bytes is read as one word that ends with the
-delimiter behind it, a longer one of up to 15 as two.
+A token of up to 7 bytes is read as one word, a longer one of up to 15 as two, and its end found there; lanes that hold
+anything else are told to the caller, who reads them one by one. Numbers come out as `numbers` reads them, hashes as
+`hashing` makes them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from numpy import float32, uint64
-
-from hutch.core.kernel.abi import float32s_at
-from hutch.core.kernel.decorators import inlined, intrinsic
+from hutch.core.kernel.decorators import intrinsic
 from hutch.core.kernel.lanes import COUNT, Lanes, broadcast, constant, flags, load, store, words
-from hutch.core.kernel.raw_bytes import trailing_zeros
 from hutch.core.text.numbers import LOWEST_POWER, POWERS
-from hutch.core.text.words import EXACT, HIGH_HALVES, SIXES, ZEROS
 
-Place = tuple[int, int]
-"""Number of the delimiter before the first token, and of delimiters from one token to the next."""
-NAMES, VALUES, PLAIN_NAMES = (0, 2), (1, 2), (0, 1)
-"""Names and values alternating, names alone."""
-SHORT, LONG = 7, 15
-"""The most bytes of a token that is read as one word, and as two."""
-_FEED, _BLANK, _COLON = 0x0A, 0x20, 0x3A
-_ZEROS, _SIXES, _HIGH_HALVES, _EXACT = map(int, (ZEROS, SIXES, HIGH_HALVES, EXACT))
-_EACH_BYTE = 0x0101010101010101
+_EXACT = (1 << 24) - 64  # VW's sums of digits are exact below this
+_ZEROS, _SIXES, _HIGH_HALVES = 0x3030303030303030, 0x0606060606060606, 0xF0F0F0F0F0F0F0F0
 _MINUS, _DOT = 0x1D, 0x1E  # once a zero is xored away
-_MOST_DECIMALS = 9
-GOOD, STOPS, ENDS = 0, 8, 16
-ALL_EIGHT = uint64(0xFFFF)
-"""Results of `eight_valued`: the lowest bit of each kind; all good, followed as usual, and none ends its line."""
+_ONE = 0x3F800000  # as a float32
+
+
+class _Word:
+    """Eight words of text, and where in each the first byte up to 0x20 lies, or the first colon if these end a token.
+
+    Attributes:
+        bytes: those before it, zeros behind.
+        before: all bits of these.
+        missing: which words hold none.
+        colon: which end with a colon.
+    """
+
+    def __init__(self, builder: Any, addresses: list[Any], colons: bool) -> None:
+        text = words(builder, addresses)
+        each = text.split(8)
+        colon, found = each.compare("==", ord(":")), each.compare("<=", ord(" "))
+        found = (found | colon if colons else found).masks(8).split(64)
+        lowest = found & -found
+        self.before, self.missing = lowest - 1, found.compare("==", 0)
+        self.bytes = text & self.before
+        self.colon = (colon.masks(8).split(64) & lowest).compare("!=", 0)
 
 
 class _Tokens:
     """Eight tokens in registers.
 
     Attributes:
-        length: of the tokens, in bytes.
-        stop: the byte behind each.
-        high: the last 8 bytes up to its end, of which the token may only be some.
-        low: of long ones the 7 bytes before these, above a byte of zero.
-        high_mask, low_mask: which bits of these are the token's.
+        first, rest: their first 8 bytes and the others, zeros behind; no `rest` if none is longer.
+        length: in bytes.
+        usable: which have 1 to 15.
+        colon: which end with a colon.
     """
 
-    def __init__(self, builder: Any, text: Any, positions: Any, place: Place, most: int) -> None:
-        from llvmlite import ir
+    def __init__(self, word: _Word, second: _Word | None) -> None:
+        self.first, self.rest, self.colon = word.bytes, None, word.colon
+        self._digits, self._more, bits = word.bytes ^ (word.before & _ZEROS), None, word.before.called("ctpop")
+        if second is not None:
+            more = word.missing.choose(second.before, 0)
+            self.rest, bits = second.bytes & more, bits + more.called("ctpop")
+            self._more = self.rest ^ (more & _ZEROS)
+            self.colon = word.missing.choose(second.colon, word.colon)
+        self.length, self.usable = bits >> 3, (bits - 1).compare("<", 120)
+        self._shift, self._long = -bits & 63, bits.compare(">", 64)
 
-        word, (first, step) = ir.IntType(64), place
+    def take_minus(self) -> Lanes:
+        """Make the sign of negative numbers a zero; returns which they are."""
+        negative = (self._digits & 0xFF).compare("==", _MINUS)
+        self._digits = negative.choose(self._digits & ~0xFF, self._digits)
+        return negative
 
-        def end(k: int) -> Any:
-            at = builder.add(positions, word(4 * (first + step * k + 1)))
-            position = builder.load(builder.inttoptr(at, ir.IntType(32).as_pointer()))
-            return builder.add(text, builder.zext(position, word))
-
-        ends = [end(k) for k in range(COUNT)]
-        last = words(builder, [builder.sub(at, word(7)) for at in ends])
-        before = words(builder, [builder.sub(at, word(15)) for at in ends]) if most == LONG else None
-        ones, nothing = constant(builder, word, -1), constant(builder, word, 0)
-        self.length = _lengths(builder, positions, place)
-        self.stop = last >> 56
-        self.shift = -(self.length << 3) & 63
-        self.high, self.low = last << 8, nothing
-        self.high_mask, self.low_mask = ones << self.shift, nothing
-        if before is not None:
-            self.high |= before >> 56
-            self.low = before << 8
-            self.high_mask = self.length.compare("<", 8).choose(self.high_mask, ones)
-            self.low_mask = self.length.compare(">", 8).choose(ones << self.shift, nothing)
-
-    def fit(self, most: int) -> Lanes:
-        """Which tokens are neither empty nor of more bytes than that."""
-        return (self.length - 1).compare("<", most)
-
-    def stops(self, named: bool) -> tuple[Lanes, Lanes]:
-        """Which are followed as usual, by a colon if `named`, else by a blank or the line's end; and by that."""
-        ends = self.stop.compare("==", _FEED)
-        return self.stop.compare("==", _COLON) if named else ends | self.stop.compare("==", _BLANK), ends
-
-    def spelled(self) -> tuple[Lanes, Lanes]:
-        """`high` and `low` of the token alone, zeros xored away."""
-        return (self.high ^ _ZEROS) & self.high_mask, (self.low ^ _ZEROS) & self.low_mask
-
-    def from_start(self) -> tuple[Lanes, Lanes]:
-        """The token's first 8 bytes and the rest, zeros behind its end."""
-        high, low, long = self.high & self.high_mask, self.low & self.low_mask, self.length.compare(">", 8)
-        shifted = high >> self.shift
-        return long.choose((low >> self.shift) | (high << (-self.shift & 63)), shifted), long.choose(shifted, low)
-
-
-def _lengths(builder: Any, positions: Any, place: Place) -> Lanes:
-    from llvmlite import ir
-
-    first, step = place
-    at = builder.add(positions, ir.IntType(64)(4 * first))
-    if step == 2:
-        both = load(builder, at, ir.IntType(64))
-        return (both >> 32) - (both & 0xFFFFFFFF) - 1
-    ends = load(builder, builder.add(at, ir.IntType(64)(4)), ir.IntType(32))
-    return (ends - load(builder, at, ir.IntType(32)) - 1).widened(64)
-
-
-def _found(builder: Any, good: Lanes, stops: tuple[Lanes, Lanes]) -> Any:
-    """Bits of three kinds as one word."""
-    from llvmlite import ir
-
-    word, found = ir.IntType(64), good.bits()
-    for k, lanes in enumerate(stops):
-        found = builder.or_(found, builder.shl(lanes.bits(), word(COUNT * (k + 1))))
-    return found
+    def spelled(self) -> tuple[Lanes, Lanes | None]:
+        """The last 8 bytes, the last one highest, and those before; zeros xored away."""
+        high = self._digits << self._shift
+        if self._more is None:
+            return high, None
+        joined = (self._more << self._shift) | (self._digits >> (-self._shift & 63))
+        return self._long.choose(joined, high), self._long.choose(high, 0)
 
 
 def _are_digits(spelled: Lanes) -> Lanes:
@@ -116,18 +80,15 @@ def _are_digits(spelled: Lanes) -> Lanes:
     return (((spelled + _SIXES) | spelled) & _HIGH_HALVES).compare("==", 0)
 
 
-def _number(digits: Lanes) -> Lanes:
-    """The numbers that 8 bytes of at most 9 spell, the lowest byte first."""
-    twos = digits.split(16)
+def _number(high: Lanes, low: Lanes | None) -> Lanes:
+    """The numbers that bytes of at most 9 spell, the lowest byte first."""
+    if low is not None:
+        return (_number(low, None) & 0xFFFFFFFF) * 100_000_000 + _number(high, None)
+    twos = high.split(16)
     twos = (twos * 10 + (twos >> 8)) & 0xFF
     fours = ((twos * 100).split(32) & 0xFFFF) + (twos.split(32) >> 16)
     eights = fours.split(64)
     return (eights & 0xFFFFFFFF) * 10_000 + (eights >> 32)
-
-
-def _long_number(high: Lanes, low: Lanes) -> Lanes:
-    """The numbers of 16 digits."""
-    return (_number(low) & 0xFFFFFFFF) * 100_000_000 + _number(high)
 
 
 def _scramble(k: Lanes) -> Lanes:
@@ -135,53 +96,21 @@ def _scramble(k: Lanes) -> Lanes:
     return ((k << 15) | (k >> 17)) * 0x1B873593
 
 
-def _murmur(tokens: _Tokens, seed: Lanes, most: int) -> Lanes:
+def _murmur(tokens: _Tokens, seed: Lanes) -> Lanes:
     """MurmurHash3 of the tokens, lanes of 32 bits."""
-    first, rest = tokens.from_start()
-    parts = [first.narrowed(32), (first >> 32).narrowed(32), rest.narrowed(32), (rest >> 32).narrowed(32)]
+    parts = [
+        half for word in (tokens.first, tokens.rest) if word for half in (word.narrowed(32), (word >> 32).narrowed(32))
+    ]
     length, h, tail = tokens.length.narrowed(32), seed, parts[0]
-    for k in range(most // 4):
+    for k, part in enumerate(parts[1:]):
         mixed = h ^ _scramble(parts[k])
         whole = length.compare(">=", 4 * k + 4)
         h = whole.choose(((mixed << 13) | (mixed >> 19)) * 5 + 0xE6546B64, h)
-        tail = whole.choose(parts[k + 1], tail)
+        tail = whole.choose(part, tail)
     h ^= _scramble(tail) ^ length
     h = (h ^ (h >> 16)) * 0x85EBCA6B
     h = (h ^ (h >> 13)) * 0xC2B2AE35
     return h ^ (h >> 16)
-
-
-def _hashes(place: Place, most: int) -> Any:
-    """An intrinsic that writes the indices of names; returns what `eight_plain` does."""
-
-    @intrinsic
-    def hash_eight(
-        typing_context: Any, text: Any, positions: Any, seed: Any, numbers: Any, mask: Any, indices: Any
-    ) -> Any:
-        from numba import types
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            from llvmlite import ir
-
-            text, positions, seed, numbers, mask, indices = arguments
-            tokens = _Tokens(builder, text, positions, place, most)
-            seeds, masks = (broadcast(builder, builder.trunc(word, ir.IntType(32))) for word in (seed, mask))
-            high, low = tokens.spelled()
-            are_numbers = flags(builder, numbers) & _are_digits(high)
-            if most == LONG:
-                are_numbers &= _are_digits(low)
-            usable = tokens.fit(most)
-            with builder.if_then(builder.icmp_unsigned("!=", (are_numbers & usable).bits(), ir.IntType(64)(0))):
-                number = _number(high) if most == SHORT else _long_number(high, low)
-                store(builder, (number.narrowed(32) + seeds) & masks, indices)
-            with builder.if_then(builder.icmp_unsigned("!=", (~are_numbers & usable).bits(), ir.IntType(64)(0))):
-                hashed = _murmur(tokens, seeds, most) & masks
-                store(builder, are_numbers.choose(load(builder, indices, ir.IntType(32)), hashed), indices)
-            return _found(builder, usable, tokens.stops(place == NAMES))
-
-        return types.uint64(*[types.uint64] * 6), generate
-
-    return hash_eight
 
 
 def _without_dot(spelled: Lanes) -> tuple[Lanes, Lanes]:
@@ -193,121 +122,166 @@ def _without_dot(spelled: Lanes) -> tuple[Lanes, Lanes]:
     return bit.compare("==", 0).choose(spelled, closed), bit
 
 
-def _scale(builder: Any, dot_high: Lanes, dot_low: Lanes, most: int) -> Lanes:
-    """VW's negative powers of ten for the decimals behind a dot."""
+def _scale(builder: Any, dot: Lanes, beyond: Lanes | None) -> Lanes:
+    """VW's negative powers of ten for the bytes above a dot; 8 more where it lies in the word `beyond`."""
     from llvmlite import ir
 
-    scale = constant(builder, ir.FloatType(), 1.0)
-    for decimals in range(1, min(most, _MOST_DECIMALS + 1)):
-        power = constant(builder, ir.FloatType(), float(POWERS[-LOWEST_POWER - decimals]))
-        dot = dot_high if decimals < 8 else dot_low
-        scale = dot.compare("==", 1 << (56 - 8 * (decimals % 8))).choose(power, scale)
-    return scale
+    powers = POWERS[: -LOWEST_POWER + 1][::-1][: 8 if beyond is None else 16]
+    scales = [constant(builder, ir.FloatType(), float(power)) for power in powers]
+    tests = [(dot & sum(1 << 56 - 8 * n for n in range(8) if n >> bit & 1)).compare("!=", 0) for bit in range(3)]
+    for test in tests if beyond is None else [*tests, beyond]:
+        scales = [test.choose(odd, even) for even, odd in zip(scales[::2], scales[1::2], strict=True)]
+    return scales[0]
 
 
-def _numbers(most: int) -> Any:
-    """An intrinsic that writes values; returns what `eight_valued` does."""
-
-    @intrinsic
-    def read_eight(typing_context: Any, text: Any, positions: Any, values: Any) -> Any:
-        from numba import types
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            tokens = _Tokens(builder, arguments[0], arguments[1], VALUES, most)
-            high, low = tokens.spelled()
-            first_of_high = tokens.high_mask & ~(tokens.high_mask << 8)
-            first_of_low = tokens.low_mask & ~(tokens.low_mask << 8)
-            long = tokens.length.compare(">", 8)
-            first = long.choose(first_of_low, first_of_high) if most == LONG else first_of_high
-            signed = long.choose(low, high) if most == LONG else high
-            negative = (signed & first).compare("==", first & (_EACH_BYTE * _MINUS))
-            if most == LONG:
-                low = (negative & long).choose(low & ~first, low)
-                high = (negative & ~long).choose(high & ~first, high)
-            else:
-                high = negative.choose(high & ~first, high)
-            closed, dot_high = _without_dot(high)
-            usable, dot_low = tokens.fit(most), dot_high
-            dotted = dot_high.compare("!=", 0)
-            if most == LONG:
-                closed_low, dot_low = _without_dot(low)
-                closed = dotted.choose(closed | (low >> 56), closed)
-                low = dotted.choose(low << 8, closed_low)
-                usable &= _are_digits(low) & (dotted | dot_low.compare("==", 0) | dot_low.compare(">=", 1 << 48))
-            number = _number(closed) if most == SHORT else _long_number(closed, low)
-            usable &= _are_digits(closed) & (number - 1).compare("<", _EXACT - 1)
-            value = number.narrowed(32).scaled(_scale(builder, dot_high, dot_low, most))
-            store(builder, value ^ (negative.masks(32) & (1 << 31)), arguments[2])
-            return _found(builder, usable, tokens.stops(False))
-
-        return types.uint64(*[types.uint64] * 3), generate
-
-    return read_eight
+def _value(builder: Any, tokens: _Tokens) -> tuple[Lanes, Lanes]:
+    """Float32 numbers as their bits, and which tokens are numbers."""
+    negative = tokens.take_minus()
+    high, low = tokens.spelled()
+    high, dot = _without_dot(high)
+    dotted, usable, beyond = dot.compare("!=", 0), tokens.usable, None
+    if low is not None:
+        closed, dot_low = _without_dot(low)
+        high = dotted.choose(high | (low >> 56), high)
+        low = dotted.choose(low << 8, closed)
+        beyond = ~dotted & dot_low.compare("!=", 0)
+        usable &= _are_digits(low)
+        dot, dotted = dotted.choose(dot, dot_low), dotted | beyond
+    number = _number(high, low)
+    usable &= (tokens.length - negative.widened(64) - dotted.widened(64)).compare("!=", 0)
+    usable &= _are_digits(high)
+    if low is not None:
+        usable &= number.compare("<", _EXACT)
+    return number.narrowed(32).scaled(_scale(builder, dot, beyond)) ^ (negative.masks(32) & (1 << 31)), usable
 
 
-def _longest(place: Place) -> Any:
-    """An intrinsic that returns a bit for each token that is not a short one."""
+def _read(builder: Any, addresses: list[Any], colons: bool, asked: Any, read: Callable[[_Tokens], Any]) -> Any:
+    """What `read` makes of the tokens at addresses, as of long ones only if any that is asked for is; see `_Word`."""
+    from llvmlite import ir
 
-    @intrinsic
-    def longer(typing_context: Any, positions: Any) -> Any:
-        from numba import types
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return _lengths(builder, arguments[0], place).compare(">", SHORT).bits()
-
-        return types.uint64(types.uint64), generate
-
-    return longer
-
-
-_longer_names, _longer_values, _longer_plain_names = _longest(NAMES), _longest(VALUES), _longest(PLAIN_NAMES)
-_short_names, _long_names = _hashes(NAMES, SHORT), _hashes(NAMES, LONG)
-_short_plain_names, _long_plain_names = _hashes(PLAIN_NAMES, SHORT), _hashes(PLAIN_NAMES, LONG)
-_short_values, _long_values = _numbers(SHORT), _numbers(LONG)
+    word, results = _Word(builder, addresses, colons), []
+    long = builder.icmp_unsigned("!=", builder.and_(word.missing.bits(), asked), ir.IntType(64)(0))
+    with builder.if_else(long) as branches:
+        for branch, is_long in zip(branches, (True, False), strict=True):
+            with branch:
+                behind = [builder.add(address, ir.IntType(64)(8)) for address in addresses] if is_long else None
+                result = read(_Tokens(word, _Word(builder, behind, colons) if behind else None))
+                results.append((result, builder.block))
+    found = builder.phi(ir.IntType(64))
+    for result, block in results:
+        found.add_incoming(result, block)
+    return found
 
 
-@inlined
-def first_of(found, kind):
-    """Number of the first feature, from 0, whose bit of a kind is set in a result of `eight_valued`; else above 7."""
-    return uint64(trailing_zeros(found >> uint64(kind)))
+def _addresses(builder: Any, text: Any, places: Any, more: int) -> list[Any]:
+    """Addresses in the text, loaded one by one: taking them out of lanes costs more."""
+    from llvmlite import ir
+
+    word, half = ir.IntType(64), ir.IntType(32).as_pointer()
+    each = (builder.load(builder.inttoptr(builder.add(places, word(4 * k)), half)) for k in range(COUNT))
+    return [builder.add(builder.add(text, word(more)), builder.zext(place, word)) for place in each]
 
 
-@inlined
-def eight_valued(text, positions, seed, numbers, mask, indices, values):
-    """Read features with values from the delimiter at address `positions`, a blank, on.
+@intrinsic
+def hash_eight(
+    typing_context: Any, text: Any, begins: Any, seeds: Any, numbers: Any, mask: Any, stops: Any, indices: Any
+) -> Any:
+    """Hash eight names as `hash_name` does.
 
     Args:
         text: address of the text.
-        positions: address of 17 positions of delimiters.
-        seed: hash of the namespace.
+        begins: address of the places in it where the names begin, uint32.
+        seeds: address of the hashes of their namespaces, uint32.
         numbers: 255 if names of digits are numbers, 0 if they are hashed.
         mask: of the indices.
-        indices, values: addresses where eight are written in any case.
+        stops, indices: addresses where eight are written: the places behind the names, and what they are hashed to.
 
     Returns:
-        Three times eight bits, the first feature's lowest: 1 if name and value are good and the value is not zero; 1 if
-        they are followed as usual, the value by a blank or the end of the line; 1 if it is by that. The latter are
-        known early, so that a caller who guesses the former need not wait for the arithmetic.
+        Two times eight bits, the first name's lowest: whether it was read, and whether a colon follows.
     """
-    if _longer_names(positions) == uint64(0):
-        usable = _short_names(text, positions, seed, numbers, mask, indices)
-    else:
-        usable = _long_names(text, positions, seed, numbers, mask, indices)
-    if _longer_values(positions) == uint64(0):
-        good = _short_values(text, positions, values)
-    else:
-        good = _long_values(text, positions, values)
-    return good & (usable | uint64(0xFF << ENDS))
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
+        text, begins, seeds, numbers, mask, stops, indices = arguments
+        half, nothing = ir.IntType(32), ir.IntType(64)(0)
+        seed, masks = load(builder, seeds, half), broadcast(builder, builder.trunc(mask, half))
+
+        def read(tokens: _Tokens) -> Any:
+            high, low = tokens.spelled()
+            are_numbers = flags(builder, numbers) & _are_digits(high)
+            if low is not None:
+                are_numbers &= _are_digits(low)
+            with builder.if_then(builder.icmp_unsigned("!=", are_numbers.bits(), nothing)):
+                store(builder, (_number(high, low).narrowed(32) + seed) & masks, indices)
+            with builder.if_then(builder.icmp_unsigned("!=", (~are_numbers).bits(), nothing)):
+                hashed = _murmur(tokens, seed) & masks
+                store(builder, are_numbers.choose(load(builder, indices, half), hashed), indices)
+            store(builder, load(builder, begins, half) + tokens.length.narrowed(32), stops)
+            colons = (tokens.usable & tokens.colon).bits()
+            return builder.or_(tokens.usable.bits(), builder.shl(colons, ir.IntType(64)(COUNT)))
+
+        return _read(builder, _addresses(builder, text, begins, 0), True, ir.IntType(64)(255), read)
+
+    return types.uint64(*[types.uint64] * 7), generate
 
 
-@inlined
-def eight_plain(text, positions, seed, numbers, mask, indices, values):
-    """`eight_valued` for names alone, between 9 positions of delimiters; all values are 1."""
-    ones = float32s_at(values, uint64(8))
-    for i in range(8):
-        ones[i] = float32(1)
-    if _longer_plain_names(positions) == uint64(0):
-        usable = _short_plain_names(text, positions, seed, numbers, mask, indices)
-    else:
-        usable = _long_plain_names(text, positions, seed, numbers, mask, indices)
-    return usable
+@intrinsic
+def read_eight(typing_context: Any, text: Any, stops: Any, asked: Any, values: Any) -> Any:
+    """Read eight values.
+
+    Args:
+        text: address of the text.
+        stops: address of the places behind the names, where a colon may be, uint32.
+        asked: a bit for each feature that has a value, the first one's lowest.
+        values: address where eight are written, float32; 1 where there is none.
+
+    Returns:
+        Two times eight bits: whether it was read, and whether it is 0.
+    """
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
+        text, stops, asked, values = arguments
+
+        def read(tokens: _Tokens) -> Any:
+            value, usable = _value(builder, tokens)
+            wanted = flags(builder, asked)
+            store(builder, wanted.choose(value, _ONE), values)
+            zeros = (wanted & usable & (value << 1).compare("==", 0)).bits()
+            return builder.or_(usable.bits(), builder.shl(zeros, ir.IntType(64)(COUNT)))
+
+        return _read(builder, _addresses(builder, text, stops, 1), False, asked, read)
+
+    return types.uint64(*[types.uint64] * 4), generate
+
+
+@intrinsic
+def fill_eight(typing_context: Any, address: Any, word: Any) -> Any:
+    """Write the low half of a word eight times."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
+        store(builder, broadcast(builder, builder.trunc(arguments[1], ir.IntType(32))), arguments[0])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def copy_eight(typing_context: Any, target: Any, source: Any) -> Any:
+    """Copy eight half words."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
+        store(builder, load(builder, arguments[1], ir.IntType(32)), arguments[0])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64), generate

@@ -31,6 +31,8 @@ def _powers() -> NDArray[np.float32]:
 POWERS = _powers()
 MAX_DECIMALS = 35
 """Digits after the point beyond this many are skipped."""
+HUGE = float32(1e18)
+"""Numbers beyond this are left to the slow parser, so that no product overflows unseen."""
 SMALLEST_POWER, LARGEST_POWER = -128, 127
 """Powers of ten that VW's reader does not wrap around."""
 
@@ -181,3 +183,11 @@ def read_plain_float(start, stop):
         number = float32(number * power_of_ten(exponent - decimals))
         return (-number if negative else number), int64(at - start)
     return float32(0), int64(-1)
+
+
+@helper
+def whole_number(start, stop):
+    """The number at `start` to `stop`; returns (float32, whether all of it is one, below `HUGE`)."""
+    value, used = read_plain_float(start, stop)
+    good = used == stop - start and abs(value) < HUGE and (value != 0 or has_digit(start, stop))
+    return value, good and (used < 4 or not is_misread(start, stop))

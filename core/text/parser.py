@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError, DataError, at
-from hutch.core.kernel.cache import entry
 from hutch.core.text.actions import find_problems, find_slot_problems
-from hutch.core.text.fast import DONE, FEED, NEEDS_LINE, NEEDS_ROOM, parse_text
+from hutch.core.text.columns import DONE, FEED, NEEDS_LINE, parse_text
 from hutch.core.text.hashing import HashMode, NamespaceMode
 from hutch.core.text.label import parse_label
 from hutch.core.text.problems import Problems
-from hutch.core.text.scan import scan
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import LABEL_KINDS, Buffers
 
@@ -42,7 +40,7 @@ _OF_DECISIONS = ("action_costs", "logged_action")
 LONGEST_LINE = 1 << 26
 """Default of the most bytes that a line may have."""
 LARGEST_TEXT = 1 << 32
-"""Delimiters' places are 32-bit numbers."""
+"""Places in it are 32-bit numbers."""
 PADDING = 64
 """Spare bytes on both sides of the text, so that kernels may load whole words and blocks."""
 
@@ -96,15 +94,6 @@ class ParserOptions:
             raise ConfigError(f"hash_seed: got {self.hash_seed}, wanted 0 to 4294967295")
 
 
-@entry("int64(uint64, int64)")
-def _parse(state, size):
-    """Parse a text of `size` bytes from the cursor on; returns what is missing to go on, `DONE` at its end."""
-    delimiters = scan(state, size)
-    if delimiters < 0:
-        return NEEDS_ROOM
-    return parse_text(state, delimiters)
-
-
 def _buffers(options: ParserOptions) -> Buffers:
     return Buffers(
         mask=(1 << options.bits) - 1,
@@ -119,10 +108,8 @@ def _buffers(options: ParserOptions) -> Buffers:
 
 def _fill(buffers: Buffers, size: int) -> None:
     """Parse the text of `size` bytes that the buffers have been told of."""
-    while (missing := _parse(buffers.address, size)) != DONE:
-        if missing == NEEDS_ROOM:
-            buffers.grow()
-        elif missing == NEEDS_LINE:
+    while (missing := parse_text(buffers.address, size)) != DONE:
+        if missing == NEEDS_LINE:
             buffers.record["parse_line"] = parse_line.address
         else:
             buffers.record["parse_label"] = parse_label.address

@@ -144,7 +144,7 @@ def parse_features(state, at, stop):
     bars = 0
     for i in range(at, stop):
         bars += byte_at(i) == BAR
-    table = 2
+    bars, table = min(bars, (stop - at) // 3 + 1), 2  # those with features
     while table <= 2 * bars:
         table *= 2
     first_namespace, first_feature = s.namespaces, s.features

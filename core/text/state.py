@@ -37,11 +37,23 @@ FIELDS_OF_SEEN = {"group": "group_of", "costs": "cost_values"}
 """Arrays of a batch whose fields in `STATE` have other names."""
 
 _COLUMNS: dict[str, Any] = {
-    "positions": np.uint32,  # of the delimiters, from the beginning of the text
     **{FIELDS_OF_SEEN.get(name, name): kind for name, kind in SEEN.items()},
     "probabilities": np.float32,
     "tag_ptr": np.int64,
     "tag_bytes": np.uint8,
+    # scratch for a block of lines: places in the text of its features, and what they are
+    "begin": np.uint32,
+    "name_stop": np.uint32,
+    "seeds": np.uint32,
+    "found_index": np.uint32,
+    "found_value": np.float32,
+    # of its bars and line feeds the place, how many features come before; of the namespace its hash, id, size, value
+    "mark": np.uint32,
+    "mark_first": np.uint32,
+    "mark_hash": np.uint32,
+    "mark_id": np.uint32,
+    "mark_size": np.uint32,
+    "mark_value": np.float32,
     # scratch for one line: its pieces of namespaces, a copy of its features to reorder, a hash table of its namespaces
     "piece_slot": np.int64,
     "piece_ptr": np.int64,
@@ -50,16 +62,16 @@ _COLUMNS: dict[str, Any] = {
     "seen_slot": np.int64,
     "seen_serial": np.int64,
 }
-_COUNTERS = ("examples", "features", "namespaces", "tags", "costs", "line", "group", "cursor", "single", "serial")
+_COUNTERS = ("examples", "features", "namespaces", "tags", "costs", "line", "group", "cursor", "serial")
 _OPTIONS = ("mask", "seed", "hash_all", "by_letter", "constant", "label_kind", "zeros")
 
 STATE = np.dtype(
     [(name, "i8") for name in (*_COUNTERS, *_OPTIONS, "text", "room", "problem_counts", "problem_places")]
     + [(name, "u8") for name in ("parse_line", "parse_label", *_COLUMNS)]
 )
-"""Counters are of one text except `serial`, which no two lines share; `cursor` is the number of the delimiter
-to go on from. `text` is the address of its first byte, `room` the length of the arrays; `parse_line` and `parse_label`
-are addresses of kernels, 0 until a line needs them: compiling them takes as long as compiling all the rest."""
+"""Counters are of one text except `serial`, which no two lines share; `cursor` is the place of the line to go on from.
+`text` is the address of its first byte, `room` the length of the arrays; `parse_line` and `parse_label` are addresses
+of kernels, 0 until a line needs them: compiling them takes as long as compiling all the rest."""
 
 state_at = view(STATE)
 
@@ -77,7 +89,9 @@ def call_piece(typing_context: Any, kernel: Any, state: Any, start: Any, stop: A
     return caller_of(_PIECE_SIGNATURE)
 
 
-SPARE = 32
+BLOCK = 1 << 14
+"""Bytes of whole lines that are taken apart at a time."""
+SPARE = 80
 """Elements of the arrays behind those that a text can need, so that several may be read and written at once."""
 
 _uint8s_at = array_at(np.uint8)
@@ -112,10 +126,10 @@ class Buffers:
         self.size = 0
 
     def begin(self, text: NDArray[np.uint8]) -> None:
-        """Forget what was filled, and make room for what a text may hold that is not all delimiters."""
+        """Forget what was filled, and make room for what a text may hold."""
         if len(text) >= self.size:
             self.size = len(text) + len(text) // 4 + 1
-            self._allocate(self.size // 4)
+            self._allocate()
         self.rewind()
         self.record["text"] = text.ctypes.data
 
@@ -124,17 +138,13 @@ class Buffers:
         self._counters[:-1] = 0
         self.found.counts[:] = 0
 
-    def grow(self) -> None:
-        """Make room for twice as many delimiters."""
-        self._allocate(2 * int(self.record["room"][0]))
+    def _allocate(self) -> None:
+        """Make room for any text of the known size; what is not written takes no memory.
 
-    def _allocate(self, delimiters: int) -> None:
-        """Make room for any text of the known size with so many delimiters.
-
-        A feature is preceded by a blank, a constant followed by a line end, a namespace preceded by a bar, a cost
-        preceded by a blank or a line's beginning: none can outnumber the delimiters.
+        A feature or a cost is preceded by a blank or a line's beginning, a constant by a line that is not empty: each
+        takes two bytes. Of bars and line feeds there may be as many as bytes in a block.
         """
-        room = delimiters + SPARE
+        room = max(self.size // 2, BLOCK) + SPARE
         lengths = {
             "tag_bytes": self.size,
             "seen_slot": 1 << (2 * room).bit_length(),
