@@ -113,7 +113,7 @@ class CsvReader:
                 found[str(name)] = out = np.zeros(rows, np.float32)
                 classes = self._classes if role == "label" else None
                 if classes is not None:
-                    row = classes.label_cells(clean, cells, width, position, out)
+                    row = classes.label_cells(records.column(position), out)
                 else:
                     row = _numbers(clean, cells, width, position, np.float32(missing), out)
                 if row >= 0:
