@@ -185,3 +185,25 @@ def test_a_table_without_labels_is_warned_of_once() -> None:
         chain.learn([{"f": {"a": 1.0}}, {"f": {"a": 2.0}}])
     chain.learn([{"f": {"a": 1.0}}])
     assert not chain.weights.any()
+
+
+def test_an_array_for_each_decision() -> None:
+    layers = ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]
+    chain = Chain.from_config({"chain": layers})
+    decisions = [
+        ["shared |u ann", "|a tea", "|a coffee"],
+        ["|a milk", "0:1:0.5 |a beer", "|a gin"],
+        ["shared |u bob", "|a tea"],
+    ]
+    text = "\n\n".join(map("\n".join, decisions))
+    chain.learn(text)
+    before = chain.statistics
+    found = chain.predict_decisions(text)
+    assert [len(each) for each in found] == [2, 3, 1]
+    np.testing.assert_array_equal(np.concatenate(found), chain.predict(text))
+    for decision, each in zip(decisions, found, strict=True):
+        np.testing.assert_array_equal(chain.predict("\n".join(decision)), each)
+        np.testing.assert_array_equal(chain.predict_decisions(decision)[0], each)
+    assert chain.predict_decisions("") == [] and chain.statistics == before
+    with pytest.raises(ConfigError, match="predict_decisions: chain.0..linear does not predict decisions"):
+        learned().predict_decisions("|a b")

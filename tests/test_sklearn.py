@@ -213,3 +213,20 @@ def test_balanced_weights_need_all_rows_in_one_pass_too(flowers: Any) -> None:
     X, y = flowers
     with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
         HutchClassifier(class_weight="balanced", passes=1).partial_fit(X, y, classes=np.unique(y))
+
+
+def test_several_targets_are_scikit_learns_own_wrappers() -> None:
+    """One estimator for each target, of matrices and of frames; no code of ours."""
+    from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > X[:, 2]])
+    for wrapper in (MultiOutputClassifier, ClassifierChain):
+        assert (wrapper(HutchClassifier()).fit(X, Y).predict(X) == Y).mean() > 0.95
+    regressor = MultiOutputRegressor(HutchRegressor()).fit(X, X[:, :2] + 3.0)
+    assert regressor.score(X, X[:, :2] + 3.0) > 0.95
+    frame = pytest.importorskip("pandas").DataFrame({"city": np.where(Y[:, 0], "Oslo", "Rome"), "n": X[:, 1]})
+    kinds = np.where(Y, "yes", "no")
+    found = MultiOutputClassifier(HutchClassifier()).fit(frame, kinds).predict(frame)
+    assert (found[:, 0] == kinds[:, 0]).all()

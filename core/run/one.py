@@ -33,6 +33,9 @@ class OneExample:
     Args:
         engine: the chain.
         columns: which keys of a record hold the label and so on.
+
+    Attributes:
+        counters: the engine's, as bytes that can be put back.
     """
 
     def __init__(self, engine: Engine, columns: Roles | Mapping[str, Any] | None = None) -> None:
@@ -43,7 +46,7 @@ class OneExample:
         self._of_records = _Single(engine, {})
         self._usual: set[float] = {float(UNLABELED)}
         self._testing = engine.shared["testing"]
-        self._counters = engine.shared.view(np.uint8).data
+        self.counters = engine.shared.view(np.uint8).data
 
     def run(self, example: Any, learn: bool, *, stays: bool = True) -> Outputs | None:
         """Predict one example, and learn it if told to.
@@ -61,11 +64,11 @@ class OneExample:
         if single is None:
             return None
         if not learn and stays:
-            kept = bytes(self._counters)
+            kept = bytes(self.counters)
             try:
                 return self._drive(single, False)
             finally:
-                self._counters[:] = kept
+                self.counters[:] = kept
         if not learn:
             return self._drive(single, False)
         return self._drive(single, True) if self._has_usual_label(single) else None

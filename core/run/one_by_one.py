@@ -57,16 +57,11 @@ class OneByOne(Engine, ABC):
         return record
 
     @cached_property
-    def _loss(self) -> LossChoice | None:
-        choice = getattr(self.layers[-1].parameters, "loss", None)
-        return choice if isinstance(choice, LossChoice) else None
-
-    @cached_property
     def _label_of_false(self) -> float:
         """0 where the loss takes it, else -1."""
-        loss = self._loss.resolve(self.layers[-1].context.losses) if self._loss else None
-        taken = loss is None or loss.labels is not LossLabels.BINARY
-        return 0.0 if taken else -1.0
+        choice, losses = getattr(self.layers[-1].parameters, "loss", None), self.layers[-1].context.losses
+        binary = isinstance(choice, LossChoice) and choice.resolve(losses).labels is LossLabels.BINARY
+        return -1.0 if binary else 0.0
 
     @cached_property
     def _decision(self) -> OneDecision:
@@ -77,15 +72,16 @@ class OneByOne(Engine, ABC):
         if not self.decides:
             outputs = self._one.run(examples, learn)
             return None if outputs is None else outputs.predictions.copy()
-        text, kept = text_of(examples) if self.takes.of_decisions else "", None if learn else self.shared.copy()
+        text = text_of(examples) if self.takes.of_decisions else ""
         if "|" not in text or (learn and not self.shared["weighted_labeled"][0]):  # labels may be missing altogether
             return None
+        kept = bytes(self._one.counters)
         try:
             found = self._decision.run(text, learn)
             return None if found is None else found.copy()
         finally:
-            if kept is not None:
-                self.shared[...] = kept
+            if not learn:
+                self._one.counters[:] = kept
 
     def run_one(self, example: Any, learn: bool) -> Outputs | None:
         """What `hutch.core.run.one.OneExample.run` does: the outputs of one usual line or record, else None."""
@@ -160,14 +156,15 @@ class OneByOne(Engine, ABC):
         {-1.0: 0.5, 1.0: 0.5}
         """
         probabilities = self._probabilities
-        outputs = self._one_outputs(self._record(x))
+        outputs = self.outputs_of_one(self._record(x))
         return dict(zip(probabilities.labels, probabilities.of(outputs)[0].tolist(), strict=True))
 
     @cached_property
     def _probabilities(self) -> Probabilities:
         return Probabilities(self)
 
-    def _one_outputs(self, record: Mapping[str, Any]) -> Outputs:
+    def outputs_of_one(self, record: Mapping[str, Any]) -> Outputs:
+        """What the chain says of a record, without learning; another call may overwrite it."""
         outputs = self._one.run(record, False)
         if outputs is None:
             from hutch.core.data.sources import record_batches

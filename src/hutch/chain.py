@@ -226,6 +226,36 @@ class Chain(OneByOne, Engine):
         with self._unchanged():
             return self._run_passes(self._batches(examples, labels, importance, self._optional(columns)))
 
+    def predict_decisions(
+        self, examples: Any, *, columns: Roles | Mapping[str, Any] | None = None
+    ) -> list[NDArray[np.float32]]:
+        """Predict decisions over actions with features, without learning; arguments as of `predict`.
+
+        Returns:
+            An array for each decision, float32 (actions): the score or the probability of each action.
+
+        Raises:
+            ConfigError: the chain takes no such decisions.
+
+        >>> layers = ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]
+        >>> chain = Chain.from_config({"chain": layers})
+        >>> [len(chances) for chances in chain.predict_decisions("|a tea\\n|a coffee\\n\\n|a milk\\n|a beer\\n|a gin")]
+        [2, 3]
+        """
+        if not self.takes.of_decisions:
+            raise ConfigError(f"predict_decisions: chain[0].{self.layers[0].name} does not predict decisions")
+        found: list[NDArray[np.float32]] = []
+
+        def see(batch: Batch, outputs: Outputs) -> None:
+            if (actions := ~shared_rows(batch)).any():
+                ends = np.flatnonzero(np.diff(batch.group[actions])) + 1
+                found.extend(np.split(outputs.predictions[actions], ends))
+
+        with self._unchanged():
+            batches = self._batches(examples, None, None, self._optional(columns))
+            run_passes(self, batches, Progress(self, NO_ROWS, ()), learn=False, sink=see)
+        return found
+
     def scores(
         self,
         examples: Any,

@@ -78,12 +78,12 @@ def check_columns(table: Any, schema: Any) -> None:
     if names != wanted:
         raise ValueError(f"X: got the columns {names}, wanted those of `fit`, {wanted}")
     for ours, theirs in zip(table.schema, schema.schema, strict=True):
-        got, kind = _kind(ours.type), _kind(theirs.type)
+        got, kind = kind_of(ours.type), kind_of(theirs.type)
         if got != kind and "" not in (got, kind):
             raise ValueError(f"X: column {ours.name!r} has {got}, wanted {kind}, as in `fit`")
 
 
-def _kind(kind: Any) -> str:
+def kind_of(kind: Any) -> str:
     """What values of an Arrow type become: numbers, words or dates; nothing where all are missing."""
     types = arrow().types
     if types.is_null(kind):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,7 +42,6 @@ from hutch.core.kernel.abi import UNLABELED
 from hutch.core.loss.kinds import KIND_EXPECTILE, KIND_POISSON, KIND_QUANTILE
 from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
-from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
 from hutch.frames import (
     as_table,
     check_columns,
@@ -54,17 +53,17 @@ from hutch.frames import (
     without_column,
 )
 from hutch.target_scale import TargetScale, can_rescale, rescale
+from hutch.word_rows import word_rows
+
+if TYPE_CHECKING:
+    from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
 
 Layers = Sequence[Mapping[str, Any] | str]
 
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": (
-        "an online learner depends on the order of its examples, and this check reorders and repeats them"
-    ),
-    "check_sample_weight_equivalence_on_sparse_data": (
-        "an online learner depends on the order of its examples, and this check reorders and repeats them"
-    ),
-}
+EXPECTED_FAILURES = dict.fromkeys(
+    (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")),
+    "an online learner depends on the order of its examples, and this check reorders and repeats them",
+)
 """Checks of scikit-learn that cannot pass, with the reason; `check_estimator(expected_failed_checks=...)` takes it."""
 
 _ROWS, _LEAST_PASSES = 100_000, 10
@@ -295,12 +294,18 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         found = [outputs.scores if self.chain_.score_count else outputs.predictions for outputs in self._outputs(X)]
         return np.concatenate(found).astype(np.float64)
 
-    def explain(self, X: Any) -> NDArray[np.float64]:
+    def explain(self, X: Any, background: Any = None) -> NDArray[np.float64]:
         """How much each column moves each row's score: the score less what it is with the column missing.
+
+        With a background, the mean of that over its rows is taken off. Where the chain is linear in the columns, these
+        are the Shapley values, w (x - mean x), and sum to the score less its mean over the background. Elsewhere, as
+        with interactions, they are effects of one column at a time, and need not sum to anything. They say what moves
+        the model, not what moves the world: of two columns that say the same, each has a part.
 
         Parameters
         ----------
         X : as in `predict`.
+        background : rows such as those learned from; None: a missing column is what a column is compared with.
 
         Returns
         -------
@@ -310,15 +315,45 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.chain_.takes != Labels.SIMPLE and not self.chain_.score_count:
             raise AttributeError(f"explain: the layer {self.chain_.layers[0].name!r} has no scores")
+        whole, effects = self._effects(X)
+        if background is not None:
+            effects = effects - self._effects(background)[1].mean(axis=0)
+        if whole.ndim == 1:
+            return effects
+        return np.take_along_axis(effects, whole.argmax(axis=1)[:, None, None], axis=2)[:, :, 0]
+
+    def _effects(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The scores, and what each column adds to them: (rows, columns), or (rows, columns, classes)."""
         X = self._examples(X, reset=False)
         whole = self._raw(X)
-        chosen = None if whole.ndim == 1 else whole.argmax(axis=1)
+        columns = [whole - self._raw(without_column(X, j)) for j in range(X.shape[1])]
+        return whole, np.stack(columns, axis=1) if columns else np.zeros((len(whole), 0, *whole.shape[1:]))
 
-        def of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-            return scores if chosen is None else np.take_along_axis(scores, chosen[:, None], axis=1)[:, 0]
+    def word_weights(self, X: Any) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
+        """What each word of a frame, of a column of text or of names, adds to the score of a row that has it.
 
-        columns = [of(whole) - of(self._raw(without_column(X, j))) for j in range(X.shape[1])]
-        return np.column_stack(columns) if columns else np.zeros((len(whole), 0))
+        It is read off rows that have one word and nothing else, so that it is the weight where the chain is linear in
+        the words; words that were never learned have 0, or what they share with others in the table of weights.
+
+        Parameters
+        ----------
+        X : a frame, as in `predict`.
+
+        Returns
+        -------
+        (column, word) of each, the strongest first, and the weights, shape (words,), or (words, classes) where there is
+        a score for each class.
+        """
+        check_is_fitted(self)
+        if not self._named:
+            raise ValueError("word_weights: fitted to a matrix, wanted a frame; the weights of columns are in coef_")
+        table = self._examples(X, reset=False)
+        texts = roles_of(self.columns).texts(table.column_names)
+        names, rows = word_rows(table, {table.column_names[k] for k in texts})
+        scores = self._raw(rows)
+        found = scores[1:] - scores[0]
+        order = np.argsort(-np.abs(found.reshape(len(found), -1)).max(axis=1, initial=0), kind="stable")
+        return [names[k] for k in order], found[order]
 
     def _margins(self, X: Any) -> NDArray[np.float64]:
         """What is linear in the columns of a linear chain, (rows, sub-models)."""
@@ -548,6 +583,14 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
         check_is_fitted(self)
         probabilities = Probabilities(self.chain_)
         return np.concatenate([probabilities.of(outputs) for outputs in self._outputs(X)])
+
+
+def __getattr__(name: str) -> Any:
+    if name != "CrowdAggregator":  # which takes a third of the time that this module takes to import
+        raise AttributeError(f"module 'hutch.sklearn' has no attribute {name!r}")
+    from hutch.crowd_aggregator import CrowdAggregator
+
+    return CrowdAggregator
 
 
 def _numbers(y: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -48,5 +47,4 @@ def _command(name: str, target: str, text: str) -> Callable[..., None]:
 
 
 for _name, (_target, _text) in _TABLES.items():
-    if find_spec(_target.partition(":")[0]):
-        app.command(_name)(_command(_name, _target, _text))
+    app.command(_name)(_command(_name, _target, _text))

@@ -69,15 +69,21 @@ def tree_error(train: Ratings, test: Ratings, passes: int, **given: Any) -> tupl
     """Error on `test`, CPU seconds and greatest weight of one dyadic learner under a filter tree."""
     dyadic = {"left": "rater", "right": "task", "loss": "hinge", **given}
     chain = build(("filter_tree", {"classes": 5}), ("dyadic", dyadic), bits=_BITS)
-    batch, kept = (TextParser(chain.parser).parse(part.examples()) for part in (train, test))
+    predictions, seconds = _learned(chain, train.examples(), test.examples(), passes)
+    return float(np.mean(predictions != test.labels)), seconds, float(np.abs(chain.weights).max())
+
+
+def _learned(chain: Chain, train: bytes, test: bytes, passes: int) -> tuple[NDArray[np.float32], float]:
+    """Predictions for `test` after some passes over `train`, and CPU seconds of learning."""
+    batch, kept = (TextParser(chain.parser).parse(lines) for lines in (train, test))
     chain.run_batch(kept, learn=False)
     start = time.process_time()
-    for _ in range(passes):
+    for number in range(passes):
         chain.run_batch(batch)
-        chain.end_pass()
+        if number < passes - 1:
+            chain.end_pass()
     seconds = time.process_time() - start
-    predictions = chain.run_batch(kept, learn=False)[0].predictions
-    return float(np.mean(predictions != kept.labels)), seconds, float(np.abs(chain.weights).max())
+    return chain.run_batch(kept, learn=False)[0].predictions, seconds
 
 
 def sweep(train: Ratings, test: Ratings, rates: Sequence[float] = RATES) -> dict[str, list[float | None]]:
@@ -131,17 +137,9 @@ def rating_lines(users: NDArray[Any], items: NDArray[Any], ratings: NDArray[Any]
 
 def rating_error(train: bytes, test: bytes, layer: str, given: dict[str, Any], passes: int) -> tuple[float, float]:
     """Root mean squared error on `test`, predictions clipped to the ratings seen, and CPU seconds of learning."""
-    chain = build((layer, given), bits=18)
-    batch, kept = (TextParser(chain.parser).parse(text) for text in (train, test))
-    chain.run_batch(kept, learn=False)
-    start = time.process_time()
-    for number in range(passes):
-        chain.run_batch(batch)
-        if number < passes - 1:
-            chain.end_pass()
-    seconds = time.process_time() - start
-    predictions = chain.run_batch(kept, learn=False)[0].predictions
-    error = np.clip(predictions, batch.labels.min(), batch.labels.max()).astype(np.float64) - kept.labels
+    predictions, seconds = _learned(build((layer, given), bits=18), train, test, passes)
+    seen, kept = (np.array([line.split(b" ", 1)[0] for line in lines.splitlines()], float) for lines in (train, test))
+    error = np.clip(predictions, seen.min(), seen.max()) - kept
     return float(np.sqrt(np.mean(error**2))), seconds
 
 

@@ -128,38 +128,28 @@ class Outcome:
         return np.array([getattr(run, name) for run in self.runs], np.float64)
 
 
-@dataclass(frozen=True, slots=True)
 class Trials:
-    """A family's stable settings with their validation runs, one per task.
+    """A family's settings, each run for all tasks and scored on validation rows.
 
     Attributes:
-        family: its name.
-        tried: setting and runs.
-        unstable: why the last unstable setting was dropped; empty if none was.
+        tried: setting and runs; literal steps beyond their stability bound drop out.
     """
 
-    family: str
-    tried: list[tuple[Setting, list[Any]]]
-    unstable: str
+    def __init__(self, tasks: Sequence[Task], family: Family, evaluate: Evaluate) -> None:
+        self.tried: list[tuple[Setting, list[Any]]] = []
+        self._tasks, self._family, self._evaluate, self._unstable = tasks, family.name, evaluate, ""
+        for setting in family.settings:
+            try:
+                self.tried.append((setting, [evaluate(task, setting.make, task.validation) for task in tasks]))
+            except ConfigError as error:
+                self._unstable = str(error)
 
-
-def try_out(tasks: Sequence[Task], family: Family, evaluate: Evaluate) -> Trials:
-    """Run all settings of a family, scored on validation rows; literal steps beyond their stability bound drop out."""
-    tried, unstable = [], ""
-    for setting in family.settings:
-        try:
-            tried.append((setting, [evaluate(task, setting.make, task.validation) for task in tasks]))
-        except ConfigError as error:
-            unstable = str(error)
-    return Trials(family.name, tried, unstable)
-
-
-def chosen(tasks: Sequence[Task], trials: Trials, evaluate: Evaluate, worth: Worth) -> Outcome:
-    """Run the setting of highest worth again, scored on test rows."""
-    if not trials.tried:
-        return Outcome(trials.family, trials.unstable, [])
-    best = max(trials.tried, key=lambda trial: worth(trial[1]))[0]
-    return Outcome(trials.family, best.label, [evaluate(task, best.make, task.test) for task in tasks])
+    def best(self, worth: Worth) -> Outcome:
+        """Run the setting of highest worth again, scored on test rows."""
+        if not self.tried:
+            return Outcome(self._family, self._unstable, [])
+        best = max(self.tried, key=lambda trial: worth(trial[1]))[0]
+        return Outcome(self._family, best.label, [self._evaluate(task, best.make, task.test) for task in self._tasks])
 
 
 def compare_shuffled(tasks: Sequence[Task], family: Family) -> Outcome:
@@ -170,7 +160,7 @@ def compare_shuffled(tasks: Sequence[Task], family: Family) -> Outcome:
         late = np.mean([min(run.to_target, never) for run in runs])
         return -float(late), float(np.mean([run.one_pass for run in runs]))
 
-    return chosen(tasks, try_out(tasks, family, shuffled), shuffled, worth)
+    return Trials(tasks, family, shuffled).best(worth)
 
 
 def compare_incremental(tasks: Sequence[Task], families: Sequence[Family]) -> Iterator[Outcome]:
@@ -180,7 +170,7 @@ def compare_incremental(tasks: Sequence[Task], families: Sequence[Family]) -> It
     is chosen for final + earlier among the settings that learn new classes no worse, less 2 nats, than the best of
     these three: neither forgetting nor plasticity can be bought with the other.
     """
-    trials = {family.name: try_out(tasks, family, incremental) for family in families}
+    trials = {family.name: Trials(tasks, family, incremental) for family in families}
     least, outcomes = -np.inf, {}
     for goal, names in GOALS.items():
         trial = trials[TUNED]
@@ -188,7 +178,7 @@ def compare_incremental(tasks: Sequence[Task], families: Sequence[Family]) -> It
         def worth(runs: list[Incremental], names: tuple[str, ...] = names) -> float:
             return sum(_mean(runs, name) for name in names)
 
-        outcomes[goal] = chosen(tasks, trial, incremental, worth)
+        outcomes[goal] = trial.best(worth)
         least = max(least, _mean(max((runs for _, runs in trial.tried), key=worth), "learned") - 2)
 
     def held(runs: list[Incremental]) -> tuple[bool, float]:
@@ -200,7 +190,7 @@ def compare_incremental(tasks: Sequence[Task], families: Sequence[Family]) -> It
         if name == TUNED:
             yield from (replace(outcome, family=f"{TUNED} for {goal}") for goal, outcome in outcomes.items())
         else:
-            yield chosen(tasks, trial, incremental, held)
+            yield trial.best(held)
 
 
 def _mean(runs: list[Incremental], name: str) -> float:

@@ -17,7 +17,6 @@ _IID = {"to_target": "samples to target", "one_pass": "after one pass"}
 _INCREMENTAL = {"area": "along", "final": "final", "earlier": "earlier", "learned": "learned", "later": "later"}
 _LOWER_IS_BETTER = {"to_target"}
 _LINES = {"oEM": ":", "Nat-oEM": "--", "exact": "-"}
-_MARKS = {" for final": "x", " for earlier": "+"}
 
 
 def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str = "both") -> None:
@@ -43,7 +42,12 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
     tasks = {name: [makers[name](seed) for seed in range(seeds)] for name in names}
     results: dict[str, Any] = {}
     for name in names:
-        iid, classes = _outcomes(name, tasks[name])
+        iid = []
+        for number, family in enumerate(contenders.FAMILIES, 1):
+            print(f"{name}, iid: {family.name} ({number} of {len(contenders.FAMILIES)})", file=sys.stderr)
+            iid.append(compare_shuffled(tasks[name], family))
+        print(f"{name}, class by class", file=sys.stderr)
+        classes = list(compare_incremental(tasks[name], contenders.FAMILIES))
         results[name] = {"iid": _plain(iid, _IID), "incremental": _plain(classes, _INCREMENTAL)}
         if not json:
             _print(f"{name}: iid stream, rank {tasks[name][0].rank}", iid, _IID)
@@ -52,16 +56,6 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
             _draw(plots, name, iid, classes)
     if json:
         print(dumps(results))
-
-
-def _outcomes(name: str, tasks: list[Any]) -> tuple[list[Outcome], list[Outcome]]:
-    iid = []
-    families = contenders.FAMILIES
-    for number, family in enumerate(families, 1):
-        print(f"{name}, iid: {family.name} ({number} of {len(families)})", file=sys.stderr)
-        iid.append(compare_shuffled(tasks, family))
-    print(f"{name}, class by class", file=sys.stderr)
-    return iid, list(compare_incremental(tasks, families))
 
 
 def _plain(outcomes: list[Outcome], figures: dict[str, str]) -> dict[str, Any]:
@@ -101,14 +95,6 @@ def _cell(outcome: Outcome, references: list[Outcome], name: str) -> str:
     return f"{reached.mean():.{digits}f} ± {spread:.{digits}f}{won}"
 
 
-def _style(family: str) -> tuple[str, int]:
-    """Line and colour of a family, the same in all figures: a style per group, a colour for each family in it."""
-    base, _, goal = family.partition(" for ")
-    start = next(start for start in _LINES if base.startswith(start))
-    group = [member.name for member in contenders.FAMILIES if member.name.startswith(start)]
-    return _LINES[start] + _MARKS.get(f" for {goal}", ""), group.index(base)
-
-
 def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]) -> None:
     """One figure for each evaluation, means over seeds."""
     evaluations = (
@@ -121,12 +107,12 @@ def _draw(directory: Path, name: str, iid: list[Outcome], classes: list[Outcome]
         figure = new_figure(11, 5)
         axes = figure.add_subplot()
         lows, tops = [], []
-        for outcome in outcomes:
+        for number, outcome in enumerate(outcomes):
             if outcome.runs:
-                style, number = _style(outcome.family)
+                style = next(style for start, style in _LINES.items() if outcome.family.startswith(start))
                 y = np.mean([getattr(run, curve) for run in outcome.runs], axis=0)
                 x = outcome.runs[0].seen if outcomes is iid else np.arange(1, len(y) + 1)
-                axes.plot(x, y, style, color=f"C{number}", label=f"{outcome.family} ({outcome.chosen})")
+                axes.plot(x, y, style, color=f"C{number % 10}", label=f"{outcome.family} ({outcome.chosen})")
                 lows.append(float(np.quantile(y, 0.25)))
                 tops.append(float(y.max()))
         top = max(tops)
