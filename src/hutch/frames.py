@@ -120,7 +120,7 @@ def dense_columns(X: Any, columns: Mapping[str, Any] | Roles | None) -> tuple[in
     roles, width = Roles.of(columns), X.shape[1]
     if width > _MOST_COLUMNS or roles.text or roles.namespaces is not None or hasattr(X, "tocsr"):
         return 0, False
-    words = is_frame(X) and (bool(roles.categorical) or any(_kind(field.type) != "numbers" for field in X.schema))
+    words = is_frame(X) and (bool(roles.categorical) or any(kind_of(field.type) != "numbers" for field in X.schema))
     return max(width, _WORDS) if words else width, words
 
 
