@@ -1,7 +1,7 @@
 """Layers that learn by an M-step over statistics, which a layer above may hold near an anchor."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -9,13 +9,7 @@ from hutch.core.chain.reduction import Reduction
 
 
 class MStepReduction(Reduction):
-    """A layer whose M-step `nat_oem`, directly above it, may hold near an anchor.
-
-    Attributes:
-        statistics: names of what the M-step is made from.
-    """
-
-    statistics: ClassVar[tuple[str, ...]]
+    """A layer whose M-step `nat_oem`, directly above it, may hold near an anchor."""
 
     @abstractmethod
     def constrain(self, constraint: NDArray[Any]) -> None:

@@ -117,7 +117,6 @@ class CrowdEM(MStepReduction):
     asks = (Labels.MULTICLASS, Predictions.CLASS)
     inputs = Inputs(whole_groups=True)
     state: Record
-    statistics = ("confusion", "habit")
     kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: CrowdEMParameters, context: Context) -> None:

@@ -134,7 +134,6 @@ class PPCALayer(MStepReduction):
     name: ClassVar[str] = "ppca"
     Parameters: ClassVar[type[Parameters]] = PPCALayerParameters
     state: Record
-    statistics = ("mean", "covariance")
     kernels = Kernels.rewriting(rewrite, learn, predict)
 
     def __init__(self, parameters: PPCALayerParameters, context: Context) -> None:

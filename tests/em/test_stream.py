@@ -49,12 +49,11 @@ def test_every_row_needs_a_class() -> None:
         learn_classes(Recorder(), np.zeros((4, 1)), np.zeros(3))
 
 
-@pytest.mark.parametrize("block", [1, 5, 64])
-def test_drift_is_found_soon_and_no_row_is_lost_or_taken_twice(block: int) -> None:
+def test_drift_is_found_soon_and_no_row_is_lost_or_taken_twice() -> None:
     random = np.random.default_rng(0)
     rows = np.concatenate([random.normal(size=80), 9 + random.normal(size=80)])[:, None]
     learner = Recorder()
-    cuts = learn_drifting(learner, rows, DriftDetector(), block)
+    cuts = learn_drifting(learner, rows, DriftDetector())
     assert len(cuts) == 1 and 80 <= cuts[0] <= 84
     assert [told for told in learner.told if told != "|"] == rows.ravel().tolist()
     assert learner.told.index("|") == cuts[0]
@@ -62,7 +61,7 @@ def test_drift_is_found_soon_and_no_row_is_lost_or_taken_twice(block: int) -> No
 
 def test_a_steady_stream_has_few_boundaries() -> None:
     rows = np.random.default_rng(1).normal(size=(2000, 1))
-    assert len(learn_drifting(Recorder(), rows, DriftDetector(15.0), 64)) <= 2
+    assert len(learn_drifting(Recorder(), rows, DriftDetector(15.0))) <= 2
 
 
 def test_classes_of_a_stream_are_found_without_labels() -> None:

@@ -40,7 +40,6 @@ def learn_drifting(
     learner: Learner[Any],
     rows: NDArray[Any],
     detector: DriftDetector,
-    block: int = 1,
     score: Callable[[NDArray[Any]], Array] | None = None,
 ) -> list[int]:
     """Learn rows in their order with a boundary wherever the detector sees one.
@@ -48,26 +47,17 @@ def learn_drifting(
     Args:
         learner: of any kind.
         rows: (samples, ...).
-        detector: sees the likelihood of each row under what was learned before its block.
-        block: rows scored at a time, ≥ 1.
+        detector: sees the likelihood of each row under what was learned before it.
         score: log-likelihood of each row; by default under the learner's estimate.
 
     Returns:
         The first rows of the new segments.
     """
-    cuts, first = [], 0
-    while first < len(rows):
-        ahead = rows[first : first + block]
-        drift = detector.first((score or learner.log_likelihood)(ahead))
-        if drift is None:
-            learner.learn(ahead)
-            first += len(ahead)
-            continue
-        if drift:
-            learner.learn(ahead[:drift])
-        learner.boundary()
-        first += drift
-        cuts.append(first)
-        learner.learn(rows[first : first + 1])  # the detector has already counted it into the new segment
-        first += 1
+    cuts = []
+    for first in range(len(rows)):
+        row = rows[first : first + 1]
+        if detector.first((score or learner.log_likelihood)(row)) is not None:
+            learner.boundary()
+            cuts.append(first)
+        learner.learn(row)
     return cuts

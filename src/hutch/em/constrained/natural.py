@@ -83,6 +83,14 @@ class Sketch:
         self.mean += count / total * (centre - self.mean + average.astype(kind) @ centred)
         self._factorise(stacked, old * float(self.noise[0]), total)
 
+    def absorb_singly(self, rows: Rows, seen: int, old: Array) -> None:
+        """The exact step of each row in turn: `seen` came before, the anchor weighs as much as `old` (rows) samples."""
+        room = np.empty(workspace_size(len(self.loadings) + 1, self.mean.size))
+        for first in range(0, len(rows), _CONVERTED):
+            part = np.ascontiguousarray(rows[first : first + _CONVERTED], np.float64)
+            weights = old[first : first + _CONVERTED]
+            absorb_rows(part, seen + first, self.mean, self.loadings, self.noise, self.floor, weights, room)
+
     def _takes_single(self, rows: Rows) -> bool:
         """Whether products of these rows in single precision do: rounding must drown in the noise."""
         rank = len(self.loadings)
@@ -167,22 +175,15 @@ class NaturalPPCA(Learner[PPCAParameters]):
     def learn(self, batch: Any) -> None:
         rows = checked_rows(batch, self.sketch.mean.size, missing=False)
         if self.block == 1:
-            self._learn_singly(rows)
+            steps = self.schedule.steps(self._samples, len(rows))
+            self.sketch.absorb_singly(rows, self._samples, (1 - steps) / steps)
+            self._samples += len(rows)
             return
         for first in range(0, len(rows), self.block):
             block = rows[first : first + self.block]
             step = self.schedule.step(self._samples, len(block))
             self.sketch.absorb(block, len(block) * (1 - step) / step)
             self._samples += len(block)
-
-    def _learn_singly(self, rows: Rows) -> None:
-        s = self.sketch
-        room = np.empty(workspace_size(len(s.loadings) + 1, s.mean.size))
-        for first in range(0, len(rows), _CONVERTED):
-            part = np.ascontiguousarray(rows[first : first + _CONVERTED], np.float64)
-            steps = self.schedule.steps(self._samples, len(part))
-            absorb_rows(part, self._samples, s.mean, s.loadings, s.noise, s.floor, (1 - steps) / steps, room)
-            self._samples += len(part)
 
     def boundary(self) -> None:
         """Do nothing: the step form needs no boundaries."""

@@ -9,7 +9,6 @@ from hutch.core.threads import one_thread
 from hutch.em.base.learner import Learner, State, pack, unpack
 from hutch.em.base.model import Array
 from hutch.em.constrained.natural import Sketch, merged
-from hutch.em.constrained.natural_kernel import absorb_rows, workspace_size
 from hutch.em.ppca.model import PPCAParameters, checked_rows, log_likelihood
 
 _CONFIDENCE = 10
@@ -85,10 +84,7 @@ class ClassPPCA(Learner[PPCAParameters]):
         rows = checked_rows(batch, self._start.mean.size, missing=False)
         current, now = self._current, self._counts[1]
         if self.block == 1:
-            old = now + np.arange(1.0, len(rows) + 1)
-            rows = np.ascontiguousarray(rows, np.float64)
-            room = np.empty(workspace_size(self.rank + 1, current.mean.size))
-            absorb_rows(rows, int(now), current.mean, current.loadings, current.noise, current.floor, old, room)
+            current.absorb_singly(rows, int(now), now + np.arange(1.0, len(rows) + 1))
         else:
             for first in range(0, len(rows), self.block):
                 current.absorb(rows[first : first + self.block], now + first + 1)
