@@ -1,8 +1,9 @@
 """What builds a chain: layers checked, made from the base up, linked by their addresses, over one weight table."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Stack:
         parser: how text is hashed and read.
         submodels: how many the base learner has.
         shared: the SHARED record of the chain, as an array of length 1.
-        layers: from top to base.
+        layers: from top to base; below a layer that wants copies, one copy after the other.
         weights: float32 (rows, stride).
         begins_with_zeros: whether the base learner begins with rows of zeros.
         records: LAYER (layers + 1), from top to base; the last stands below the base, where nothing is.
@@ -72,8 +73,11 @@ class Stack:
         self.shared["random_state"], self.shared["decay"] = seed, 1.0
         self.shared["mask"], self.shared["multiplier"] = (1 << bits) - 1, 1 << (total - 1).bit_length()
         self.layers: list[Reduction] = []
-        below: Reduction | None = None
-        for k in range(len(configs) - 1, -1, -1):
+
+        def build(configs: Sequence[LayerConfig], k: int) -> Reduction:
+            """Layer k above the copies of those below it, all of them in front of what `layers` has so far."""
+            copies = classes[k].copies(configs[k].parameters) if k + 1 < len(configs) else ()
+            built = [build([*configs[: k + 1], *_changed(configs[k + 1 :], each)], k + 1) for each in reversed(copies)]
             context = Context(
                 bits=bits,
                 submodels=math.prod(widths[:k]),
@@ -81,13 +85,18 @@ class Stack:
                 seed=seed,
                 parser=self.parser,
                 losses=registry.losses,
-                below=below,
+                below=built[-1] if built else None,
                 shared=self.shared,
             )
-            below = made(classes[k], configs[k].parameters, context)
-            _check_calls(below, k)
-            self.layers.insert(0, below)
+            layer = made(classes[k], configs[k].parameters, context)
+            _check_calls(layer, k)
+            self.layers.insert(0, layer)
+            return layer
+
+        build(configs, 0)
         base = self.layers[-1]
+        if any(layer.stride != base.stride for layer in self.layers if layer.is_base):
+            raise ConfigError(f"{base.name}: got copies with rows of different lengths in one table")
         try:
             self.weights = _zeros(1 << bits, base.stride)
         except MemoryError:
@@ -117,7 +126,7 @@ class Stack:
             if kernels.rewrite is not None:
                 record["rewrite"] = kernels.rewrite.address
             record["next"], record["state"], record["step"] = (
-                first + (k + 1) * size,
+                first + (len(self.layers) if layer.is_base else k + 1) * size,
                 address_of(layer.state),
                 layer.context.step,
             )
@@ -212,3 +221,13 @@ def spread(count: int, bits: int) -> NDArray[np.uint64]:
     [0, 4, 1, 6]
     """
     return np.asarray(np.arange(count, dtype=np.uint64) * _GOLDEN >> np.uint64(64 - bits))
+
+
+def _changed(configs: Sequence[LayerConfig], changes: Mapping[str, Mapping[str, Any]]) -> list[LayerConfig]:
+    """Layers with other values of some parameters."""
+    return [
+        replace(config, parameters=replace(config.parameters, **changes[config.name]))
+        if config.name in changes
+        else config
+        for config in configs
+    ]

@@ -4,7 +4,7 @@ A reduction file reads in one order: its parameters, the dtype of its state, its
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -205,6 +205,11 @@ class Reduction(ABC):
     def width(cls, parameters: Any) -> int:
         """How many sub-models of the layer below it needs."""
         return 1
+
+    @classmethod
+    def copies(cls, parameters: Any) -> Sequence[Mapping[str, Mapping[str, Any]]]:
+        """For each copy of the layers below that it wants: values of parameters that differ, by name and layer."""
+        return ({},)
 
     @property
     @abstractmethod

@@ -16,7 +16,7 @@ from hutch.core.config.errors import loss_mistakes, messages
 from hutch.core.config.limits import MOST_LAYERS
 from hutch.core.config.override import layer_name
 from hutch.core.config.sections import Frame
-from hutch.core.errors import ConfigError
+from hutch.core.errors import ConfigError, did_you_mean
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import parameters_of
 
@@ -27,6 +27,8 @@ def check_chain(document: Document, registry: Registry) -> ChainConfig:
     given = {key: value for key, value in document.value.items() if key != "chain"}
     frame = checker.check(Frame, given, (), ("chain",))
     layers = list(checker.layers())
+    if len(layers) == len(document.value.get("chain") or ()):
+        checker.check_copies(layers)
     checker.finish()
     return ChainConfig(
         frame.weights,
@@ -110,6 +112,23 @@ class Checker:
                 parameters = self.check(kind, given, ("chain", i, name))
                 self._check_losses(kind, given, ("chain", i, name))
                 yield LayerConfig(name, parameters)
+
+    def check_copies(self, layers: list[LayerConfig]) -> None:
+        """Check what the copies of layers differ in against the parameters of these layers."""
+        for i, above in enumerate(layers):
+            if above.parameters is None:
+                continue
+            for j, changes in enumerate(self._registry.reductions[above.name].copies(above.parameters)):
+                for name, values in changes.items():
+                    path = ("chain", i, above.name, "copies", j, name)
+                    places = [k for k in range(i + 1, len(layers)) if layers[k].name == name]
+                    if not places:
+                        below = [layer.name for layer in layers[i + 1 :]]
+                        self._complain(path, f"no layer below; {did_you_mean(name, below)}", key=True)
+                    for k in places:
+                        entry = self._document.value["chain"][k]
+                        given = (entry[name] if isinstance(entry, dict) else None) or {}
+                        self.check(self._registry.reductions[name].Parameters, {**given, **values}, path)
 
     def check(self, kind: type[Any], value: Any, path: Path, known: Iterable[str] = ()) -> Any:
         """Validate a value as strict JSON: no text for a number, no true for 1; None if something is wrong.

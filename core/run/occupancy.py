@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from hutch.core.chain.build import spread
 from hutch.core.chain.engine import Engine
 
@@ -25,8 +23,7 @@ def share_used(engine: Engine) -> float | None:
     table = engine.weights
     if rows > _SAMPLE:
         table = table[spread(_SAMPLE, rows.bit_length() - 1)]
-    reachable = float(np.prod([layer.width(layer.parameters) for layer in engine.layers]))
-    touched = float(table.any(axis=1).mean()) * float(engine.shared["multiplier"][0]) / reachable
+    touched = float(table.any(axis=1).mean()) * float(engine.shared["multiplier"][0]) / engine.stack.submodels
     return min(touched, 1.0)
 
 

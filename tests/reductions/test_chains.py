@@ -49,6 +49,12 @@ CHAINS: dict[str, list[Any]] = {
     "binary over linear": ["binary", LINEAR],
     "bootstrap over linear": [{"bootstrap": {"models": 3}}, LINEAR],
     "standardise over linear": ["standardise", LINEAR],
+    "hedge over linear": [{"hedge": {"copies": [{"linear": {"learning_rate": 0.1}}, {}]}}, LINEAR],
+    "hedge over multinomial over bayesian_linear": [
+        {"hedge": {"copies": [{"bayesian_linear": {"forgetting": 0.01}}, {}]}},
+        {"multinomial": CLASSES},
+        BAYESIAN,
+    ],
     "ngrams over merged namespaces over linear": [
         {"merge_namespaces": {"names": {"rater": "task"}}},
         {"ngrams": {"size": 2}},

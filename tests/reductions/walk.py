@@ -44,6 +44,7 @@ LAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "crowd_em": ("crowd_em", {"classes": CLASSES, "worker": "worker", "slots": 8}),
     "error_correcting_tournament": ("error_correcting_tournament", {"classes": CLASSES, "errors": 1}),
     "filter_tree": ("filter_tree", {"classes": CLASSES}),
+    "hedge": ("hedge", {"copies": [{}, {}]}),
     "link": ("link", {"function": "logistic"}),
     "low_rank_quadratic": ("low_rank_quadratic", {"pairs": [{"namespaces": ["left", "right"], "rank": 2}]}),
     "merge_namespaces": ("merge_namespaces", {"names": {"left": "right"}}),

@@ -1,0 +1,135 @@
+"""`hedge` against a NumPy twin of chains that learn alone; drift; what it is built of."""
+
+import numpy as np
+import pytest
+
+from hutch import Chain
+from hutch.core.errors import ConfigError
+from hutch.plugins.checks import checks_of_reduction
+from hutch.reductions.hedge import Hedge
+
+RATES = [0.0, 0.01, 0.05]
+COPIES = [{"bayesian_linear": {"forgetting": rate}} for rate in RATES]
+HALF = 150
+
+
+def base(**parameters):
+    return {"bayesian_linear": {"dimension": 4, **parameters}}
+
+
+KINDS = {
+    "logistic": ([], {"loss": "logistic"}),
+    "squared": ([], {"loss": "squared", "min_prediction": -9.0, "max_prediction": 9.0}),
+    "classes": ([{"multinomial": {"classes": 2}}], {"loss": "squared"}),
+}
+
+
+def made(kind):
+    """Rows, and labels whose meaning turns half way."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2 * HALF, 4)).astype(np.float32)
+    y = np.sign(X @ [1, 2, -1, 0.5] + 0.3 * random.normal(size=len(X))) * np.where(np.arange(len(X)) < HALF, 1, -1)
+    return X, 1.5 + 0.5 * y if kind == "classes" else y
+
+
+def build(kind, rate=None):
+    above, parameters = KINDS[kind]
+    top = [{"hedge": {"copies": COPIES}}] if rate is None else []
+    return Chain.from_config({"chain": [*top, *above, base(**parameters, **({"forgetting": rate} if rate else {}))]})
+
+
+def said(chain, X, y, kind, learn=True):
+    """What a chain says of each row before it is learned."""
+    found = []
+    for i in range(len(X)):
+        found.append(chain.scores(X[i : i + 1])[0] if kind == "classes" else chain.predict(X[i : i + 1])[0])
+        if learn:
+            chain.learn(X[i : i + 1], y[i : i + 1])
+    return np.array(found, float)
+
+
+def twin(kind, copies, y):
+    """The mix of what copies said."""
+    w, found, losses = np.full(len(copies), 1 / len(copies)), [], []
+    for i in range(len(y)):
+        p = copies[:, i]
+        if kind == "classes":
+            found.append(w @ p)
+            log = np.log(np.maximum(p[:, int(y[i]) - 1], 1e-6))
+        elif kind == "logistic":
+            found.append(np.log(w @ (1 / (1 + np.exp(-p)))) - np.log(w @ (1 / (1 + np.exp(p)))))
+            log = -np.logaddexp(0, -y[i] * p)
+        else:
+            found.append(w @ p)
+            losses.append((found[-1] - y[i]) ** 2)
+            log = -((p - y[i]) ** 2) / (2 * np.mean(losses))
+        w = w * np.exp(log - log.max())
+        w = 0.999 * w / w.sum() + 0.001 / len(w)
+    return np.array(found), w
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_its_twin(kind):
+    X, y = made(kind)
+    chain = build(kind)
+    copies = np.array([said(build(kind, rate), X, y, kind) for rate in RATES])
+    wanted, weights = twin(kind, copies, y)
+    np.testing.assert_allclose(said(chain, X, y, kind), wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(chain.layers[0].weights[0], weights, atol=1e-5)
+    assert weights.argmax() > 0 or kind == "classes"
+
+
+def test_what_turns_is_followed():
+    random = np.random.default_rng(1)
+    X = random.normal(size=(4000, 4)).astype(np.float32)
+    y = np.sign(np.where(np.arange(4000) < 2000, X @ [1, 2, -1, 0.5], X @ [-1, 1, 2, 0.5]))
+
+    def wrong(above, rate):
+        chain = Chain.from_config({"chain": [*above, base(forgetting=rate)]})
+        return (chain.learn(X, y) * y < 0).reshape(2, -1).mean(axis=1)
+
+    copies = [{"bayesian_linear": {"forgetting": rate}} for rate in (0.0, 0.001)]
+    still, alert, mixed = wrong([], 0.0), wrong([], 0.001), wrong([{"hedge": {"copies": copies}}], 0.0)
+    assert mixed[0] < max(still[0], alert[0]) and mixed[1] < alert[1] + 0.005 < still[1] / 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_a_stream_a_file_and_the_other_half(kind, tmp_path):
+    X, y = made(kind)
+    whole, first = build(kind), build(kind)
+    whole.learn(X, y)
+    first.learn(X[:HALF], y[:HALF])
+    first.save(tmp_path / "model")
+    second = Chain.load(tmp_path / "model")
+    second.learn(X[HALF:], y[HALF:])
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(array, second.arrays()[name], err_msg=name)
+
+
+@pytest.mark.parametrize("below", [["linear"], [{"multinomial": {"classes": 3}}, "linear"]], ids=["one", "classes"])
+def test_contract(below):
+    copies = [{"linear": {"learning_rate": 0.1}}, {"linear": {"learning_rate": 1.0, "l2": 0.001}}]
+    for check in checks_of_reduction(Hedge, {"copies": copies}, below=below):
+        check()
+
+
+@pytest.mark.parametrize(
+    ("copies", "message"),
+    [
+        ([{"bayesian_linear": {"forgeting": 2}}, {}], r"copies\[0\].bayesian_linear.forgeting: unknown key; did you"),
+        ([{"linear": {}}, {}], r"hedge.copies\[0\].linear: no layer below; valid: bayesian_linear"),
+        ([{"bayesian_linear": {"forgetting": 2.0}}, {}], r"forgetting: got 2.0, wanted less than 1"),
+        ([{}], "wanted at least 2 items"),
+    ],
+)
+def test_copies_that_cannot_be_are_named(copies, message):
+    with pytest.raises(ConfigError, match=message):
+        Chain.from_config({"chain": [{"hedge": {"copies": copies}}, base()]})
+
+
+@pytest.mark.parametrize(
+    "below", [[{"one_against_all": {"classes": 3}}, "linear"], [{"filter_tree": {"classes": 3}}, "linear"]]
+)
+def test_layers_without_probabilities_are_refused(below):
+    with pytest.raises(ConfigError, match="hedge: got .* below, wanted layers with one prediction, or whose scores"):
+        Chain.from_config({"chain": [{"hedge": {"copies": [{}, {}]}}, *below]})
