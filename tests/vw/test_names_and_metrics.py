@@ -91,3 +91,13 @@ def test_wrong_csv_is_named(here, options, table, message):
     with pytest.raises((DataError, UsageError)) as error:
         run(["-d", "table.csv", "--csv", "--quiet", *options.split()])
     assert message in str(error.value)
+
+
+def test_features_of_json_are_left_out(here):
+    (here / "all.json").write_text('{"_label":1,"u":{"name":"ann","age":3},"x":1,"y":2}\n')
+    (here / "some.json").write_text('{"_label":1,"u":{"name":"ann"}}\n')
+    run("-d all.json --json --readable_model all.m --quiet --ignore_features_dsjson_experimental u|age |y |x".split())
+    run("-d some.json --json --readable_model some.m --quiet".split())
+    assert (here / "all.m").read_text() == (here / "some.m").read_text()
+    with pytest.raises(UsageError, match=r"got 'age', wanted NAMESPACE\|NAME"):
+        run("-d all.json --json --ignore_features_dsjson_experimental age".split())

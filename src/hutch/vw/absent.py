@@ -18,7 +18,6 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("initial_pass_length", "use --passes"),
     ("examples", "cut the data with `head`"),
     ("sort_features", "leave it out: features are used in the order of the line"),
-    ("ignore_features_dsjson_experimental", "use --ignore, which leaves out a namespace"),
     ("feature_limit", "leave features out before Hutch reads them"),
     ("affix spelling dictionary dictionary_path", _FEATURES),
     (

@@ -43,9 +43,9 @@ class Daemon:
         self._parser = TextParser(replace(self.chain.parser, strict=options.strict_parse), "<client>")
         self._json: Any = None
         if options.json or options.dsjson:
-            from hutch.vw.json.reader import JsonReader
+            from hutch.vw.json.reader import reader_of
 
-            self._json = JsonReader(self._parser.options, log=options.dsjson, chained=options.chain_hash)
+            self._json = reader_of(options, self._parser.options)
         self._lines = prediction_lines(self.chain, options)
         self._scores = self.chain.score_count > 0 and bool(
             options.scores or options.probabilities or is_bounded(self.chain)

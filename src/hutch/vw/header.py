@@ -37,10 +37,10 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
     testing = "" if options.learn and getattr(base, "learning_rate", True) else "only testing"
     named = given.quadratic or given.cubic or given.interactions
     lines = [
-        *_given_interactions(given),
+        *_interaction_lines(given.quadratic, given.cubic, given.interactions),
         *_namespace_lines(given),
         testing,
-        *(_interaction_lines(base.interactions) if given.initial_regressor and not named else []),
+        *(_interaction_lines(*_by_length(base.interactions)) if given.initial_regressor and not named else []),
         *_regularization_lines(base, given),
         f"parsed {given.named_labels.count(',') + 1} named labels" if given.named_labels else "",
         f"final_regressor = {options.model}" if options.model else "",
@@ -158,24 +158,16 @@ def _suffix(layer: Any, given: Namespace) -> str:
     return "-prob" if given.probabilities else "-scores" if given.scores else "-raw" if given.raw_predictions else ""
 
 
-def _given_interactions(given: Namespace) -> Iterator[str]:
-    if given.quadratic:
-        yield f"creating quadratic features for pairs: {' '.join(given.quadratic)}"
-    if given.cubic:
-        yield f"creating cubic features for triples: {' '.join(given.cubic)}"
-    if given.interactions:
-        yield f"creating features for following interactions: {' '.join(given.interactions)}"
+def _interaction_lines(*groups: Iterable[str]) -> Iterator[str]:
+    """What is said of pairs, of triples and of other terms."""
+    titles = ("quadratic features for pairs", "cubic features for triples", "features for following interactions")
+    yield from (f"creating {title}: {' '.join(terms)}" for title, terms in zip(titles, groups, strict=True) if terms)
 
 
-def _interaction_lines(terms: Iterable[Any]) -> Iterator[str]:
-    """The same of the terms of a model."""
+def _by_length(terms: Iterable[Any]) -> list[list[str]]:
+    """The terms of a model: pairs, triples and others."""
     found = ["".join(term) for term in terms if all(len(name) == 1 for name in term)]
-    titles = {2: "quadratic features for pairs", 3: "cubic features for triples"}
-    for length, title in titles.items():
-        if names := " ".join(term for term in found if len(term) == length):
-            yield f"creating {title}: {names}"
-    if names := " ".join(term for term in found if len(term) not in titles):
-        yield f"creating features for following interactions: {names}"
+    return [[term for term in found if min(len(term), 4) == length] for length in (2, 3, 4)]
 
 
 def _namespace_lines(given: Namespace) -> Iterator[str]:

@@ -117,11 +117,11 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     if watchers and chain.takes is Labels.LOGGED_CLASS:
         raise UsageError("--audit and --invert_hash: got --cb, --cb_explore or --cbify, wanted --cb_adf")
     if given.json or given.dsjson:
-        from hutch.vw.json.reader import JsonReader
+        from hutch.vw.json.reader import reader_of
 
         if labels:
             raise UsageError("--named_labels: got it with JSON, wanted text")
-        of_json = JsonReader(chain.parser, log=given.dsjson, chained=given.chain_hash)
+        of_json = reader_of(given, chain.parser)
         of_json.watchers += watchers
         how = {"read_text": of_json, "groups_in_lines": True, "readers": {}}  # neither kept nor cached
     elif watchers or labels or given.csv:

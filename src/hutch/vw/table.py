@@ -64,6 +64,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Read logged decisions as JSON lines.",
                 note="a bad line is reported and passed over, as is one without actions",
             ),
+            new_words("ignore_features_dsjson_experimental", "A|NAME", "Features of JSON to leave out."),
             new_flag("chain_hash", "Hash a text in JSON after its key, not together with it."),
             new_flag(
                 "csv",

@@ -100,9 +100,9 @@ class Workspace:
         self._reader = LineReader(names, costs=chain.takes is Labels.COST_SENSITIVE) if names else None
         self._json: Any = None
         if given.json or given.dsjson:
-            from hutch.vw.json.reader import JsonReader
+            from hutch.vw.json.reader import reader_of
 
-            self._json = JsonReader(chain.parser, log=given.dsjson, chained=given.chain_hash)
+            self._json = reader_of(given, chain.parser)
         self._learns = not given.testonly
         kind = PredictionType.DECISION_SCORES
         if not chain.takes.of_slots:
