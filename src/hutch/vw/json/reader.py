@@ -205,7 +205,7 @@ def reader_of(given: Namespace, options: ParserOptions) -> JsonReader:
     ignored = {tuple(text.split("|")) for text in given.ignore_features_dsjson_experimental}
     if wrong := [pair for pair in ignored if len(pair) != 2]:
         raise UsageError(f"--ignore_features_dsjson_experimental: got {'|'.join(wrong[0])!r}, wanted NAMESPACE|NAME")
-    return JsonReader(options, log=given.dsjson, chained=given.chain_hash, ignored=ignored)  # type: ignore[arg-type]
+    return JsonReader(options, log=given.dsjson, chained=given.chain_hash, ignored=ignored)
 
 
 def read_decision_log(
