@@ -180,6 +180,18 @@ def test_a_stream_saves_the_model_of_all_at_once(data, tmp_path, simulated):
     assert "iterations           3" in out
 
 
+def test_a_stream_says_who_copies(tmp_path):
+    random = np.random.default_rng(0)
+    truth, source = random.integers(3, size=(2, 200))
+    wrong = (truth + random.integers(1, 3, size=(9, 200))) % 3
+    said = np.where(random.random((9, 200)) < 0.8, truth, wrong)
+    said[:3] = source
+    rows = [f"w{w}\tt{i}\tc{said[w, i]}\n" for i in range(200) for w in range(9)]
+    (tmp_path / "labels.tsv").write_text("".join(rows))
+    _, notices = invoke(tmp_path / "labels.tsv", "--method", "online", "--stream", "--classes", "c0,c1,c2", "--no-ordered")
+    assert "w0, w1, w2 agree on 100 %" in notices and "each counts in a stream" in notices
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

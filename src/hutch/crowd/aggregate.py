@@ -16,7 +16,7 @@ from hutch.core.errors import ModelError, PluginError, UsageError, at
 from hutch.core.parameters import values_of
 from hutch.core.threads import one_thread
 from hutch.crowd.data.labels import Labels, from_triples
-from hutch.crowd.models.copies import Group, find_copies, one_voice
+from hutch.crowd.models.copies import Group, copies_in_stream, find_copies, one_voice
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
 from hutch.crowd.models.ordered import ratings, scale_of
@@ -185,7 +185,7 @@ def aggregate(
     if history is not None:
         _check_history(model, options, history)
     if options.method == "online":
-        groups, voices = list[Group](), labels
+        groups, voices = copies_in_stream(labels, model.reference(labels.worker_names)), labels
         stream = stream_of(model, labels.classes, options.slots, history)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
         rows = stream.slots_of(labels.worker_names)

@@ -12,8 +12,8 @@ from hutch.crowd.simulate import simulate
 from hutch.crowd.spam import SPAM_PRIOR
 
 
-def crowd(seed=0, items=600, workers=10, ratings=5, classes=4, right=0.8, copies=4, source=None):
-    """Labels and truth; the first `copies` workers say what a source says that is right in a share, or random."""
+def crowd(seed=0, items=600, workers=10, ratings=5, classes=4, right=0.8, copies=4, source=None, rate=1.0):
+    """Labels and truth; the first `copies` say at a rate what a source says that is right in a share, or random."""
     random = np.random.default_rng(seed)
     truth = random.integers(classes, size=items)
     item = np.repeat(np.arange(items), ratings)
@@ -24,7 +24,8 @@ def crowd(seed=0, items=600, workers=10, ratings=5, classes=4, right=0.8, copies
         return np.where(random.random(len(of)) < share, of, wrong)
 
     shared = noisy(truth, 1 / classes if source is None else source)
-    said = np.where(worker < copies, shared[item], noisy(truth[item], right))
+    copied = (worker < copies) & (random.random(len(item)) < rate)
+    said = np.where(copied, shared[item], noisy(truth[item], right))
     codes = np.stack([worker, item, said], axis=1).astype(np.int32)
     names = [[f"w{w}" for w in range(workers)], [f"t{i}" for i in range(items)], [str(k) for k in range(classes)]]
     return from_codes(codes, *names, classes=names[2]), truth.astype(np.int32)
@@ -56,6 +57,27 @@ def test_a_minority_that_copies_turns_nothing_around(case, members):
     found = result.report()
     assert found.spam[members:].max() < 0.5
     assert found.labels.tolist() == np.bincount(labels.workers).tolist()
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_several_who_copy_seven_labels_of_ten_are_found(classes):
+    labels, truth = crowd(items=1000, classes=classes, rate=0.7)
+    (group,) = find_copies(labels)
+    assert group.workers == (0, 1, 2, 3) and group.one_voice and 0.5 < group.agreement < 0.9
+    each = aggregate(labels.chosen(labels.workers > 2), options=Options(ordered=False))
+    assert accuracy(aggregate(labels, options=Options(ordered=False)).probability, truth) > accuracy(
+        each.probability, truth
+    )
+
+
+def test_a_stream_says_who_copies_and_counts_each():
+    labels, _ = crowd()
+    online = aggregate(labels, options=Options("online", ordered=False))
+    (group,), (known,) = online.copies, find_copies(labels)
+    assert vars(group) == vars(known) | {"in_stream": True}
+    assert "each counts in a stream" in group.describe(labels.worker_names) and not online.doubt
+    experts, _ = crowd(items=200, workers=9, ratings=8, right=0.45, copies=4, source=0.99)
+    assert not aggregate(experts, options=Options("online", ordered=False)).copies
 
 
 def test_honest_crowds_raise_few_alarms():

@@ -4,11 +4,10 @@ from xml.dom import minidom
 
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.quality.agreement import pair_agreement, suspects, task_agreement
+from hutch.crowd.quality.agreement import lowest, pair_agreement, suspects, task_agreement
 from hutch.crowd.quality.page import write_page
 from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
 from hutch.crowd.simulate import simulate
@@ -24,22 +23,27 @@ def result(crowd):
     return aggregate(crowd.labels)
 
 
-def test_pairs_are_those_of_scikit_learn(crowd):
+def test_pairs_are_counted_over_shared_tasks(crowd):
     labels = crowd.labels
     pairs = pair_agreement(labels)
     given = {(w, i): k for w, i, k in zip(labels.workers, labels.label_items, labels.labels, strict=True)}
-    assert len(pairs.workers) == 15 and (np.diff(np.bincount(labels.workers)[pairs.workers]) <= 0).all()
-    for a in range(0, 15, 3):
-        for b in range(1, 15, 4):
-            v, w = pairs.workers[a], pairs.workers[b]
-            shared = [i for i in range(labels.items) if (v, i) in given and (w, i) in given]
-            first, second = ([given[who, i] for i in shared] for who in (v, w))
-            assert pairs.common[a, b] == len(shared)
-            if len(shared) > 3 and a != b:
-                assert pairs.agreement[a, b] == pytest.approx(np.mean(np.equal(first, second)))
-                assert pairs.kappa[a, b] == pytest.approx(cohen_kappa_score(first, second))
-    lowest = [pairs.kappa[pair] for pair in pairs.lowest(8)]
-    assert lowest == sorted(lowest) and all(pairs.common[pair] >= 5 for pair in pairs.lowest(8))
+    habits = np.array([np.bincount(labels.labels[labels.workers == w], minlength=3) for w in range(15)])
+    habits = habits + 2 * habits.sum(axis=0) / len(labels)
+    habits /= habits.sum(axis=1, keepdims=True)
+    assert len(pairs.tasks) > 90
+    for n in range(0, len(pairs.tasks), 7):
+        v, w = pairs.first[n], pairs.second[n]
+        shared = [i for i in range(labels.items) if (v, i) in given and (w, i) in given]
+        equal, chance = np.mean([given[v, i] == given[w, i] for i in shared]), habits[v] @ habits[w]
+        assert pairs.tasks[n] == len(shared)
+        assert pairs.agreed[n] / pairs.tasks[n] == pytest.approx(equal)
+        assert pairs.kappa[n] == pytest.approx((equal - chance) / (1 - chance))
+    worst = lowest(pairs, 8)
+    assert worst.kappa.tolist() == sorted(worst.kappa) and worst.tasks.min() >= 5
+    assert worst.kappa[-1] <= np.sort(pairs.kappa[pairs.tasks >= 5])[8]
+    few = pair_agreement(labels, most=3)
+    busiest = np.argsort(-np.bincount(labels.workers), kind="stable")[:3]
+    assert set(few.first.tolist()) | set(few.second.tolist()) <= set(busiest.tolist())
 
 
 def test_tasks_agree_by_pairs_of_labels():

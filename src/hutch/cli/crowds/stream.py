@@ -14,6 +14,7 @@ from hutch.crowd.aggregate import Options
 from hutch.crowd.data.labels import read_gold
 from hutch.crowd.exports.found import Problems
 from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
+from hutch.crowd.models.copies import copies_in_stream
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table, stream_of
 from hutch.crowd.models.ordered import scale_of
@@ -45,6 +46,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     first = next(blocks, None)
     if first is None:
         given.notice(f"{path}: no labels")
+    else:
+        for group in copies_in_stream(first, model.reference(first.worker_names)):
+            given.notice(f"{path}: {group.describe(first.worker_names)}")
     known = known or (first.classes if first else [])
     learner, scale = stream_of(model, known, options.slots, history), scale_of(known, options.ordered)
     for number in range(options.passes):

@@ -3,8 +3,9 @@
 With n_wv tasks that w and v share, kappa_wv is their agreement beyond chance over what it could be, and kappa_wv ~ a_w
 a_v with skills a from -1 (adversaries) to 1. Skills are found by weighted medians, which a minority of copies does not
 move. If two workers copied no share c of their labels, they would agree on x = E + (1 - E) a_w a_v; copying adds
-c (1 - x). They are copies if c is above `COPIED`, by an exact binomial test at `LEVEL` over all pairs; a larger group,
-all of whose pairs agree almost always, is tested by all of its labels at `LEVEL` over all groups of its size.
+c (1 - x). They are copies if c is above `COPIED`, or above `PARTLY` where three or more are, by an exact binomial test
+at `LEVEL` over all pairs; a larger group, all of whose pairs agree almost always, is tested by all of its labels at
+`LEVEL` over all groups of its size.
 """
 
 import math
@@ -21,8 +22,11 @@ from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.special import binomial_tail
 
-COPIED = 0.5
-"""Share of copied labels above which workers are one voice."""
+COPIED, PARTLY = 0.5, 0.25
+"""Share of copied labels above which two workers are one voice; above which three or more are, up to half of all.
+
+Several who each copy seven labels of ten from one source share half of them; two may share a third by what they read.
+"""
 LEVEL = 0.01
 """False alarms per crowd, at most."""
 LEAST_TASKS = 8
@@ -47,6 +51,7 @@ class Group:
         tasks: shared tasks, over all pairs.
         agreement, expected: share of these on which they agree, and what chance and skills explain.
         one_voice: they count as one worker; else nobody agrees with anybody: they may be experts among guessers.
+        in_stream: they do not count as one worker, since a stream cannot take back what it learned.
     """
 
     workers: tuple[int, ...]
@@ -54,6 +59,7 @@ class Group:
     agreement: float
     expected: float
     one_voice: bool
+    in_stream: bool = False
 
     def describe(self, names: Sequence[str]) -> str:
         """What to tell people.
@@ -66,18 +72,19 @@ class Group:
         what = f"the {self.tasks} tasks they share" if len(self.workers) == 2 else "what they share"
         text = f"{shown} agree on {self.agreement:.0%} of {what}; their skills explain {self.expected:.0%}"
         doubt = "experts or copies, these labels cannot tell: nobody else agrees with anybody; gold can"
-        return f"{text}: {'counted as one voice' if self.one_voice else doubt}".replace("%", " %")
+        told = "each counts in a stream; the batch form takes them for one voice"
+        verdict = doubt if not self.one_voice else told if self.in_stream else "counted as one voice"
+        return f"{text}: {verdict}".replace("%", " %")
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class Pairs:
     """Pairs of workers with shared tasks.
 
     Attributes:
         first, second: codes.
         tasks, agreed: shared tasks, and those on which they agree.
-        chance: how often they would agree by chance.
-        kappa: agreement beyond chance.
+        chance: how often they would agree if each gave their labels as often as they do, whatever the task.
     """
 
     first: NDArray[np.int64]
@@ -88,10 +95,12 @@ class _Pairs:
 
     @property
     def kappa(self) -> Array:
+        """Agreement beyond chance: 1 is agreement, 0 is that of chance (J. Cohen, 1960)."""
         return np.asarray((self.agreed / self.tasks - self.chance) / np.maximum(1 - self.chance, 0.05))
 
-    def some(self, keep: NDArray[Any]) -> "_Pairs":
-        return _Pairs(*(array[keep] for array in vars(self).values()))
+    def some(self, keep: NDArray[Any]) -> "Pairs":
+        """Those of some places, or where `keep` is true."""
+        return Pairs(*(array[keep] for array in vars(self).values()))
 
 
 def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None) -> list[Group]:
@@ -106,22 +115,30 @@ def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None) -> list[
     if "" in labels.worker_names:
         looked_at[labels.worker_names.index("")] = False
     seen = labels.chosen(looked_at[labels.workers])
-    pairs = _count_pairs(seen)
+    pairs = count_pairs(seen)
     enough = pairs.tasks >= LEAST_TASKS
     tests = max(int(enough.sum()), 1)
     kappa = pairs.kappa
-    suspects = np.flatnonzero(enough & (kappa > COPIED))
+    suspects = np.flatnonzero(enough & (kappa > PARTLY))
     if not len(suspects):
         return []
     alike = enough & (kappa > ALIKE)
     skills = _skills(pairs, alike, workers)
     expected = pairs.chance + (1 - pairs.chance) * skills[pairs.first] * skills[pairs.second]
     expected = np.clip(expected, 0.01, 0.995)
-    surely = [
-        binomial_tail(pairs.agreed[p], pairs.tasks[p], (1 + expected[p]) / 2) < LEVEL / tests for p in suspects.tolist()
-    ]
-    present = np.flatnonzero(np.bincount(seen.workers))
-    one = _joined(workers, pairs, suspects[np.array(surely)])
+
+    def surely(share: float) -> NDArray[np.int64]:
+        least = (expected + share * (1 - expected))[suspects]
+        tails = [
+            binomial_tail(*each) for each in zip(pairs.agreed[suspects], pairs.tasks[suspects], least, strict=True)
+        ]
+        return suspects[np.array(tails) < LEVEL / tests]
+
+    present, partly = np.flatnonzero(np.bincount(seen.workers)), surely(PARTLY)
+    one = _joined(workers, pairs, partly)
+    sizes = np.bincount(one, minlength=workers)[one[pairs.first[partly]]]
+    several = partly[(sizes > 2) & (2 * sizes <= len(present))]
+    one = _joined(workers, pairs, np.union1d(several, surely(COPIED)))
     for members in _groups(_joined(workers, pairs, np.flatnonzero(alike))):
         group = _described(pairs, expected, members, one)
         # where nobody else agrees with anybody, those who are alike have no witness of their skill
@@ -135,6 +152,11 @@ def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None) -> list[
         if minority and (doubtful or len(members) > 2) and _agree_too_often(seen, members, explained):
             one[np.isin(one, one[members])] = members[0]
     return [_described(pairs, expected, members, one) for members in _groups(one)]
+
+
+def copies_in_stream(labels: Labels, among: NDArray[np.bool_] | None = None) -> list[Group]:
+    """As `find_copies`, what is to be said of labels that a stream learns from, one by one."""
+    return [replace(group, in_stream=True) for group in find_copies(labels, among) if group.one_voice]
 
 
 def one_voice(labels: Labels, groups: Sequence[Group]) -> tuple[Labels, NDArray[np.int64]]:
@@ -165,8 +187,15 @@ def one_voice(labels: Labels, groups: Sequence[Group]) -> tuple[Labels, NDArray[
     return replace(labels, workers=by, labels=said).chosen(keep), places
 
 
-def _count_pairs(labels: Labels) -> _Pairs:
-    """All pairs of workers with shared tasks; of very many labels those of every n-th item count."""
+def count_pairs(labels: Labels) -> Pairs:
+    """All pairs of workers with shared tasks; of very many labels those of every n-th item count.
+
+    >>> from hutch.crowd.data.labels import from_triples
+    >>> votes = [("a", "1", "x"), ("b", "1", "x"), ("a", "2", "y"), ("b", "2", "y"), ("a", "3", "x"), ("b", "3", "y")]
+    >>> found = count_pairs(from_triples(votes))
+    >>> found.tasks.tolist(), found.agreed.tolist(), found.chance.tolist()
+    ([3.0], [2.0], [0.48])
+    """
     workers, classes = len(labels.worker_names), len(labels.classes)
     ratings = np.diff(labels.item_ptr)
     step = -(-int((ratings * (ratings - 1) // 2).sum()) // MOST_PAIRS)
@@ -186,10 +215,10 @@ def _count_pairs(labels: Labels) -> _Pairs:
     chance = np.zeros(len(pair))
     for k in range(classes):
         chance += share[first, k] * share[second, k]
-    return _Pairs(first, second, tasks, agreed, chance)
+    return Pairs(first, second, tasks, agreed, chance)
 
 
-def _skills(pairs: _Pairs, alike: NDArray[np.bool_], workers: int) -> Array:
+def _skills(pairs: Pairs, alike: NDArray[np.bool_], workers: int) -> Array:
     """The skill of each worker; in a crowd with skill, of those in pairs that are alike at most what other pairs say.
 
     Args:
@@ -211,7 +240,7 @@ def _skills(pairs: _Pairs, alike: NDArray[np.bool_], workers: int) -> Array:
     return np.where(mean > LEAST_SKILL * np.maximum(total, 1), np.minimum(skills, others), skills)
 
 
-def _fitted(pairs: _Pairs, workers: int) -> Array:
+def _fitted(pairs: Pairs, workers: int) -> Array:
     if not len(pairs.tasks):
         return np.full(workers, 0.5)
     order = np.argsort(np.concatenate([pairs.first, pairs.second]), kind="stable")
@@ -223,7 +252,7 @@ def _fitted(pairs: _Pairs, workers: int) -> Array:
     return result
 
 
-def _joined(workers: int, pairs: _Pairs, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+def _joined(workers: int, pairs: Pairs, edges: NDArray[np.int64]) -> NDArray[np.int64]:
     """Of each worker the least of those whom edges connect."""
     one = np.arange(workers)
     for edge in edges.tolist():
@@ -250,7 +279,7 @@ def _agree_too_often(labels: Labels, members: NDArray[np.int64], expected: float
     return agreed > 0 and bool(binomial_tail(agreed, trials, (1 + expected) / 2) < LEVEL * math.exp(-ways))
 
 
-def _described(pairs: _Pairs, expected: Array, members: NDArray[np.int64], one: NDArray[np.int64]) -> Group:
+def _described(pairs: Pairs, expected: Array, members: NDArray[np.int64], one: NDArray[np.int64]) -> Group:
     """A group, and whether the others agree on enough to say that it is one."""
     in_first, in_second = np.isin(pairs.first, members), np.isin(pairs.second, members)
     inside, outside = in_first & in_second, ~in_first & ~in_second & (one[pairs.first] != one[pairs.second])

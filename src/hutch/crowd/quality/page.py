@@ -7,6 +7,7 @@ from typing import BinaryIO
 import numpy as np
 
 from hutch.core.plots import new_figure, svg_of
+from hutch.crowd.quality.agreement import lowest
 from hutch.crowd.quality.text import Quality
 
 _ROWS = 100
@@ -80,11 +81,11 @@ def _workers(quality: Quality) -> str:
 
 
 def _pairs(quality: Quality) -> str:
-    pairs, names = quality.pairs, quality.result.labels.worker_names
+    pairs, names = lowest(quality.pairs, _ROWS // 4), quality.result.labels.worker_names
     rows = [
-        (names[pairs.workers[a]], names[pairs.workers[b]], str(pairs.common[a, b]), f"{pairs.agreement[a, b]:.3f}",
-         f"{pairs.kappa[a, b]:.3f}")
-        for a, b in pairs.lowest(_ROWS // 4)
+        (names[pairs.first[n]], names[pairs.second[n]], f"{pairs.tasks[n]:.0f}",
+         f"{pairs.agreed[n] / pairs.tasks[n]:.3f}", f"{pairs.kappa[n]:.3f}")
+        for n in range(len(pairs.tasks))
     ]  # fmt: skip
     return _table(("worker", "worker", "tasks in common", "agreement", "kappa"), rows, (2, 3, 4))
 
@@ -125,15 +126,19 @@ def _workers_plot(quality: Quality) -> str:
 
 def _pairs_plot(quality: Quality) -> str:
     pairs, names = quality.pairs, quality.result.labels.worker_names
-    size = min(len(pairs.workers), _BARS)
-    if size < 2:
+    ranked = np.argsort(-quality.workers.labels, kind="stable")[:_BARS]
+    place = np.full(len(names), -1)
+    place[ranked] = np.arange(len(ranked))
+    seen = np.flatnonzero((place[pairs.first] >= 0) & (place[pairs.second] >= 0))
+    if not len(seen):
         return ""
+    size, kappa = len(ranked), np.full((len(ranked), len(ranked)), np.nan)
+    first, second = place[pairs.first[seen]], place[pairs.second[seen]]
+    kappa[first, second] = kappa[second, first] = pairs.kappa[seen]
     figure = new_figure(2 + 0.16 * size, 1.5 + 0.16 * size)
     axes = figure.add_subplot()
-    kappa = np.where(pairs.common[:size, :size] > 0, pairs.kappa[:size, :size], np.nan)
-    np.fill_diagonal(kappa, np.nan)
     picture = axes.imshow(kappa, vmin=-1, vmax=1, cmap="RdBu")
-    shown = [_plain(names[w]) for w in pairs.workers[:size]]
+    shown = [_plain(names[w]) for w in ranked]
     axes.set_xticks(range(size), shown, rotation=90, fontsize=6)
     axes.set_yticks(range(size), shown, fontsize=6)
     figure.colorbar(picture, ax=axes, label="kappa", shrink=0.6)

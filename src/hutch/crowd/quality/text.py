@@ -7,8 +7,9 @@ from typing import BinaryIO
 import numpy as np
 
 from hutch.crowd.aggregate import Aggregate
+from hutch.crowd.models.copies import Pairs
 from hutch.crowd.output import cells
-from hutch.crowd.quality.agreement import Pairs, Suspects, pair_agreement, suspects, task_agreement
+from hutch.crowd.quality.agreement import Suspects, lowest, pair_agreement, suspects, task_agreement
 from hutch.crowd.report import WorkerReport, krippendorff_alpha
 
 SHOWN = 10
@@ -79,7 +80,7 @@ def write_suspects(file: BinaryIO, found: Suspects, result: Aggregate) -> None:
 
 def text_lines(quality: Quality) -> Iterator[str]:
     """The report as text, for people."""
-    labels, pairs, found = quality.result.labels, quality.pairs, quality.suspects
+    labels, pairs, found = quality.result.labels, lowest(quality.pairs, SHOWN), quality.suspects
     agreed = quality.tasks[np.isfinite(quality.tasks)]
     mean = f"{agreed.mean():.3f}" if len(agreed) else "undefined"
     yield f"{len(labels)} labels of {len(quality.by_accuracy())} workers on {labels.items} tasks"
@@ -94,10 +95,10 @@ def text_lines(quality: Quality) -> Iterator[str]:
         numbers = f"{accuracy}\t{at.low[w]:.3f}\t{at.high[w]:.3f}\t{at.spam[w]:.3f}"
         yield f"{cells([labels.worker_names[w]])[0]}\t{at.labels[w]}\t{numbers}"
     yield from ("", "pairs of workers, the least agreement first", "worker\tworker\ttasks\tagreement\tkappa")
-    for first, second in pairs.lowest(SHOWN):
-        names = cells([labels.worker_names[pairs.workers[place]] for place in (first, second)])
-        numbers = f"{pairs.agreement[first, second]:.3f}\t{pairs.kappa[first, second]:.3f}"
-        yield f"{names[0]}\t{names[1]}\t{pairs.common[first, second]}\t{numbers}"
+    for n in range(len(pairs.tasks)):
+        names = cells([labels.worker_names[by[n]] for by in (pairs.first, pairs.second)])
+        agreement = pairs.agreed[n] / pairs.tasks[n]
+        yield f"{names[0]}\t{names[1]}\t{pairs.tasks[n]:.0f}\t{agreement:.3f}\t{pairs.kappa[n]:.3f}"
     yield from ("", "tasks, the least agreement first", "task\tagreement\tlabels")
     for item in quality.hardest(SHOWN):
         yield f"{cells([labels.item_names[item]])[0]}\t{quality.tasks[item]:.3f}\t{quality.votes_of(item)}"
