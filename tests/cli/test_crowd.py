@@ -188,7 +188,8 @@ def test_a_stream_says_who_copies(tmp_path):
     said[:3] = source
     rows = [f"w{w}\tt{i}\tc{said[w, i]}\n" for i in range(200) for w in range(9)]
     (tmp_path / "labels.tsv").write_text("".join(rows))
-    _, notices = invoke(tmp_path / "labels.tsv", "--method", "online", "--stream", "--classes", "c0,c1,c2", "--no-ordered")
+    options = ["--method", "online", "--stream", "--classes", "c0,c1,c2"]
+    _, notices = invoke(tmp_path / "labels.tsv", *options)
     assert "w0, w1, w2 agree on 100 %" in notices and "each counts in a stream" in notices
 
 

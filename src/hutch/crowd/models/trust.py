@@ -1,15 +1,11 @@
-"""How far posteriors can be trusted: what labels, and what halves of the workers, predict of each other.
+"""How far posteriors can be trusted: what halves of the workers predict of each other.
 
-Labels of one item err together, so that posteriors are too sure. No truth is needed to see three signs of it:
+Labels of one item err together, so that posteriors are too sure. No truth is needed to see a sign of it: two halves of
+the workers are fitted separately. Where nobody knows anything, each half finds classes of its own. The exponent e_h in
+P^e is the one under which the halves predict each other best.
 
-* *Halves.* Two halves of the workers are fitted separately. Where nobody knows anything, each half finds classes of its
-  own. The exponent e_h in P^e is the one under which the halves predict each other best.
-* *Left-out labels.* The more labels an item has, the less a further one adds: e_l is the exponent under which the other
-  labels of an item predict a label best.
-* *Errors in common.* Labels of an item agree more than its class explains: n of them are worth n / (1 + rho (n - 1)).
-  An error that all workers make cannot be seen, so `RHO` is assumed, and less of it where no error in common is seen.
-
-The exponent of an item is s e_h min(e_l, 1 / (1 + rho (n - 1))), where s is less where workers or items are few.
+An error that all workers make cannot be seen, so a correlation `RHO` is assumed: n labels are worth n / (1 + rho (n -
+1)). The exponent of an item is s e_h / (1 + rho (n - 1)), where s is less where workers or items are few.
 """
 
 from collections.abc import Callable
@@ -33,10 +29,6 @@ FEW_WORKERS, FEW_ITEMS = 4, 10
 """Workers and items of which half as much is believed, since few show little of what they have in common."""
 RHO = 0.12
 """Correlation that errors of an item's labels are assumed to have."""
-SEEN_RHO = 0.02
-"""Upper end of the correlation that is seen, below which less than `RHO` is assumed."""
-LEAST_EFFECT = 0.5
-"""How much of rho (n - 1) is assumed whatever is seen."""
 FLOOR = 0.05
 """Mass spread over all classes."""
 
@@ -47,24 +39,19 @@ class Trust:
 
     Attributes:
         size: s, in (0, 1].
-        halves, labels: e_h and e_l, in (0, 1].
+        halves: e_h, in (0, 1].
         rho: correlation of the errors of an item's labels, ≥ 0.
         floor: mass spread over all classes.
     """
 
     size: float
     halves: float
-    labels: float
-    rho: float
+    rho: float = RHO
     floor: float = FLOOR
 
     def exponents(self, counts: NDArray[np.int64]) -> Array:
         """The exponent of the posterior of each item, from its number of labels."""
-        more = np.maximum(counts - 1, 0)
-        least = np.minimum(RHO * more, LEAST_EFFECT) if self.rho else 0.0
-        return np.asarray(
-            self.size * self.halves * np.minimum(self.labels, 1 / (1 + np.maximum(self.rho * more, least)))
-        )
+        return np.asarray(self.size * self.halves / (1 + self.rho * np.maximum(counts - 1, 0)))
 
 
 def some_of(labels: Labels, most: int = MANY // 4) -> Labels:
@@ -124,26 +111,13 @@ def size_of(labels: Labels) -> float:
     return float(workers / (workers + FEW_WORKERS) * max(0.5, 1 / (1 + (FEW_ITEMS / max(labels.items, 1)) ** 2)))
 
 
-def exponent_of_labels(labels: Labels, posterior: Array, confusions: Array, class_prior: Array) -> float:
-    """e_l: the exponent under which the other labels of an item predict a label best.
+def errors_in_common(labels: Labels, posterior: Array, confusions: Array) -> tuple[float, float]:
+    """Agreement of labels of one item beyond what its class and the workers' rows explain, and its standard error.
 
     Args:
         labels: the labels.
         posterior: (items, classes).
         confusions: P(label | class) of each worker, as they made the posterior (workers, classes, labels).
-        class_prior: (classes).
-    """
-    likely = np.maximum(confusions[labels.workers, :, labels.labels], 1e-6)
-    rest, log_prior = _log(posterior)[labels.label_items] - np.log(likely), _log(class_prior)
-    tried = EXPONENTS[EXPONENTS >= 0.05]
-    scores = [float(np.log((_tempered(rest, log_prior, e) * likely).sum(axis=1)).mean()) for e in tried]
-    return float(tried[np.argmax(scores)]) if len(labels) else 1.0
-
-
-def errors_in_common(labels: Labels, posterior: Array, confusions: Array) -> tuple[float, float]:
-    """Agreement of labels of one item beyond what its class and the workers' rows explain, and its standard error.
-
-    Args: as of `exponent_of_labels`.
     """
     items, classes = posterior.shape
     ratings = np.diff(labels.item_ptr)
@@ -157,11 +131,6 @@ def errors_in_common(labels: Labels, posterior: Array, confusions: Array) -> tup
     excess = np.where(ratings > 1, observed - explained, 0.0)
     room = max(float((ratings * (ratings - 1) / 2 - explained)[ratings > 1].sum()), 1e-9)
     return float(excess.sum()) / room, float(np.sqrt((excess**2).sum())) / room
-
-
-def assumed_rho(seen: float, error: float) -> float:
-    """`RHO`, or less of it if not even the upper end of the correlation that is seen reaches `SEEN_RHO`."""
-    return RHO * min(1.0, ((max(seen, 0.0) + error) / SEEN_RHO) ** 2)
 
 
 def _log(probabilities: Array) -> Array:

@@ -20,10 +20,8 @@ from hutch.crowd.models.trust import (
     DIVISIONS_OF_MANY,
     MANY,
     Trust,
-    assumed_rho,
     errors_in_common,
     exponent_of_halves,
-    exponent_of_labels,
     size_of,
     some_of,
 )
@@ -88,7 +86,7 @@ class TwoLevel(CrowdModel):
         workers, classes = len(labels.worker_names), len(labels.classes)
         state = empty_crowd(workers, labels.classes, self.parameters, history)
         state.worker_names = labels.worker_names
-        state.shared["trust"] = grown(history.shared.get("trust") if history else None, (5,))
+        state.shared["trust"] = grown(history.shared.get("trust") if history else None, (4,))
         for name in ("counts", "habits"):
             state.scratch[name] = state.workers[name].copy()
         votes = labels.vote_share(gold=True)
@@ -142,21 +140,10 @@ class TwoLevel(CrowdModel):
         """How far the posteriors of a fit are to be trusted; with less work for some of many labels."""
         strengths, prior = state.shared["strengths"], self.class_prior(state)
         divisions, iterations = (DIVISIONS_OF_MANY, _START) if many else (DIVISIONS, self.parameters.iterations)
-
-        def fitted(clarity: float, labels: Labels) -> tuple[TwoLevel, Fit]:
-            model = TwoLevel.of(replace(self.parameters, clarity=clarity, iterations=iterations))
-            return model, model.fit(labels)
-
-        clarity = float(strengths[kernels.CLARITY])
-        halves = exponent_of_halves(labels, prior, lambda part: fitted(clarity, part)[1].posterior, divisions)
-        size = size_of(labels)
-        if strengths[kernels.POPULATION] == 0:
-            return Trust(size, halves, 1.0, 0.0, _COIN_FLOOR)
-        # a murky level would explain what labels of an item have in common
-        model, plain = fitted(1.0, labels)
-        confusions = model.confusions(plain.state)
-        rho = assumed_rho(*errors_in_common(labels, plain.posterior, confusions))
-        return Trust(size, halves, exponent_of_labels(labels, plain.posterior, confusions, prior), rho)
+        model = TwoLevel.of(replace(self.parameters, clarity=float(strengths[kernels.CLARITY]), iterations=iterations))
+        halves = exponent_of_halves(labels, prior, lambda part: model.fit(part).posterior, divisions)
+        coins = strengths[kernels.POPULATION] == 0
+        return Trust(size_of(labels), halves, *((0.0, _COIN_FLOOR) if coins else ()))
 
     def _or_coins(self, labels: Labels, found: Fit) -> Fit:
         """The run, or coins if they predict labels better than it does, and no errors in common are seen then."""
