@@ -89,6 +89,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "choose_slots": (["choose_slots", {"explore_epsilon": {}}, *_ADF], SLOTS),
     "choose_slate": (["choose_slate", {"explore_epsilon": {}}, *_ADF], SLATES),
     "standardise": (["standardise", "linear"], NUMBERS),
+    "random_features": ([{"random_features": {"namespace": "w", "count": 4}}, "linear"], PLAIN),
     "hedge": ([{"hedge": {"copies": [{"bayesian_linear": {"forgetting": 0.01}}, {}]}}, _BAYESIAN], PLAIN),
     "recursive_least_squares": ([{"explore_posterior": {}}, *_ADF[:-1], "recursive_least_squares"], DECISIONS),
     "action_per_class": ([{"action_per_class": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], LOGGED),

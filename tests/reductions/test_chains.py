@@ -49,6 +49,7 @@ CHAINS: dict[str, list[Any]] = {
     "binary over linear": ["binary", LINEAR],
     "bootstrap over linear": [{"bootstrap": {"models": 3}}, LINEAR],
     "standardise over linear": ["standardise", LINEAR],
+    "random_features over linear": [{"random_features": {"namespace": "task", "count": 4}}, LINEAR],
     "hedge over linear": [{"hedge": {"copies": [{"linear": {"learning_rate": 0.1}}, {}]}}, LINEAR],
     "hedge over multinomial over bayesian_linear": [
         {"hedge": {"copies": [{"bayesian_linear": {"forgetting": 0.01}}, {}]}},

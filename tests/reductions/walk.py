@@ -52,6 +52,7 @@ LAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "ngrams": ("ngrams", {"size": 2}),
     "one_against_all": ("one_against_all", {"classes": CLASSES}),
     "ppca": ("ppca", {"namespace": "words", "dimension": 4, "features": "hashed", "rank": 2, "block": 3, "warm_up": 4}),
+    "random_features": ("random_features", {"namespace": "words", "count": 4}),
     "scoring_filter_tree": ("scoring_filter_tree", {"classes": CLASSES}),
     "standardise": ("standardise", {}),
 }  # fmt: skip

@@ -1,0 +1,196 @@
+"""Random Fourier features: curves for linear learners, in one pass.
+
+From the features x of a namespace, of which the first row learned has n, and for r = 1 … D / 2
+
+    a_r = Σ_j ω_jr x_j / ℓ_r        √(2 s n / D) cos a_r        √(2 s n / D) sin a_r
+
+with ω_jr normal, found by a hash of feature, r and seed, so that columns may be missing, words, or come later; ℓ_r is
+`length` · √(2 n), about the distance of two standardised rows, for every other r, and half of it for the others. The
+new features of a row have the squared length s n, where n standardised columns have about n.
+
+Source: A. Rahimi, B. Recht, "Random features for large-scale kernel machines", 2007.
+"""
+
+import math
+from collections.abc import Mapping
+from statistics import NormalDist
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy import int64, uint64
+from numpy.typing import NDArray
+
+from hutch.core.chain.declarations import Inputs
+from hutch.core.chain.limits import POSITIVE, Limits
+from hutch.core.chain.reduction import Context, Kernels, Reduction
+from hutch.core.hooks import registering
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_of,
+    float32s_at,
+    float64s_at,
+    int64s_at,
+    kernel,
+    learn_next,
+    shared_of,
+    state_of,
+    uint32s_at,
+)
+from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import show, shown_by
+from hutch.core.parameters import Parameters, Within
+from hutch.core.text.hashing import hash_namespace, namespace_id
+from hutch.reductions.linear.memory import Buffer, reserve
+
+_NORMAL = 4096
+
+
+class RandomFeaturesParameters(Parameters):
+    """Parameters of `random_features`.
+
+    Attributes:
+        namespace: whose features are read, and which gets the new ones, too.
+        count: of new features; 0: the layer does nothing, as in a copy of `hedge`.
+        length: over which the prediction may bend, in distances of standardised rows.
+        scale: squared length of the new features, in that of the features they are made of.
+    """
+
+    namespace: str = "x"
+    count: Annotated[int, Within(ge=0, le=1 << 16)] = 256
+    length: Annotated[float, Within(gt=0)] = 1.0
+    scale: Annotated[float, Within(gt=0)] = 3.2
+
+
+RANDOM_FEATURES = np.dtype(
+    [
+        ("namespace", "u4"),
+        ("first", "u4"),  # index of the first new feature
+        ("pairs", "i8"),
+        ("length", "f8"),
+        ("scale", "f8"),
+        ("seed", "u8"),
+        ("normal", "u8"),  # address of float64[4096]: quantiles
+        ("present", "u8"),  # address of float64[1]: features of the first row learned; 0: not known yet
+        ("angles", "u8"),  # address of float64[pairs]
+        ("built", "u8"),  # BUFFER of starts int64, ids uint32, indices uint32, values float32
+    ]
+)
+own = state_of(RANDOM_FEATURES)
+
+
+@helper
+def _mixed(number):
+    """64 bits in which each bit of a number counts (splitmix64; G. Steele, D. Lea, C. Flood, 2014)."""
+    number = (number ^ (number >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return number ^ (number >> uint64(31))
+
+
+@helper
+def _turn(s, e, angles):
+    """Write the angles before any length; returns how many features there are."""
+    starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
+    indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    normal, found = float64s_at(s.normal, uint64(_NORMAL)), 0
+    angles[:] = 0.0
+    for j in range(e.namespace_count):
+        for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
+            if ids[j] == s.namespace:
+                found += 1
+                x, state = np.float64(values[i]), _mixed(s.seed + uint64(indices[i]))
+                for r in range(len(angles) if x != 0.0 else 0):
+                    state += uint64(0x9E3779B97F4A7C15)
+                    angles[r] += x * normal[int64(_mixed(state) % uint64(_NORMAL))]
+    return found
+
+
+@helper
+def _rewrite(layer, example, store):
+    """Let the example show the new features behind its own; `store`: and keep what the first row has."""
+    s, e = own(layer), example_of(example)
+    pairs, count, length = s.pairs, int64(e.namespace_count), int64(e.length)
+    total = length + 2 * pairs
+    address = reserve(s.built, uint64(8 * (count + 2) + 4 * (count + 1) + 8 * total)) if pairs > 0 else uint64(0)
+    if address == uint64(0):
+        return
+    angles, present = float64s_at(s.angles, uint64(pairs)), float64s_at(s.present, uint64(1))
+    met = _turn(s, e, angles)
+    n = present[0] if present[0] > 0.0 else max(np.float64(met), 1.0)
+    if store:
+        present[0] = n
+    at = address + uint64(8 * (count + 2))
+    starts, ids = int64s_at(address, uint64(count + 2)), uint32s_at(at, uint64(count + 1))
+    at += uint64(4 * (count + 1))
+    indices, values = uint32s_at(at, uint64(total)), float32s_at(at + uint64(4 * total), uint64(total))
+    old, names = int64s_at(e.namespaces, uint64(count + 1)), uint32s_at(e.namespace_ids, uint64(count))
+    indices[:length], values[:length] = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    for j in range(count):
+        starts[j], ids[j] = old[j] - old[0], names[j]
+    starts[count], starts[count + 1], ids[count] = length, total, s.namespace
+    size, mask = math.sqrt(s.scale * n / pairs), shared_of(e.shared).mask
+    for r in range(pairs):
+        angle = angles[r] / (s.length * math.sqrt(2.0 * n) * (0.5 if r % 2 == 1 else 1.0))
+        for k in range(2):
+            place = length + 2 * r + k
+            indices[place] = np.uint32((uint64(s.first) + uint64(2 * r + k)) & mask)
+            values[place] = size * (math.cos(angle) if k == 0 else math.sin(angle))
+    e.namespaces, e.namespace_ids, e.namespace_count = address, address + uint64(8 * (count + 2)), uint64(count + 1)
+    e.indices, e.values, e.length = at, at + uint64(4 * total), uint64(total)
+
+
+@kernel
+def rewrite(layer, example, label, importance, offset):
+    """Let the example show the new features, too."""
+    _rewrite(layer, example, False)
+    return np.float32(0)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    """Learn from the new features, too."""
+    e = example_of(example)
+    read, taught = shown_by(e), label != UNLABELED and importance > np.float32(0)
+    _rewrite(layer, example, taught and shared_of(e.shared).testing == uint64(0))
+    prediction = learn_next(layer, example, label, importance, offset)
+    show(e, read)
+    return prediction
+
+
+class RandomFeatures(Reduction):
+    """Gives linear learners below random waves over a namespace of numbers, so that they learn curves."""
+
+    name: ClassVar[str] = "random_features"
+    Parameters: ClassVar[type[Parameters]] = RandomFeaturesParameters
+    inputs = Inputs(reads_features=True)
+    kernels = Kernels.rewriting(rewrite, learn)
+
+    def __init__(self, parameters: RandomFeaturesParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        p, parser = parameters, context.parser
+        self.inputs = Inputs(namespaces=(p.namespace,), reads_features=True)
+        self._present = np.zeros(1)
+        self.state = Record(
+            RANDOM_FEATURES,
+            namespace=namespace_id(p.namespace, parser.namespaces),
+            first=hash_namespace("random features", parser.hash_seed, parser.hash) & ((1 << context.bits) - 1),
+            pairs=p.count // 2,
+            length=p.length,
+            scale=p.scale,
+            seed=context.seed,
+            normal=np.array([NormalDist().inv_cdf((k + 0.5) / _NORMAL) for k in range(_NORMAL)]),
+            present=self._present,
+            angles=np.zeros(max(p.count // 2, 1)),
+            built=Buffer(),
+        )
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """How many features the first row learned had."""
+        return {"present": self._present}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """A number."""
+        return {"present": POSITIVE}
+
+
+hutch_register_reductions = registering(RandomFeatures)
