@@ -44,8 +44,6 @@ EXPLORERS = (
     "--cover 2",
     "--cover 4 --psi 0.5 --nounif",
     "--cover 3 --epsilon 0.15",
-    "--synthcover",
-    "--synthcover --synthcoversize 20 --synthcoverpsi 0.4 --epsilon 0.1",
     "--cb_sample",
 )
 NO_TYPES = ("--squarecb", "--regcb")
@@ -85,7 +83,7 @@ MORE = (
     "--loss_function logistic",
     "--min_prediction -1 --max_prediction 1",
 )
-KINDS = ("adf", "explore_adf", "explore_adf", "explore_adf", "ldf", "wap", "cb", "cb_explore", "cbify", "cbify_ldf")
+KINDS = ("adf", "explore_adf", "explore_adf", "explore_adf", "ldf", "cb", "cb_explore", "cbify", "cbify_ldf")
 _PREDICT = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -104,7 +102,6 @@ class Case:
         single = re.search(r"--(cb|cb_explore|cbify) ", words)
         return bool(
             ("--coin" in words and "--cb_type dr" in words)
-            or ("--wap_ldf" in words and ":" in words)
             or (single and re.search(r"-q|--cubic|--interactions", words))
             or ("--cbify_ldf" in words and "shared" in self.data)
             or (self.second == "" and re.search(r"--(bag|cover|cb_type dr)", words))
@@ -182,8 +179,8 @@ def draw(rng: random.Random) -> Case:
     kind, explorer = rng.choice(KINDS), rng.choice(EXPLORERS)
     typed = rng.random() < 0.4 and not explorer.startswith(NO_TYPES)
     policy = f"--cb_type {rng.choice(('ips', 'dr', 'dm', 'mtr', 'sm') if kind == 'adf' else ('ips', 'dr', 'mtr'))}"
-    words = [explorer] if kind not in ("adf", "ldf", "wap", "cb") else []
-    words += [policy] if typed and kind not in ("ldf", "wap") else []
+    words = [explorer] if kind not in ("adf", "ldf", "cb") else []
+    words += [policy] if typed and kind != "ldf" else []
     classes, shared = rng.randint(2, 5), rng.random() < 0.7
     if kind in ("adf", "explore_adf"):
         words = [f"--cb_{kind}", *words, *(["--rank_all"] if kind == "adf" and rng.random() < 0.6 else [])]
@@ -191,11 +188,10 @@ def draw(rng: random.Random) -> Case:
         form = rng.choice(("text", "text", "dsjson", "json"))
         data = decisions(rng, False, shared) if form == "text" else log(rng, form == "dsjson")
         words += [] if form == "text" else [f"--{form}", *(["--chain_hash"] if rng.random() < 0.5 else [])]
-    elif kind in ("ldf", "wap"):
-        name = "--csoaa_ldf" if kind == "ldf" else "--wap_ldf"
-        form = rng.choice((f"{name} m", f"{name} mc", *([f"{name} m --csoaa_rank"] if kind == "ldf" else [])))
+    elif kind == "ldf":
+        form = rng.choice(("--csoaa_ldf m", "--csoaa_ldf mc", "--csoaa_ldf m --csoaa_rank"))
         words, data = [form], decisions(rng, True, shared)
-        if form.endswith("mc") and kind == "ldf" and rng.random() < 0.4 and not shared:
+        if form.endswith("mc") and rng.random() < 0.4 and not shared:
             words.append("--probabilities --loss_function logistic")
     elif kind == "cbify_ldf":
         words, data = ["--cbify_ldf", *words], decisions(rng, True, rng.random() < 0.1)

@@ -40,7 +40,7 @@ _ROW: dict[str, Any] = {
 _PPCA: dict[str, Any] = {"ppca": _ROW}
 _ADF: list[Any] = [{"contextual_bandit": {}}, "cost_sensitive_with_features", "linear"]
 _EXPLORERS: dict[str, dict[str, int]] = {
-    **dict.fromkeys(("epsilon", "softmax", "synthetic_cover", "squarecb", "regcb"), {}),
+    **dict.fromkeys(("epsilon", "softmax", "squarecb", "regcb"), {}),
     "first": {"decisions": 4},
 }
 _OAA: list[Any] = [{"one_against_all": {"classes": 3}}, "linear"]
@@ -109,7 +109,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         [{"simulate_cost_sensitive_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF],
         COSTS,
     ),
-    "weighted_all_pairs": (["weighted_all_pairs", "linear"], ACTIONS),
     **{f"explore_{name}": ([{f"explore_{name}": given}, *_ADF], DECISIONS) for name, given in _EXPLORERS.items()},
 }  # fmt: skip
 """Every shipped layer, in a chain that learns, and its examples."""

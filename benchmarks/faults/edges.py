@@ -18,9 +18,7 @@ _JUDGES, _ALT_TEST, _SPAM, _AGREEMENT = (
     "src/hutch/crowd/quality/agreement.py",
 )
 _ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutch/crowd/mixed/stream_kernels.py"
-_ALL_PAIRS, _EPSILON, _SAMPLE = (
-    f"reductions/bandits/{name}.py" for name in ("weighted_all_pairs", "explore_epsilon", "sample_action")
-)
+_EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsilon", "sample_action"))
 _EVALUATE, _BAYESIAN = "reductions/bandits/evaluate_class_policy.py", "reductions/bayesian_linear/layer.py"
 _PARTS = "src/hutch/crowd/models/parts.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
@@ -56,7 +54,6 @@ TESTS: dict[str, list[str]] = {
     _AGREEMENT: ["tests/crowd/quality/test_quality.py"],
     _ORDINAL: ["tests/crowd/models/test_ordinal.py", "tests/crowd/models/test_models.py"],
     _MIXED_STREAM: ["tests/crowd/mixed/test_stream.py"],
-    _ALL_PAIRS: [f"{_BANDITS}all_pairs_learn_differences_as_by_hand"],
     _EPSILON: [f"{_BANDITS}simple_explorers_by_their_formulas"],
     _SAMPLE: [f"{_BANDITS}actions_of_a_batch_without_seeds_are_drawn_by_chance_again"],
     _EVALUATE: ["tests/reductions/bandits/test_evaluate_class_policy.py"],
@@ -116,8 +113,6 @@ FAULTS: tuple[Fault, ...] = (
           "hessian[i, j] -= total * means[i] * means[j]", "pass"),
     Fault("ordinal crowds", "judges' exponents are drawn to the mean forecast", _MIXED_STREAM,
           "weight * (moment - mean * middle)", "weight * moment"),
-    Fault("bandit layers", "importance is dropped from pairs", _ALL_PAIRS, "difference * importance_of(d, i)",
-          "difference"),
     Fault("bandit layers", "the best action gets epsilon more than is left", _EPSILON,
           "(_1 - state.epsilon) / np.float32(count)", "_1 / np.float32(count)"),
     Fault("bandit layers", "seeds of the batch before are drawn with", _SAMPLE, '        self.state["seeds"] = 0\n',

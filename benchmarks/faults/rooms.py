@@ -100,8 +100,6 @@ FAULTS: tuple[Fault, ...] = (
           "values[k] = _1 / (np.float32(count) + gamma", "values[k] = _1 / (np.float32(len(values)) + gamma"),
     Fault("explorers", "exploring first never ends", f"{_EXPLORERS}first.py", "state.left -= uint64(1)",
           "state.left -= uint64(0)"),
-    Fault("explorers", "steps of synthetic cover ignore psi", f"{_EXPLORERS}synthetic_cover.py",
-          "scores[first] += step * state.psi", "scores[first] += step"),
     Fault("explorers", "the spread of costs is taken about the old mean", _POSTERIOR,
           "state.squares += off * (np.float64(d.cost) - state.mean)", "state.squares += off * off"),
     Fault("explorers", "an action is the least if it is at most the average", _POSTERIOR,

@@ -40,13 +40,14 @@ def _names():
 
 
 REFUSED = (*(f"cb/b{k}" for k in ("05", "06", "07", "08", "16", "17", "18", "19")),
-           *(f"cbify/c{k}" for k in (10, 11, 13)), *(f"explore/e{k}" for k in (31, 32, 33)))  # fmt: skip
-"""Cases of `--cb_force_legacy` and `--rnd`."""
+           *(f"cbify/c{k}" for k in (10, 11, 13)), *(f"explore/e{k}" for k in (31, 32, 33, 34)),
+           "cb_adf/a13", "ldf/l05", "ldf/l06")  # fmt: skip
+"""Cases of `--cb_force_legacy`, `--rnd`, `--synthcover` and `--wap_ldf`."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_by_name(name):
-    with pytest.raises(UsageError, match="^--(cb_force_legacy|rnd)[^:]* not supported: use --cb"):
+    with pytest.raises(UsageError, match="^--(cb_force_legacy|rnd|synthcover|wap_ldf)[^:]* not supported: use --(cb|csoaa)"):
         parse((CASES / name / "args").read_text().split())
 
 

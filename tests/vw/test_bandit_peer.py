@@ -77,7 +77,6 @@ EXPLORERS = [
     "--cover 3 -q ua",
     "--cover 4 --psi 0.3 --cb_type dr --epsilon 0.2",
     "--cover 2 --nounif --cb_type ips",
-    "--synthcover --synthcoversize 30",
     "--cb_sample --epsilon 0.4 --random_seed 9",
 ]
 
@@ -95,8 +94,6 @@ EXPLORERS = [
         ("--cb_explore 3 --cover 2 -q xx", (_logged, 36)),
         ("--cbify 3 --bag 2", (_class, 37)),
         ("--cbify 3 --cb_explore_adf --squarecb --loss0 -1 --loss1 2 -q xx", (_class, 38)),
-        ("--wap_ldf m -q ua --noconstant", ("costs", 39)),
-        ("--wap_ldf mc --loss_function hinge --ignore_linear a -q ab", ("costs", 40)),
         ("--csoaa_ldf mc --probabilities --loss_function logistic", ("costs", 41)),
         ("--cbify_ldf --softmax --lambda 4 --cb_type dr", ("alone", 42)),
         ("--cbify_ldf --squarecb --elim --mellowness 0.1 -q a:", ("alone", 53)),

@@ -75,7 +75,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "with all explorers",
     ),
     ("cs_absolute_loss", "use --csoaa with --loss_function quantile"),
-    ("wap ldf_override", "use --csoaa or --csoaa_ldf"),
+    ("wap wap_ldf ldf_override", "use --csoaa or --csoaa_ldf"),
     ("metrics", "use `hutch train --events FILE`, which writes JSON lines"),
     (
         "memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas "
@@ -95,6 +95,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ),
     ("explore_eval multiplier target_rate", _COMPARE),
     ("multiworld_test learn exclude_eval", _COMPARE),
+    ("synthcover synthcoversize synthcoverpsi", "use --cb_explore_adf with --cover or --squarecb"),
     ("rnd rnd_alpha rnd_invlambda", "use --cb_explore_adf with --thompson, which knows how sure each cost is"),
     ("replay_b replay_b_count replay_c replay_c_count replay_m replay_m_count", "use --passes"),
     ("graph_feedback", "use --cb_explore_adf with --squarecb"),

@@ -11,7 +11,7 @@ from hutch.vw.table import NAMED
 SLOT_NAMESPACE = "\u00ff"
 """The namespace by which the layers of slots tell them apart."""
 _BANDITS = ("cb_adf", "cb", *EXPLORING)
-_NOT_EVALUATED = (*EXPLORING, "cb_adf", "csoaa_ldf", "wap_ldf", "csoaa_rank", "clip_p")
+_NOT_EVALUATED = (*EXPLORING, "cb_adf", "csoaa_ldf", "csoaa_rank", "clip_p")
 """What VW does not have beside `--eval`."""
 
 
@@ -39,13 +39,8 @@ def decision_layers(options: Namespace) -> list[Any]:
         return _evaluation(options)
     exploring = any(_is_given(options, name) for name in EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
-    if options.csoaa_ldf is None and options.wap_ldf is None and not bandit:
+    if options.csoaa_ldf is None and not bandit:
         return []
-    if options.wap_ldf is not None:
-        for name in ("csoaa_ldf", "csoaa_rank", "probabilities", *_BANDITS):
-            if _is_given(options, name):
-                raise UsageError(f"--{name}: --wap_ldf does not have it")
-        return [declared_layer("weighted_all_pairs", options, lists="best")]
     slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
     layers = (
         [declared_layer("choose_slate" if "slates" in slots else "choose_slots", options)]

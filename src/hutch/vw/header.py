@@ -17,7 +17,7 @@ _KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "
 _SILENT = ("merge_namespaces", "ngrams", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd"} | {name: layer.learner for name, layer in DECLARED.items()}
-_DECIDES = ("cost_sensitive_with_features", "weighted_all_pairs")
+_DECIDES = "cost_sensitive_with_features"
 _MERGER = "shared_feature_merger"
 _MERGED = [name for name, layer in DECLARED.items() if layer.makes_actions]
 """Layers that VW has above the one that merges features."""
@@ -112,7 +112,7 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     top = chain.layers[0]
     if chain.takes.of_slots:
         return "DECISION_PROBS"
-    if top.name in _DECIDES and top.parameters.lists == "best" or top.name == "simulate_bandit_with_features":
+    if top.name == _DECIDES and top.parameters.lists == "best" or top.name == "simulate_bandit_with_features":
         return "MULTICLASS"
     classes = layer_named(chain, "action_per_class")
     if classes is not None and classes.context.below.name == "contextual_bandit":
@@ -131,7 +131,7 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
         if name in _MERGED:
             yield _MERGER
         above = layer.takes is not None and layer.takes.value != "simple"
-        if name in _DECIDES or (above and not any(each.name in _DECIDES for each in chain.layers)):
+        if name == _DECIDES or (above and not any(each.name == _DECIDES for each in chain.layers)):
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
                 yield "binary"
@@ -151,7 +151,7 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
 def _suffix(layer: Any, given: Namespace) -> str:
     if layer.name == "active":
         return "-simulation" if layer.parameters.simulation else ""
-    if layer.name in _DECIDES:
+    if layer.name == _DECIDES:
         return "-prob" if given.probabilities else "-rank" if layer.parameters.lists == "all" else ""
     if layer.name != "one_against_all":
         return ""

@@ -35,7 +35,6 @@ _COUNTERS = {
     "explore_squarecb": (("decisions", "<u8"),),
     "explore_regcb": (("decisions", "<u8"),),
     "explore_cover": (("decisions", "<u8"),),
-    "explore_synthetic_cover": (("lowest", "<f4"), ("highest", "<f4")),
     "choose_slots": (("several", "<u1"),),
     "choose_slate": (("several", "<u1"),),
     "contextual_bandit": (("counts", "<2u8"),),

@@ -22,9 +22,7 @@ LAYERS = (
     "explore_bag",
     "explore_posterior",
     "explore_cover",
-    "explore_synthetic_cover",
     "sample_action",
-    "weighted_all_pairs",
     "action_probabilities",
     "simulate_bandit_with_features",
     "action_per_class",
@@ -229,39 +227,6 @@ def test_columns_of_a_matrix_share_their_weights():
     chain = Chain.from_config({"chain": [{"simulate_bandit": {"classes": 4}}, *below]})
     with pytest.warns(UserWarning, match="columns of matrices"):
         chain.learn(random.normal(size=(50, 8)), random.integers(1, 5, 50))
-
-
-def _linear(**more):
-    return {"linear": {"adaptive": False, "normalized": False, "invariant": False, "power_t": 0.0, **more}}
-
-
-def test_all_pairs_learn_differences_as_by_hand():
-    """Pairs (i, j), i before j, of x_i - x_j with the weights |v_i - v_j| of the paper; plain gradient steps."""
-    random, weights = np.random.default_rng(5), np.zeros(8)
-    chain = Chain.from_config(
-        {"chain": ["weighted_all_pairs", _linear(learning_rate=0.05)], "input": {"constant": False}}
-    )
-    for _ in range(40):
-        x, costs = random.normal(size=(4, 8)).astype(np.float32), random.integers(0, 4, 4).astype(float)
-        record = {"actions": [{"f": {f"f{k}": float(v) for k, v in enumerate(row)}} for row in x], "costs": list(costs)}
-        record["importance"] = importance = float(random.choice([0.5, 1.0]))
-        np.testing.assert_allclose(chain.learn([record]), x @ weights, rtol=2e-4, atol=2e-5)
-        order = np.argsort(costs, kind="stable")
-        v = np.zeros(4)
-        for k in range(1, 4):
-            v[order[k]] = v[order[k - 1]] + (costs[order[k]] - costs[order[k - 1]]) / k
-        for i in range(4):
-            for j in range(i + 1, 4):
-                if v[i] != v[j]:
-                    difference, label = x[i] - x[j], -1.0 if costs[i] < costs[j] else 1.0
-                    error = label - np.clip(difference @ weights, -1, 1)
-                    weights += 2 * 0.05 * importance * abs(v[i] - v[j]) * error * difference
-
-
-def test_all_pairs_need_features():
-    below = {"bayesian_linear": {"namespace": "a", "dimension": 2}}
-    with pytest.raises(ConfigError, match="needs a learner of hashed features below it: got 'bayesian_linear'"):
-        Chain.from_config({"chain": ["weighted_all_pairs", below]})
 
 
 def test_probabilities_of_actions_are_sigmoids_of_scores():
