@@ -47,7 +47,8 @@ REFUSED = (*(f"cb/b{k}" for k in ("05", "06", "07", "08", "16", "17", "18", "19"
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_by_name(name):
-    with pytest.raises(UsageError, match="^--(cb_force_legacy|rnd|synthcover|wap_ldf)[^:]* not supported: use --(cb|csoaa)"):
+    refused = "^--(cb_force_legacy|rnd|synthcover|wap_ldf)[^:]* not supported: use --(cb|csoaa)"
+    with pytest.raises(UsageError, match=refused):
         parse((CASES / name / "args").read_text().split())
 
 
