@@ -165,7 +165,7 @@ def _one(layer, example, label, importance, offset, weights, learns):
         if learns:
             sums[0] += h
             sums[1] += h * loss
-        scale = 1.0 if s.logistic == 1 else 2.0 * sums[1] / sums[0]
+        scale = 1.0 if s.logistic == 1 else 2.0 * sums[1] / max(sums[0], 1e-300)
         for i in range(s.copies if learns else 0):
             likelihoods[i] = likelihoods[i] / scale if scale > 0.0 else 0.0
     return prediction
@@ -181,7 +181,7 @@ def _weigh(s, weights, h):
         weights[i] *= math.exp(max(h * (likelihoods[i] - most), -700.0))
         total += weights[i]
     for i in range(s.copies):
-        weights[i] = (1.0 - s.share) * weights[i] / total + s.share / s.copies
+        weights[i] = (1.0 - s.share) * weights[i] / max(total, 1e-300) + s.share / s.copies
 
 
 @helper

@@ -21,7 +21,7 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.chain.declarations import Inputs
-from hutch.core.chain.limits import POSITIVE, Limits
+from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
@@ -190,7 +190,7 @@ class RandomFeatures(Reduction):
 
     def limits(self) -> Mapping[str, Limits]:
         """A number."""
-        return {"present": POSITIVE}
+        return {"present": Limits(0, 1 << 32)}
 
 
 hutch_register_reductions = registering(RandomFeatures)
