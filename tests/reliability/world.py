@@ -203,6 +203,8 @@ class Connection:
     def _torn(self, before: tuple[bytes, bytes]) -> None:
         """Die while a commit is written: in the log, or where its pages go into the file."""
         rng, after = self._world.random, self._world.files()
+        if not before[0]:  # a new store has a rollback journal until its first commit: old or new, not torn
+            self._world.crash({"log.db": rng.choice((b"", after[0]))})
         if before[0] != after[0] and rng.random() < 0.5:
             self._world.crash({"log.db": torn(rng, before[0], after[0]), "log.db-wal": after[1]})
         self._world.crash({"log.db": before[0], "log.db-wal": torn(rng, before[1], after[1])})
