@@ -1,7 +1,6 @@
-"""The description of an HTTP interface from its routes, for machines and for people; nothing in it comes from afar."""
+"""The description of an HTTP interface, from its routes."""
 
 from collections.abc import Iterable, Mapping
-from html import escape
 from typing import Any
 
 from hutch.core.net.application import JSON, Route
@@ -67,35 +66,3 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.bodies:
         found["requestBody"] = {"required": True, "content": dict(route.bodies)}
     return found
-
-
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}"
-    "code{background:#8883;padding:0 .2em}h2{margin-top:2em}td{vertical-align:top;padding:0 1em .3em 0}"
-)
-PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
-}
-"""Headers under which the page shows, and loads and runs nothing."""
-
-
-def docs_page(description: Mapping[str, Any]) -> bytes:
-    """The same as a page for people, without scripts."""
-    title = escape(f"{description['info']['title']} {description['info']['version']}")
-    parts = [f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1>"]
-    parts.append("<p>The same for machines: <a href=/openapi.json>/openapi.json</a></p>")
-    for path, operations in description["paths"].items():
-        for method, operation in operations.items():
-            parts.append(
-                f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p><table>"
-            )
-            for one in operation.get("parameters", ()):
-                where = f"{one['name']} ({one['in']})"
-                parts.append(f"<tr><td><code>{escape(where)}</code><td>{escape(one['description'])}")
-            for kind, content in operation.get("requestBody", {}).get("content", {}).items():
-                example = escape(str(content.get("example", "")))
-                parts.append(f"<tr><td><code>{escape(kind)}</code><td>{f'<code>{example}</code>' if example else ''}")
-            for status, answer in operation["responses"].items():
-                parts.append(f"<tr><td>{status}<td>{escape(answer['description'])}")
-            parts.append("</table>")
-    return f'<!doctype html><html lang="en"><meta charset="utf-8">{"".join(parts)}</html>'.encode()

@@ -43,18 +43,6 @@ def scores_of(chain: "Chain", lines: Sequence[str]) -> tuple[Numbers, NDArray[np
         layer.trace(0)
 
 
-def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """The values that there are, ascending, as `numpy.unique` has them, which imports masked arrays.
-
-    >>> distinct(np.array([3, 1, 3]))
-    array([1, 3])
-    """
-    ordered = np.sort(values)
-    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    found: NDArray[Any] = ordered[first[: len(ordered)]]
-    return found
-
-
 class Scores:
     """Scores of the examples of a pool.
 
@@ -76,10 +64,6 @@ class Scores:
         self.sizes = [len(part[0]) for part in parts]
         self.score, self.prediction, self.key = map(np.concatenate, zip(*parts, strict=True))
 
-    def places_of(self, keys: NDArray[np.uint64]) -> Iterator[int]:
-        """The places of all examples with one of some keys, ascending."""
-        yield from np.flatnonzero(np.isin(self.key, keys)).tolist()
-
     def named(self, keys: NDArray[np.uint64]) -> Iterator[tuple[int, str, Entry, str]]:
         """(place, id, entry, source) of all examples with one of some keys.
 
@@ -91,7 +75,7 @@ class Scores:
         Raises:
             DataError: a file is no longer what it was when it was scored.
         """
-        places, taken, first = self.places_of(keys), Counter[str](), 0
+        places, taken, first = iter(np.flatnonzero(np.isin(self.key, keys)).tolist()), Counter[str](), 0
         wanted = next(places, None)
         for source, size in zip(self.pool.sources, self.sizes, strict=True):
             entries = enumerate(source, first)
@@ -111,7 +95,7 @@ class Scores:
         Raises:
             DataError: a tag that stands for another line now.
         """
-        keys = distinct(np.fromiter(_keys(store.ids()), np.uint64))
+        keys = np.unique(np.fromiter(_keys(store.ids()), np.uint64))
         if not len(keys):
             return np.empty(0, np.int64)
         found = []

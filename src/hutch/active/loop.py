@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hutch.active.drawing import Scores, distinct
+from hutch.active.drawing import Scores
 from hutch.active.lines import labelled
 from hutch.active.pool import Pool
 from hutch.active.typical import first_round
@@ -140,7 +140,7 @@ def ask(
     places = drawn + np.searchsorted(asked - np.arange(len(asked)), drawn, "right")
     chance_of = dict(zip(places.tolist(), chances.tolist(), strict=True))
     requests, seen = [], {}
-    for place, id, entry, _ in scores.named(distinct(scores.key[places])):
+    for place, id, entry, _ in scores.named(np.unique(scores.key[places])):
         if (chance := chance_of.get(place)) is None:
             continue
         if entry.document is not None:

@@ -57,7 +57,7 @@ CREATE TABLE labels (
     time REAL NOT NULL,
     checksum INTEGER
 );
-CREATE INDEX labels_of ON labels (request);
+CREATE INDEX labels_of ON labels (request, worker);
 
 -- All that happened, in order. A model has learned a prefix of it.
 CREATE TABLE audit (
@@ -80,30 +80,9 @@ CREATE TABLE documents (
 ) WITHOUT ROWID;
 CREATE INDEX leases ON requests (leased_to, number) WHERE leased_to != '';
 
--- How many requests are in each state, answers of each kind and of each worker: kept, as counting takes long.
-CREATE TABLE counters (
-    what TEXT NOT NULL,             -- state, label (skip, don't know, or empty for all others) or worker
-    name TEXT NOT NULL,
-    count INTEGER NOT NULL,
-    PRIMARY KEY (what, name)
-) WITHOUT ROWID;
-CREATE TRIGGER count_request AFTER INSERT ON requests BEGIN
-    INSERT INTO counters VALUES ('state', new.state, 1) ON CONFLICT DO UPDATE SET count = count + 1;
-END;
-CREATE TRIGGER count_state AFTER UPDATE OF state ON requests WHEN old.state != new.state BEGIN
-    UPDATE counters SET count = count - 1 WHERE what = 'state' AND name = old.state;
-    INSERT INTO counters VALUES ('state', new.state, 1) ON CONFLICT DO UPDATE SET count = count + 1;
-END;
-CREATE TRIGGER count_label AFTER INSERT ON labels BEGIN
-    INSERT INTO counters VALUES ('label', iif(new.label IN ('skip', 'don''t know'), new.label, ''), 1)
-        ON CONFLICT DO UPDATE SET count = count + 1;
-    INSERT INTO counters VALUES ('worker', new.worker, 1) ON CONFLICT DO UPDATE SET count = count + 1;
-END;
-CREATE TRIGGER uncount_label AFTER DELETE ON labels BEGIN
-    UPDATE counters SET count = count - 1
-        WHERE what = 'label' AND name = iif(old.label IN ('skip', 'don''t know'), old.label, '');
-    UPDATE counters SET count = count - 1 WHERE what = 'worker' AND name = old.worker;
-END;
+-- What counting goes by.
+CREATE INDEX requests_by_state ON requests (state);
+CREATE INDEX labels_by_worker ON labels (worker, number, label);
 
 -- Models in service. What they are called here stands in the metadata of their files.
 CREATE TABLE serve_models (

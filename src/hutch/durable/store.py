@@ -28,7 +28,7 @@ _FREE = "(leased_until <= :now OR leased_until > :late)"
 """A request that nobody holds; a lease that ends later than any is given for is of a clock that was wrong."""
 _OF_OTHERS = "NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
 _HELD = (
-    "SELECT id FROM requests AS r WHERE leased_to != '' AND leased_to = :worker"
+    "SELECT id FROM requests AS r INDEXED BY leases WHERE leased_to != '' AND leased_to = :worker"
     f" AND leased_until > :now AND state = 'open' AND {_OF_OTHERS} ORDER BY number LIMIT 1"
 )
 """The request that a worker holds."""
@@ -400,23 +400,19 @@ class Store:
 
     def counts(self) -> Counts:
         """How far the labelling has come."""
-        kept = {(what, name): count for what, name, count in self.rows("SELECT what, name, count FROM counters")}
+        states = dict(self.rows("SELECT state, count(*) FROM requests GROUP BY state"))
+        [(answers, skips, dont_knows, workers)] = self.rows(
+            "SELECT count(*), count(iif(label = ?, 1, NULL)), count(iif(label = ?, 1, NULL)), count(DISTINCT worker)"
+            " FROM labels INDEXED BY labels_by_worker",
+            [SKIP, DONT_KNOW],
+        )
         [(leased,)] = self.rows(
             "SELECT count(*) FROM requests INDEXED BY leases"
             " WHERE leased_to != '' AND leased_until > ? AND state = 'open'",
             [self._clock()],
         )
-        open, answered, unknown = (kept.get(("state", state), 0) for state in ("open", "answered", "unknown"))
-        labels, skips, dont_knows = (kept.get(("label", kind), 0) for kind in ("", SKIP, DONT_KNOW))
+        open, answered, unknown = (states.get(state, 0) for state in ("open", "answered", "unknown"))
+        labels = answers - skips - dont_knows
         return Counts(
-            requests=open + answered + unknown,
-            open=open,
-            answered=answered,
-            unknown=unknown,
-            leased=leased,
-            answers=labels + skips + dont_knows,
-            labels=labels,
-            skips=skips,
-            dont_knows=dont_knows,
-            workers=sum(what == "worker" and count > 0 for (what, _), count in kept.items()),
+            sum(states.values()), open, answered, unknown, leased, answers, labels, skips, dont_knows, workers
         )

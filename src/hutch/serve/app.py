@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import DataError, HutchError, StoreError, did_you_mean
 from hutch.core.net.application import LOOPBACK, Application, Asked, Field, Refused, Reply, Route
 from hutch.core.net.limits import Limits
-from hutch.core.net.openapi import PAGE_HEADERS, describe, docs_page
+from hutch.core.net.openapi import describe
 from hutch.core.version import version
 from hutch.durable.choices import Contradiction
 from hutch.durable.log import Log
@@ -79,7 +79,6 @@ class Handlers:
                   "learn; wants no token.", errors=(503,)),
             Route("GET", "/metrics", self.figures, "Figures in Prometheus' format.", gives=TEXT),
             Route("GET", "/openapi.json", self.openapi),
-            Route("GET", "/docs", self.docs),
         ]  # fmt: skip
 
     def _model(self, asked: Asked) -> Served:
@@ -180,10 +179,6 @@ class Handlers:
     async def openapi(self, asked: Asked) -> Any:
         """GET /openapi.json."""
         return describe(self.routes, "Hutch", "Models that learn while they serve.", SCHEMAS)
-
-    async def docs(self, asked: Asked) -> Any:
-        """GET /docs."""
-        return Reply(docs_page(await self.openapi(asked)), "text/html; charset=utf-8", headers=PAGE_HEADERS)
 
 
 def create_app(handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0]) -> Application:

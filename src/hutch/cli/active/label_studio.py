@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from hutch.cli.active.label_names import label_names
-from hutch.cli.active.page import columns_of, open_document
+from hutch.cli.active.page import columns_of, label_names, open_document
 from hutch.cli.shell.declared import Group, Option
 from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps

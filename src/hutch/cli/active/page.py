@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hutch.cli.active.label_names import label_names
 from hutch.cli.shell.declared import Option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hutch.active.page import Look
     from hutch.durable.store import Store
@@ -34,6 +33,32 @@ Names = Annotated[
     list[str] | None,
     Option("--name", metavar="LABEL=NAME", help="What workers read, in the order of the keys: 1=spam. Repeatable."),
 ]
+
+
+def label_names(pairs: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
+    """What people read instead of labels, from `--name LABEL=NAME`, in the order given.
+
+    Args:
+        pairs: the options.
+        labels: that may be given, in canonical form; empty: any number.
+
+    Raises:
+        UsageError: no LABEL=NAME, no such label, or one name for two labels.
+    """
+    from hutch.core.errors import UsageError
+    from hutch.durable.records import canonical_label
+
+    found: dict[str, str] = {}
+    for pair in pairs:
+        label, equals, text = pair.partition("=")
+        canonical = canonical_label(label)
+        if not equals or not text or canonical is None or canonical not in (labels or (canonical,)):
+            wanted = ", ".join(labels) or "a number"
+            raise UsageError(f"--name: got {pair!r}, wanted LABEL=NAME with a label of {wanted}")
+        if text in found.values():
+            raise UsageError(f"--name: got {text!r} for two labels, wanted different names")
+        found[canonical] = text
+    return found
 
 
 def columns_of(show: str | None, document: Mapping[str, Any] | None) -> list[str]:

@@ -6,8 +6,18 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from hutch.cli.active.label_names import label_names
-from hutch.cli.active.page import Host, Instructions, Lease, Names, Show, StoreFile, check_token, look_of, serve_page_of
+from hutch.cli.active.page import (
+    Host,
+    Instructions,
+    Lease,
+    Names,
+    Show,
+    StoreFile,
+    check_token,
+    label_names,
+    look_of,
+    serve_page_of,
+)
 from hutch.cli.options import Overrides
 from hutch.cli.shell.complete import chains, names
 from hutch.cli.shell.declared import Argument, Option
