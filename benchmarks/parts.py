@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from hutch import Chain
-from hutch.core.data.chunks import batches, read_chunks
+from hutch.core.data.chunks import Chunks, batches
 from hutch.vw.parse import parse
 from hutch.vw.translate import chain_of
 
@@ -80,7 +80,7 @@ def parts(path: Path, options: list[str]) -> str:
     chain = Chain.from_config(chain_of(parse(options)))
     reading = parsing = learning = np.inf
     for _ in range(REPEATS):
-        reading = min(reading, least(lambda: [None for _ in read_chunks([str(path)])]))
+        reading = min(reading, least(lambda: [None for _ in Chunks([str(path)])]))
         times, then = np.zeros(2), time.process_time()
         for batch in batches([str(path)], chain.parser):
             now = time.process_time()

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from hutch.core.data.chunks import CHUNK_BYTES, batches, read_chunks
+from hutch.core.data.chunks import CHUNK_BYTES, Chunks, batches
 from hutch.core.text.parser import ParserOptions, TextParser
 
 OPTIONS = ParserOptions(bits=22, namespaces="letter")
@@ -61,7 +61,7 @@ def measure(path: str) -> str:
     reading, parsing = [], []
     for _ in range(REPEATS):
         began = time.process_time()
-        for _chunk in read_chunks([path], CHUNK_BYTES):
+        for _chunk in Chunks([path], CHUNK_BYTES):
             pass
         reading.append(time.process_time() - began)
         features = 0

@@ -1,7 +1,6 @@
 """Work that threads do ahead of time, its results in order."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from functools import partial
 from itertools import count
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -86,12 +85,3 @@ def in_order(jobs: Iterable[Callable[[], Item]], threads: int, room: int) -> Gen
         close = getattr(ring.jobs, "close", None)
         if close is not None:
             close()
-
-
-def ahead(items: Iterable[Item], room: int) -> Generator[Item, None, None]:
-    """The items of an iterator, none of them None, worked out by a thread up to `room` before they are asked for."""
-    return in_order((partial(_same, item) for item in items), 1, room)
-
-
-def _same(item: Item) -> Item:
-    return item

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import int64
 from numpy.typing import NDArray
 
-from hutch.core.data.chunks import CHUNK_BYTES, read_chunks
+from hutch.core.data.chunks import CHUNK_BYTES, Chunks
 from hutch.core.data.roles import refuse_twice
 from hutch.core.errors import Problem, counted, reading
 from hutch.core.kernel.cache import compiled
@@ -285,7 +285,7 @@ def records_in(data: bytes, delimiter: str, start: int = 0, line: int = 1, width
 
 def _of_chunks(path: str, longest_line: int) -> Iterator[tuple[str, bytes]]:
     mark = BYTE_ORDER_MARK
-    for chunk in read_chunks([path], longest_line=longest_line):
+    for chunk in Chunks([path], longest_line=longest_line):
         yield chunk.source, bytes(chunk.data).removeprefix(mark)
         mark = b""
 

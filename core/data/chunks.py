@@ -70,11 +70,21 @@ class Chunk(NamedTuple):
 
 
 class Chunks:
-    """Iterable over the chunks of several sources; see `read_chunks`.
+    """Iterable over sources, one after the other, as chunks of whole lines; it knows how far it has come.
+
+    Args:
+        sources: paths; `-` is standard input; `.gz` and `.zst` files are unpacked as they are read.
+        chunk_bytes: size of the buffer; a longer line makes it grow.
+        whole_groups: cut only after an empty line; a longer group makes the buffer grow, too.
+        longest_line: bytes; a longer line that does not fit into the buffer either is refused.
 
     Attributes:
         total_bytes: size of all files on disk, compressed if they are; None if one is not a regular file.
         position: how many of these bytes had been read for the chunk seen last.
+
+    Raises:
+        DataError: while iterating, if a source is missing, a directory, not readable, truncated or corrupt.
+        TooLong: while iterating, if a line is.
     """
 
     def __init__(
@@ -195,30 +205,6 @@ def _reason(error: OSError) -> str:
     return wanted.get(error.errno or 0, f"cannot be read: {error.strerror or error}")
 
 
-def read_chunks(
-    sources: Iterable[Source],
-    chunk_bytes: int = CHUNK_BYTES,
-    whole_groups: bool = False,
-    longest_line: int = LONGEST_LINE,
-) -> Chunks:
-    """Read sources one after the other as chunks of whole lines.
-
-    Args:
-        sources: paths; `-` is standard input; `.gz` and `.zst` files are unpacked as they are read.
-        chunk_bytes: size of the buffer; a longer line makes it grow.
-        whole_groups: cut only after an empty line; a longer group makes the buffer grow, too.
-        longest_line: bytes; a longer line that does not fit into the buffer either is refused.
-
-    Returns:
-        An iterable of `Chunk` that also knows how far it has come.
-
-    Raises:
-        DataError: while iterating, if a source is missing, a directory, not readable, truncated or corrupt.
-        TooLong: while iterating, if a line is.
-    """
-    return Chunks(sources, chunk_bytes, whole_groups, longest_line)
-
-
 def batches(
     sources: Chunks | Iterable[Source],
     options: ParserOptions | None = None,
@@ -230,7 +216,7 @@ def batches(
     Line numbers restart with each source, and a group does not go beyond its source.
 
     Args:
-        sources: paths, or `read_chunks` of them where progress matters.
+        sources: paths, or `Chunks` of them where progress matters.
         options: how text is understood, unless `parser` is given.
         parser: keeps the problems for the caller; at least `threads + 1` of its batches must stay `valid`.
         threads: read and parse ahead, several chunks at a time; the batches are the same. 0: none does.
@@ -239,12 +225,12 @@ def batches(
         An iterator of batches with at least one example.
 
     Raises:
-        DataError: see `read_chunks` and `TextParser.parse`.
+        DataError: see `Chunks` and `TextParser.parse`.
     """
     parser = parser or TextParser(options, valid=threads + 1)
     if not isinstance(sources, Chunks):
         options = parser.options
-        sources = read_chunks(sources, whole_groups=options.whole_groups, longest_line=options.longest_line)
+        sources = Chunks(sources, whole_groups=options.whole_groups, longest_line=options.longest_line)
     return _parsed(sources, parser, threads)
 
 

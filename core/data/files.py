@@ -8,7 +8,7 @@ from typing import Any
 
 from hutch.core.batch import Batch, whole_groups
 from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
-from hutch.core.data.chunks import Chunks, batches, read_chunks
+from hutch.core.data.chunks import Chunks, batches
 from hutch.core.data.places import expanded, missing
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, HutchError, PluginError, at, warn
@@ -120,7 +120,7 @@ class InputFiles:
         groups_in_lines: bool = False,
     ) -> None:
         self.sources = expanded(sources)
-        self.total = read_chunks(self.sources).total_bytes
+        self.total = Chunks(self.sources).total_bytes
         self.problems: Problems | None = None
         self._options = options
         self._readers = readers
@@ -129,7 +129,7 @@ class InputFiles:
         self._read_text = read_text or self._parsed_ahead
         self._groups_of_lines = options.whole_groups and not groups_in_lines
         self._finished = self._reported = 0
-        self._chunks = read_chunks([])
+        self._chunks = Chunks([])
         self._memory = BatchMemory() if passes > 1 else BatchMemory(0)
         self._cache = self._cache_at(cache, fresh) if cache else None
 
@@ -206,13 +206,13 @@ class InputFiles:
                 found = read_with(reader, source, self._options, self._columns)
                 yield from whole_groups(found) if self._options.whole_groups else found
             else:
-                self._chunks = read_chunks(
+                self._chunks = Chunks(
                     [source],
                     whole_groups=self._groups_of_lines,
                     longest_line=self._options.longest_line,
                 )
                 yield from self._text(parser, first_pass)
-                self._chunks = read_chunks([])
+                self._chunks = Chunks([])
             self._finished += os.path.getsize(source) if self.total is not None else 0
 
     def _text(self, parser: TextParser, report: bool) -> Iterator[Batch]:

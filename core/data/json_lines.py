@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Never
 
 from hutch.core.batch import Batch
-from hutch.core.data.chunks import read_chunks
+from hutch.core.data.chunks import Chunks
 from hutch.core.data.roles import REST, Roles
 from hutch.core.data.sources import reader_of
 from hutch.core.errors import Problem, reading, shortened
@@ -36,7 +36,7 @@ def json_objects(path: str, longest_line: int = LONGEST_LINE) -> Iterator[tuple[
         DataError: the file cannot be read, or a line is not an object.
     """
     number = 0
-    for chunk in read_chunks([path], longest_line=longest_line):
+    for chunk in Chunks([path], longest_line=longest_line):
         for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
             number += 1
             if line.strip():

@@ -3,13 +3,9 @@
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import cycle
 from typing import Any, NamedTuple, Protocol
 
-from hutch.core.data.ahead import ahead
 from hutch.core.errors import DataError, at
-
-_PIECE_BYTES, _PIECES_AHEAD = 1 << 19, 4
 
 
 class _Decoder(Protocol):
@@ -52,8 +48,6 @@ ENDINGS = {".gz": _gzip, ".zst": _zstd}
 class Decompressed(io.RawIOBase):
     """A compressed file, which may consist of several members or frames, as the bytes it stands for.
 
-    A thread of its own unpacks it, a few pieces ahead.
-
     Args:
         raw: the file, open for reading.
         name: what messages call it.
@@ -67,49 +61,28 @@ class Decompressed(io.RawIOBase):
         self._raw = raw
         self._name = name
         self._format = ENDINGS[suffix]()
-        self._pieces = ahead(self._joined(), _PIECES_AHEAD)
-        self._piece = memoryview(b"")
+        self._pieces, self._piece = self._unpack(), memoryview(b"")
+        self._failure: DataError | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with what is available, at least one byte; 0 at the end."""
-        while not self._piece:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._piece = memoryview(piece)
-        size = min(len(buffer), len(self._piece))
-        buffer[:size] = self._piece[:size]
-        self._piece = self._piece[size:]
-        return size
-
-    def close(self) -> None:
-        """Let the thread end."""
-        self._pieces.close()
-        super().close()
-
-    def _joined(self) -> Iterator[memoryview]:
-        """Pieces so large that handing them from thread to thread costs little, in buffers that are used in turn.
-
-        There is one more buffer than pieces ahead, since the reader of a piece may still hold the one before.
-        """
-        pieces = self._unpack()
-        for buffer in cycle([bytearray(_PIECE_BYTES) for _ in range(_PIECES_AHEAD + 1)]):
-            filled, failure = 0, None
-            try:
-                while filled < _PIECE_BYTES and (piece := next(pieces, None)) is not None:
-                    buffer[filled : filled + len(piece)] = piece
-                    filled += len(piece)
-            except DataError as error:
-                failure = error
-            if filled:
-                yield memoryview(buffer)[:filled]
-            if failure is not None:
-                raise failure
-            if filled < _PIECE_BYTES:
-                return
+        """Fill `buffer` as far as there is something; 0 at the end."""
+        filled = 0
+        try:
+            while filled < len(buffer) and self._failure is None:
+                self._piece = self._piece or memoryview(next(self._pieces))
+                size = min(len(buffer) - filled, len(self._piece))
+                buffer[filled : filled + size] = self._piece[:size]
+                self._piece, filled = self._piece[size:], filled + size
+        except StopIteration:
+            pass
+        except DataError as error:  # what comes before it is handed out first
+            self._failure = error
+        if self._failure and not filled:
+            raise self._failure
+        return filled
 
     def _unpack(self) -> Iterator[bytes]:
         decoder, begun = self._format.decoder(), False

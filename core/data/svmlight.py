@@ -12,7 +12,7 @@ from numpy import int64
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import assemble
 from hutch.core.data.cells import refuse_nul
-from hutch.core.data.chunks import read_chunks
+from hutch.core.data.chunks import Chunks
 from hutch.core.data.roles import Roles
 from hutch.core.errors import Problem, reading, shortened
 from hutch.core.hooks import hookimpl
@@ -125,7 +125,7 @@ def read_svmlight(
     seed = np.uint32(hash_namespace(namespace, options.hash_seed, options.hash))
     mask, ids = np.uint32((1 << options.bits) - 1), [namespace_id(namespace, options.namespaces)]
     groups, before = np.zeros(3, np.int64), 0
-    for chunk in read_chunks([path], longest_line=options.longest_line):
+    for chunk in Chunks([path], longest_line=options.longest_line):
         data = bytes(chunk.data)
         with reading(chunk.source):
             refuse_nul(data, before + 1)

@@ -31,7 +31,7 @@ def in_small_pieces(monkeypatch):
     """Many chunks and blocks where there would be one."""
     monkeypatch.setattr(drawing, "BLOCK", 64)
     monkeypatch.setattr(draws, "ROWS", 100)
-    monkeypatch.setattr(pool, "read_chunks", partial(pool.read_chunks, chunk_bytes=1 << 12))
+    monkeypatch.setattr(pool, "Chunks", partial(pool.Chunks, chunk_bytes=1 << 12))
 
 
 def asked(chain, source, path, count=40, rounds=1, **options):

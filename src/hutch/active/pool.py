@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hutch.active.documents import is_table, line_of, read_documents
 from hutch.active.lines import unlabelled
-from hutch.core.data.chunks import read_chunks
+from hutch.core.data.chunks import Chunks
 from hutch.core.data.files import ending_of
 from hutch.core.data.places import expanded, is_remote
 from hutch.core.data.roles import Roles
@@ -74,7 +74,7 @@ class LineFile:
 
     def __iter__(self) -> Iterator[Entry]:
         number = 0
-        for chunk in read_chunks([self.path]):
+        for chunk in Chunks([self.path]):
             texts = bytes(chunk.data).decode(errors="replace").removesuffix("\n").split("\n")
             for text in texts:
                 number += 1

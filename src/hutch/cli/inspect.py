@@ -138,11 +138,11 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
 
 def _named_weights(chain: Any, data: str) -> Iterator[dict[str, Any]]:
     """The features that occur in a file, by name, with their rows."""
-    from hutch.core.data.chunks import read_chunks
+    from hutch.core.data.chunks import Chunks
     from hutch.core.text.names import feature_names
 
     names: dict[int, dict[str, None]] = {}
-    for chunk in read_chunks([data]):
+    for chunk in Chunks([data]):
         for line in bytes(chunk.data).decode(errors="replace").splitlines():
             for feature in feature_names(line, chain.parser):
                 names.setdefault(feature.index, {})[str(feature)] = None

@@ -8,7 +8,7 @@ from threading import Lock, active_count
 
 import pytest
 
-from hutch.core.data.ahead import ahead, in_order
+from hutch.core.data.ahead import in_order
 
 
 def jobs(count: int, begun: list[int]) -> Iterator[Callable[[], int]]:
@@ -62,18 +62,18 @@ def test_an_error_between_jobs_is_raised_in_its_turn(threads: int) -> None:
 def test_leaving_closes_the_jobs_and_ends_the_threads() -> None:
     closed = []
 
-    def endless() -> Iterator[int]:
+    def endless() -> Iterator[Callable[[], int]]:
         try:
             while True:
-                yield 1
+                yield lambda: 1
         finally:
             closed.append(True)
 
     before = active_count()
-    items = ahead(endless(), 3)
+    items = in_order(endless(), 1, 3)
     assert next(items) == 1
     assert active_count() == before + 1 and not closed
-    items.close()  # type: ignore[attr-defined]
+    items.close()
     assert active_count() == before and closed
 
 

@@ -17,7 +17,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hutch.core.data.chunks import Chunks, batches, read_chunks
+from hutch.core.data.chunks import Chunks, batches
 from hutch.core.errors import DataError
 from hutch.core.text import problems as kinds
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -34,7 +34,7 @@ PACKED = {
 
 
 def chunks(sources: object, chunk_bytes: int = 1000) -> list[tuple[str, int, bytes]]:
-    return [(c.source, c.number, bytes(c.data)) for c in read_chunks(sources, chunk_bytes)]  # type: ignore[arg-type]
+    return [(c.source, c.number, bytes(c.data)) for c in Chunks(sources, chunk_bytes)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -75,7 +75,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = [label for batch in batches(["-"], parser=parser) for label in batch.labels.tolist()]
     assert labels == [1, 0]
     assert [(p.source, p.line) for p in parser.problems] == [("<stdin>", 2)]
-    assert read_chunks(["-"]).total_bytes is None
+    assert Chunks(["-"]).total_bytes is None
 
 
 def test_a_pipe_is_read_as_it_comes(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_pipe_is_read_as_it_comes(tmp_path: Path) -> None:
 def test_progress(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(PACKED[name](TEXT))
-    reader = read_chunks([path, path], 4096)
+    reader = Chunks([path, path], 4096)
     assert reader.total_bytes == 2 * path.stat().st_size and reader.position == 0
     positions = [reader.position for _ in reader]
     assert positions == sorted(positions) and 0 < positions[0] <= positions[-1] <= reader.total_bytes
@@ -134,7 +134,7 @@ def test_missing_files_and_directories(tmp_path: Path) -> None:
         chunks([missing])
     with pytest.raises(DataError, match=re.escape(f"{tmp_path}: is a directory")):
         chunks([tmp_path])
-    assert read_chunks([missing]).total_bytes is None
+    assert Chunks([missing]).total_bytes is None
 
 
 def test_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_batches_do_not_depend_on_the_chunks(tmp_path: Path) -> None:
     whole = TextParser().parse(path.read_bytes())
     for chunk_bytes, threads in product((200, 5000), (0, 1, 2, 5)):
         joined: dict[str, list[np.ndarray]] = {name: [] for name in ("indices", "values", "labels", "group", "tags")}
-        for batch in batches(read_chunks([path], chunk_bytes), threads=threads):
+        for batch in batches(Chunks([path], chunk_bytes), threads=threads):
             for name, parts in joined.items():
                 parts.append(getattr(batch, name).copy())
         for name, parts in joined.items():
@@ -166,7 +166,7 @@ def test_a_batch_stays_valid_while_threads_parse_the_next(tmp_path: Path, thread
     path = tmp_path / "data.vw"
     path.write_bytes(TEXT + b"x |f a\n")
     total = 0.0
-    for batch in batches(read_chunks([path], 300), threads=threads):
+    for batch in batches(Chunks([path], 300), threads=threads):
         time.sleep(0.0005)  # long enough for the other threads to come to their ends
         total += float(batch.labels.sum())
     assert total == sum(i % 3 for i in range(3000))
@@ -180,7 +180,7 @@ def test_errors_of_threads_come_where_they_belong(tmp_path: Path, threads: int) 
     before = active_count()
     seen = 0
     with pytest.raises(DataError, match=re.escape(f"{text}:3001:1: bad label")):
-        for batch in batches(read_chunks([text], 300), ParserOptions(strict=True), threads=threads):
+        for batch in batches(Chunks([text], 300), ParserOptions(strict=True), threads=threads):
             seen += len(batch)
     assert 2900 < seen <= 3000
     with pytest.raises(DataError, match=re.escape(f"{packed}: truncated gzip data")):
@@ -195,7 +195,7 @@ def test_no_thread_works_on_after_the_iteration_was_left(tmp_path: Path, name: s
     path = tmp_path / name
     path.write_bytes(PACKED[name](TEXT))
     before = active_count()
-    found = batches(read_chunks([path, path], 300), threads=2)
+    found = batches(Chunks([path, path], 300), threads=2)
     next(found)
     assert active_count() > before
     found.close()  # type: ignore[attr-defined]
@@ -238,7 +238,7 @@ def test_problems_carry_the_file_and_its_own_line(tmp_path: Path) -> None:
     first.write_bytes(b"1 |f a\n" * 100 + b"1 |f a:1x\n")
     second.write_bytes(gzip.compress(b"1 |f a\nx |f b\n"))
     parser = TextParser()
-    groups = [int(batch.group[0]) for batch in batches(read_chunks([first, second], 128), parser=parser)]
+    groups = [int(batch.group[0]) for batch in batches(Chunks([first, second], 128), parser=parser)]
     assert groups[0] == 0 and groups[-1] == 1
     assert [(p.source, p.line, p.kind) for p in parser.problems] == [
         (str(first), 101, kinds.BAD_FEATURE_VALUE),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hutch.core.batch import Batch, joined, whole_groups
-from hutch.core.data.chunks import batches, read_chunks
+from hutch.core.data.chunks import Chunks, batches
 from hutch.core.data.files import InputFiles
 from hutch.core.data.sources import to_batches
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -62,18 +62,18 @@ def test_batches_are_cut_anew_between_groups(size: int, constant: bool) -> None:
 def test_chunks_are_cut_after_empty_lines(tmp_path: Path, end: str, chunk_bytes: int) -> None:
     path, text = tmp_path / "a.vw", text_of(groups(60), end)
     path.write_bytes(text[: -2 * len(end)])  # the last group may end with the file
-    found = [bytes(chunk.data) for chunk in read_chunks([path], chunk_bytes, whole_groups=True)]
+    found = [bytes(chunk.data) for chunk in Chunks([path], chunk_bytes, whole_groups=True)]
     assert b"".join(found) == text[: -2 * len(end)]
     assert all(piece.endswith((end * 2).encode()) for piece in found[:-1])
     assert len(found) > 3
-    parts = list(map(len, batches(read_chunks([path], chunk_bytes, whole_groups=True), OPTIONS)))
+    parts = list(map(len, batches(Chunks([path], chunk_bytes, whole_groups=True), OPTIONS)))
     assert sum(parts) == sum(map(len, groups(60)))
 
 
 def test_a_group_longer_than_the_buffer(tmp_path: Path) -> None:
     path = tmp_path / "a.vw"
     path.write_bytes(text_of([["1 |item a b c"] * 500, ["2 |item d"]]))
-    sizes = [len(batch) for batch in batches(read_chunks([path], 100, whole_groups=True), OPTIONS)]
+    sizes = [len(batch) for batch in batches(Chunks([path], 100, whole_groups=True), OPTIONS)]
     assert sizes == [500, 1] or sizes == [501]
 
 

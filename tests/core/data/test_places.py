@@ -6,7 +6,7 @@ import pytest
 
 from hutch import Chain
 from hutch.core.data import places
-from hutch.core.data.chunks import read_chunks
+from hutch.core.data.chunks import Chunks
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded, is_remote, located, only_file
 from hutch.core.errors import DataError
@@ -102,7 +102,7 @@ def test_what_is_not_there_is_told(source: str, message: str, bucket: Path) -> N
         check_sources([source])
     if source.endswith("none.vw"):
         with pytest.raises(DataError, match="no such file"):
-            list(read_chunks([source]))
+            list(Chunks([source]))
 
 
 def test_one_table_is_one_file(bucket: Path, tmp_path: Path) -> None:
@@ -120,4 +120,4 @@ def test_without_pyarrow_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
     with pytest.raises(HutchError, match=r"s3:// is read by pyarrow: pip install 'hutch\[arrow\]'"):
-        list(read_chunks(["s3://bucket/a.vw"]))
+        list(Chunks(["s3://bucket/a.vw"]))

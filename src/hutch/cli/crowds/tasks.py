@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hutch.cli.crowds.options import CrowdOptions
-from hutch.core.data.chunks import read_chunks
+from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, UsageError, at, counted, did_you_mean
 from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
@@ -216,7 +216,7 @@ def check_classes(
 def _line_of(path: str, name: str) -> int | None:
     """The first line of a separated text with a field of that name."""
     number = 0
-    for chunk in read_chunks([path]) if path != "-" else ():
+    for chunk in Chunks([path]) if path != "-" else ():
         for line in bytes(chunk.data).decode(errors="replace").splitlines():
             number += 1
             if name in (field.strip('"') for field in line.replace("\t", ",").split(",")):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SHARED_ROW, Batch, joined
-from hutch.core.data.chunks import Chunk, Chunks, read_chunks
+from hutch.core.data.chunks import Chunk, Chunks
 from hutch.core.data.roles import Roles
 from hutch.core.errors import UsageError, reading, warn
 from hutch.core.hooks import hookimpl
@@ -224,7 +224,7 @@ def read_decision_log(
         DataError: the file cannot be read.
     """
     parser = TextParser(options)
-    chunks = read_chunks([path], longest_line=options.longest_line)
+    chunks = Chunks([path], longest_line=options.longest_line)
     yield from JsonReader(options, log=True, chained=False)(chunks, parser)
     for text in (*parser.problems.kept, *parser.problems.summary()):
         warn(str(text))
