@@ -27,10 +27,6 @@ from hutch.vw.parse import parse
 from hutch.vw.translate import chain_of
 
 REPEATS = 5
-HEAD = (
-    "| | MB | M features | reading | parsing | learning | the whole run | "
-    "machine: bytes once | delimiters | plain learner |\n|---|---|---|---|---|---|---|---|---|---|"
-)
 
 
 @njit(fastmath=True)

@@ -3,7 +3,7 @@
     python benchmarks/speed.py [--folder DIR] [--scale X] [--pairs N] [--only NAME ...] [--no-page]
 
 Makes two environments in DIR, one with VW and one with Hutch as it is installed without extras, and seeded inputs of
-three shapes. --scale 1 makes the sizes of the table's full comparison (500,000 lines of words, 1,000,000 of clicks).
+four shapes. --scale 1 makes the sizes of the table's full comparison (500,000 lines of words, 1,000,000 of clicks).
 Times are of whole processes, start-up included; a ratio is the median over pairs, and a pair whose losses differ is no
 comparison: the run then fails.
 """
@@ -66,14 +66,27 @@ TASKS = (
     Task("start-up", "ten", LOGISTIC),
     Task("words", "words", LOGISTIC),
     Task("words-pass", "words", LOGISTIC, 5, cached=True),
+    Task("mixed", "mixed", LOGISTIC),
     Task("clicks", "clicks", CLICKS),
     Task("clicks-q", "clicks", f"{CLICKS} -q ic"),
     Task("ratings", "ratings", TOURNAMENT, 160),
 )
+PARTS_HEAD = (
+    "| | MB | M features | reading | parsing | learning | the whole run | "
+    "machine: bytes once | delimiters | plain learner |\n|---|---|---|---|---|---|---|---|---|---|"
+)
+PARTS_ABOUT = """
+## Where the time goes
+
+Nanoseconds of CPU time per feature of one pass over text, by `python benchmarks/speed.py --parts` (`parts.py` says
+how): each part by itself, a whole `hutch vw` without its start-up, and what this machine does at most.
+
+"""
 MEANING = {
     "start-up": "10 lines",
     "words": "bag of words, logistic, from text",
     "words-pass": "the same, each further pass, from VW's cache and Hutch's",
+    "mixed": "four namespaces of names and values, logistic",
     "clicks": "ad clicks, logistic, -b 22",
     "clicks-q": "ad clicks with -q ic",
     "ratings": "ratings by a crowd, --ect 5, hinge, 160 passes",
@@ -186,6 +199,17 @@ def about(load: str) -> str:
     )
 
 
+def parts(folder: Path, programs: dict[str, list[str]], inputs: dict[str, Path]) -> Iterator[str]:
+    """Lines of the table that takes a pass over text apart, nanoseconds per feature beside the machine's own."""
+    python = Path(programs["hutch"][0]).with_name("python")
+    variables = {**os.environ, "HUTCH_CACHE_DIR": str(folder / "kernels")}
+    yield PARTS_HEAD
+    for task in TASKS:
+        if task.name in ("words", "mixed", "clicks", "clicks-q"):
+            command = [python, Path(__file__).with_name("parts.py"), inputs[task.data], *task.options.split()]
+            yield subprocess.run(command, check=True, capture_output=True, text=True, env=variables).stdout.strip()
+
+
 def page(rows: list[str], options: argparse.Namespace, load: str) -> str:
     """The page of the documentation, up to what `start/commands.py` and `threads.py` write."""
     measured = f"{about(load)}, --scale {options.scale:g}, {options.pairs} pairs of runs each"
@@ -217,6 +241,7 @@ def main() -> None:
     arguments.add_argument("--scale", type=float, default=0.2, help="1: the full sizes")
     arguments.add_argument("--pairs", type=int, default=3)
     arguments.add_argument("--only", nargs="*", choices=[task.name for task in TASKS])
+    arguments.add_argument("--parts", action="store_true", help="only take a pass over text apart, without VW")
     arguments.add_argument("--no-page", action="store_true", help="only print")
     options = arguments.parse_args()
     folder = options.folder.resolve()
@@ -229,9 +254,13 @@ def main() -> None:
         "ten": data(folder, "words", 10),
         "ratings": data(folder, "ratings", 46_875),
         "words": data(folder, "words", round(500_000 * options.scale)),
+        "mixed": data(folder, "mixed", round(1_000_000 * options.scale)),
         "clicks": data(folder, "clicks", round(1_000_000 * options.scale)),
     }
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    if options.parts:
+        print("\n".join(parts(folder, programs, inputs)))
+        return
     rows, start = [], [0.0, 0.0]
     for task in TASKS:
         if options.only and task.name not in (*options.only, "start-up"):
@@ -241,9 +270,11 @@ def main() -> None:
             start = [statistics.median(pair[k].cpu for pair in found) for k in (0, 1)]
         rows.append(row(task, found, start))
         print(rows[-1], flush=True)
+    apart = PARTS_ABOUT + "\n".join(parts(folder, programs, inputs)) + "\n"
+    print(apart)
     if not options.no_page and not options.only:
         _, _, others = PAGE.read_text(encoding="utf-8").partition(START)
-        PAGE.write_text(page(rows, options, load) + START + others, encoding="utf-8")
+        PAGE.write_text(page(rows, options, load) + apart + START + others, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Seeded inputs of three shapes for `speed.py`, written in VW's text format."""
+"""Seeded inputs of four shapes for `speed.py`, written in VW's text format."""
 
 import sys
 from collections.abc import Iterator
@@ -72,6 +72,24 @@ def clicks(lines: int, seed: int = 2) -> Iterator[bytes]:
         yield joined(*(c for c in columns if len(c)), b"\n", rows=rows)
 
 
+def mixed(lines: int, seed: int = 4) -> Iterator[bytes]:
+    """Four namespaces of 3 to 14 names of 2 to 12 bytes each, half of them with a value of up to six decimals."""
+    rng = np.random.default_rng(seed)
+    letters = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz_0123456789", np.uint8)
+    names = [letters[rng.integers(0, len(letters), size)].tobytes() for size in rng.integers(2, 13, 20_000)]
+    effect = rng.standard_normal(len(names))
+    for start in range(0, lines, BLOCK):
+        for _ in range(min(BLOCK, lines - start)):
+            parts, score = [], 0.0
+            for space in (b"|user", b"|item", b"|ctx", b"|w"):
+                parts.append(space)
+                for name in rng.integers(0, len(names), rng.integers(3, 15)).tolist():
+                    value = rng.normal(0, 3) if rng.random() < 0.5 else 1.0
+                    parts.append(names[name] + (b":%.*f" % (int(rng.integers(0, 7)), value) if value != 1 else b""))
+                    score += effect[name] * value
+            yield (b"1 " if score > 0 else b"-1 ") + b" ".join(parts) + b"\n"
+
+
 def ratings(lines: int, seed: int = 3) -> Iterator[bytes]:
     """What raters say of tasks: one of five classes, five ratings a task, features of rater, task and both."""
     rng = np.random.default_rng(seed)
@@ -92,11 +110,11 @@ def ratings(lines: int, seed: int = 3) -> Iterator[bytes]:
 
 
 def main() -> None:
-    """Write a file in one step: `python benchmarks/speed_data.py words|clicks|ratings LINES PATH`."""
+    """Write a file in one step: `python benchmarks/speed_data.py words|mixed|clicks|ratings LINES PATH`."""
     shape, lines, path = sys.argv[1:]
     part = Path(f"{path}.part")
     with open(part, "wb") as file:
-        file.writelines({"words": words, "clicks": clicks, "ratings": ratings}[shape](int(lines)))
+        file.writelines({"words": words, "mixed": mixed, "clicks": clicks, "ratings": ratings}[shape](int(lines)))
     part.rename(path)
 
 
