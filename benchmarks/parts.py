@@ -2,18 +2,13 @@
 
     python benchmarks/parts.py FILE [VW'S OPTIONS ...]
 
-Prints a row of a table: bytes, features, and nanoseconds of CPU time per feature of reading, of parsing, of learning
-and of a whole run (`hutch vw`) without its start-up. What the run takes beyond the first three is handing over between
-threads, progress and outputs. The last columns are the machine's: reading the text in memory once, finding its
-delimiters, and a plain pass of adaptive steps over the same rows. Each is the least of some runs.
+Prints a row of a table: bytes, features, and nanoseconds of CPU time per feature of reading, of parsing and of
+learning. The last columns are the machine's: reading the text in memory once, finding its delimiters, and a plain pass
+of adaptive steps over the same rows. Each is the least of some runs. A whole run takes handing over between threads,
+progress and outputs beyond that; `speed.py` measures it.
 """
 
-import os
-import resource
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -62,15 +57,6 @@ def least(run: Callable[[], object]) -> float:
     return min(times)
 
 
-def whole(path: Path, options: list[str]) -> float:
-    """CPU seconds of a process."""
-    script = shutil.which("hutch", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([script or "hutch", "vw", "-d", str(path), "--quiet", *options], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def parts(path: Path, options: list[str]) -> str:
     """The row of a file."""
     chain = Chain.from_config(chain_of(parse(options)))
@@ -90,13 +76,9 @@ def parts(path: Path, options: list[str]) -> str:
     table = np.zeros((1 << chain.parser.bits, 2), np.float32)
     features = sum(len(indices) for _, indices, *_ in kept)
     machine = [lambda: words.sum(), lambda: delimiters(text), lambda: [plain(*each, table) for each in kept]]
-    with tempfile.NamedTemporaryFile(suffix=".vw") as ten:
-        ten.write(b"".join(path.open("rb").readline() for _ in range(10)))
-        ten.flush()
-        run, start = (min(whole(each, options) for _ in range(REPEATS)) for each in (path, Path(ten.name)))
     for each in machine:
         each()  # compiles
-    seconds = [reading, parsing - reading, learning, run - start, *map(least, machine)]
+    seconds = [reading, parsing - reading, learning, *map(least, machine)]
     cells = [f"{1e9 * each / features:.1f}" for each in seconds]
     name = " ".join([path.stem.rsplit("-", 1)[0], *(options[options.index("-q") :] if "-q" in options else [])])
     return f"| {name} | {len(text) / 1e6:.0f} | {features / 1e6:.1f} | {' | '.join(cells)} |"

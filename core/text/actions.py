@@ -154,7 +154,8 @@ def read_slot(state, start, end, slate):
         else:
             while at < stop:
                 comma = _next_of(at, stop, _COMMA)
-                add_action(state, hash_name(at, comma, uint32(0), 0), UNLABELED, float32(0))
+                if at < comma:
+                    add_action(state, hash_name(at, comma, uint32(0), 0), UNLABELED, float32(0))
                 at = comma + 1
         at, stop = next_word(stop, end)
 

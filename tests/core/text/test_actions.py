@@ -71,3 +71,9 @@ def test_places_are_counted_over_texts():
     parser.parse(b"|a x\n\n|a y\n\n")
     parser.parse(b"shared |u\n\n")
     assert str(parser.problems.kept[0]).startswith("<input>:5:1: shared line alone")
+
+
+def test_commas_alone_name_no_action_and_have_room() -> None:
+    text = "ccb shared |\nccb action |a x\nccb slot " + ",1" + "," * 100_000 + "2 |s y\n"
+    batch, _ = _parse(text, "logged_slots")
+    assert batch.cost_classes.tolist() == [0, 0, 1, 2]
