@@ -304,7 +304,8 @@ def parse_text(state, size):
         missing = add_rows(state, int64(marked), odd_at, with_zeros)
         if missing != DONE:
             return missing
-        length = min(2 * (s.cursor - start) + 1, int64(BLOCK))  # little is read twice where many lines are unusual
+        # as much as there was before the unusual line, so that little is read twice where they come often
+        length = s.cursor - start + 1 if odd_at < size else min(2 * length, int64(BLOCK))
         if odd_at < size:
             if s.parse_line == 0:
                 return NEEDS_LINE
