@@ -34,14 +34,13 @@ def fit(
     model: Annotated[str, Option(metavar="NAME", help="What to fit.", autocompletion=names("ppca"))] = "ppca",
     rank: Annotated[int, Option(metavar="N", help="Latent dimension.")] = 10,
     regularizer: Annotated[
-        str | None,
+        str,
         Option(
             metavar="NAME",
             help="exact (the natural step, solved), nat_oem, or none (plain online EM).",
             autocompletion=names("exact", "nat_oem", "none"),
-            show_default="exact, with --missing none",
         ),
-    ] = None,
+    ] = "exact",
     mode: Annotated[
         str | None,
         Option(
@@ -72,7 +71,9 @@ def fit(
         Option(metavar="X", help="Steps fade as samples^-exponent.", show_default="exact 1, nat_oem 0.6, none 0.8"),
     ] = None,
     scale: Annotated[float | None, Option(metavar="X", help="Size of the first step, up to 1.")] = None,
-    block: Annotated[int | None, Option(metavar="N", help="Rows per step.", show_default="exact 256, else 1")] = None,
+    block: Annotated[
+        int | None, Option(metavar="N", help="Rows per step.", show_default="exact 256, missing 16, else 1")
+    ] = None,
     sketch: Annotated[int | None, Option(metavar="N", help="With exact: keep N times the rank.")] = None,
     past: Annotated[
         float | None, Option(metavar="X", help="With exact classes: weight of the past; less adapts faster.")
@@ -113,9 +114,9 @@ def fit(
         check_writable(final)
         check_apart([final], [data])
     asked: dict[str, Any] = {
-        "model": model, "rank": rank, "regularizer": regularizer or ("none" if missing else "exact"), "mode": mode,
-        "form": form, "metric": metric, "beta": beta, "exponent": exponent, "scale": scale, "block": block,
-        "sketch": sketch, "past": past, "balanced": balanced or None, "missing": missing, "seed": seed,
+        "model": model, "rank": rank, "regularizer": regularizer, "mode": mode, "form": form, "metric": metric,
+        "beta": beta, "exponent": exponent, "scale": scale, "block": block, "sketch": sketch, "past": past,
+        "balanced": balanced or None, "missing": missing, "seed": seed,
     }  # fmt: skip
     learner, settings = (None, Settings(**asked)) if initial is None else load(initial)
     if initial is not None and (other := [name for name, v in asdict(Settings()).items() if asked[name] != v]):

@@ -35,8 +35,7 @@ class Settings:
     Attributes:
         model: `ppca`.
         rank: latent dimension, ≥ 1.
-        regularizer: `exact`, the natural step, solved, for rows without missing values; `nat_oem`; `none`, plain online
-            EM.
+        regularizer: `exact`, the natural step, solved; `nat_oem`; `none`, plain online EM.
         mode: `step` or `class`, of exact and nat_oem.
         form, metric, beta: of nat_oem, see `NatOEM`.
         exponent, scale: of the step size, see `Schedule`; not of the exact class mode.
@@ -71,9 +70,9 @@ class Settings:
         ):
             if value not in valid:
                 raise ConfigError(f"{name}: got {value!r}; {did_you_mean(str(value), valid)}")
-        if self.regularizer == "exact" and self.missing:
-            raise ConfigError("regularizer: exact has no closed form for missing values; wanted nat_oem or none")
         exact_class = self.regularizer == "exact" and self.mode == "class"
+        if exact_class and self.missing:
+            raise ConfigError("missing: exact in class mode takes no missing values; wanted mode step or nat_oem")
         useless = {
             "nat_oem": () if self.regularizer == "nat_oem" else _NAT_OEM_ONLY,
             "exact or nat_oem": ("mode",) if self.regularizer == "none" else (),
@@ -180,11 +179,12 @@ def _rebuilt(settings: Settings, parts: dict[str, dict[str, Any]]) -> Learner[An
 
 
 def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
-    block = settings.block or 256
+    block = settings.block or (16 if settings.missing else 256)
     if settings.classes:
         past = 1.0 if settings.past is None else settings.past
         return ClassPPCA(rows, settings.rank, block=block, past=past, balanced=bool(settings.balanced))
-    return NaturalPPCA(rows, settings.rank, _schedule(settings), block=block, sketch=settings.sketch or 1)
+    given: dict[str, Any] = {"block": block, "sketch": settings.sketch or 1, "missing": settings.missing}
+    return NaturalPPCA(rows, settings.rank, _schedule(settings), **given)
 
 
 def _iterative(settings: Settings, model: PPCA, start: PPCAParameters) -> Learner[Any]:

@@ -7,7 +7,8 @@ from hutch.core.errors import ConfigError, DataError
 from hutch.em.base.linear_algebra import leading
 from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural import NaturalPPCA, Sketch, merged
-from hutch.em.ppca.model import PPCAParameters, closed_form, log_likelihood
+from hutch.em.engine import OnlineEM
+from hutch.em.ppca.model import PPCA, PPCAParameters, closed_form, log_likelihood
 
 
 def covariance(p: PPCAParameters) -> np.ndarray:
@@ -253,3 +254,22 @@ def test_single_precision_rows_are_taken_as_double_where_that_matters(noise: flo
     single.learn(rows)
     double.learn(rows.astype(float))
     assert single.parameters.noise == pytest.approx(double.parameters.noise, rel=1e-4)
+
+
+def test_rows_with_missing_values_are_completed() -> None:
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(2000, 5)) @ random.normal(size=(5, 20)) + 0.3 * random.normal(size=(2000, 20))
+    rows, test = rows[:1600], rows[1600:]
+    whole, same = (NaturalPPCA(rows[:100], 5, block=16, missing=missing) for missing in (False, True))
+    for learner in (whole, same):
+        learner.learn(rows)
+    np.testing.assert_array_equal(whole.parameters.loadings, same.parameters.loadings)
+    rows[random.random(rows.shape) < 0.1] = np.nan
+    exact = NaturalPPCA(rows[:100], 5, block=16, missing=True)
+    model = PPCA.of(rows[:100], 5, missing=True)
+    plain = OnlineEM(model, model.start(0), Schedule(0.8))
+    for learner in (exact, plain):
+        learner.learn(rows)
+    scores = [learner.log_likelihood(test).mean() for learner in (whole, exact, plain)]
+    assert scores[0] - 0.3 < scores[1] and scores[2] + 0.3 < scores[1]
+    assert exact.parameters.noise == pytest.approx(whole.parameters.noise, rel=0.3)

@@ -20,7 +20,8 @@ from hutch.em.base.linear_algebra import is_small, leading
 from hutch.em.base.model import Array, Rows
 from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural_kernel import absorb_rows, workspace_size
-from hutch.em.ppca.model import NOISE_FLOOR, PPCAParameters, checked_rows, log_likelihood
+from hutch.em.ppca.missing import posterior
+from hutch.em.ppca.model import NOISE_FLOOR, PPCA, PPCAParameters, checked_rows, log_likelihood
 
 _DROWNED = 100
 """Rows of single precision stay so while the variance along the axes is at most this many times the noise's."""
@@ -49,6 +50,10 @@ class Sketch:
     @classmethod
     def of(cls, rows: Rows, rank: int) -> Self:
         """One pseudo-sample: the mean and the variance of the first rows (1 if they are all equal), no loadings."""
+        if np.isnan(rows).any():
+            model = PPCA.of(rows, rank, missing=True)
+            noise, floor = np.array([model.variance]), NOISE_FLOOR * model.variance
+            return cls(model.origin, np.zeros((rank, rows.shape[1])), noise, floor)
         mean = rows.mean(axis=0, dtype=np.float64)
         variance = float(np.mean((rows - mean) ** 2))
         variance = variance if np.isfinite(variance) and variance > 0 else 1.0
@@ -70,8 +75,22 @@ class Sketch:
         scale = np.sqrt(np.maximum(1 - rest / np.maximum(length, np.finfo(np.float64).tiny), 0.0))
         return PPCAParameters(self.mean.copy(), scale[:, None] * self.loadings[:rank], float(self.noise[0]) + rest)
 
-    def absorb(self, rows: Rows, old: float) -> None:
-        """The exact step: the anchor is the sketch itself and weighs as much as `old` > 0 samples beside these rows."""
+    def completed(self, rows: Rows) -> tuple[Rows, float]:
+        """Rows with what is missing replaced by its expectation, and the variance that this leaves out, in sum."""
+        known, mean, loadings, noise = ~np.isnan(rows), self.mean, self.loadings, float(self.noise[0])
+        latent, covariance = posterior(rows, mean, loadings, noise)
+        unknown = (covariance.reshape(len(rows), -1).T @ ~known).reshape(*covariance.shape[1:], -1)
+        spread = float(np.einsum("ijd,id,jd->", unknown, loadings, loadings)) + noise * np.count_nonzero(~known)
+        return np.where(known, rows, mean + latent @ loadings), spread
+
+    def absorb(self, rows: Rows, old: float, spread: float = 0.0) -> None:
+        """The exact step: the anchor is the sketch itself and weighs as much as `old` > 0 samples beside these rows.
+
+        Args:
+            rows: (samples, dimension), none missing.
+            old: weight of the anchor.
+            spread: variance that the rows leave out, in sum.
+        """
         rank, count, total = len(self.loadings), len(rows), old + len(rows)
         kind = np.dtype(np.float32 if self._takes_single(rows) else np.float64)
         # About this centre the rows' scatter is their own and that of the old mean, both about the new mean.
@@ -81,7 +100,7 @@ class Sketch:
         np.multiply(self.loadings, sqrt(old), out=stacked[:rank], casting="same_kind")
         centred: Rows = np.subtract(rows, centre, out=stacked[rank:])
         self.mean += count / total * (centre - self.mean + average.astype(kind) @ centred)
-        self._factorise(stacked, old * float(self.noise[0]), total)
+        self._factorise(stacked, old * float(self.noise[0]) + spread / self.mean.size, total)
 
     def absorb_singly(self, rows: Rows, seen: int, old: Array) -> None:
         """The exact step of each row in turn: `seen` came before, the anchor weighs as much as `old` (rows) samples."""
@@ -136,6 +155,8 @@ class NaturalPPCA(Learner[PPCAParameters]):
         schedule: how fast old samples fade. The default counts all alike; drift asks for an exponent of 0.9, or 0.
         block: rows of a step, ≥ 1; rows are learned in blocks of this many, a shorter one last.
         sketch: ≥ 1; `sketch × rank` axes are kept and the leading `rank` reported. 2 costs as much memory as online EM.
+        missing: read NaN as a missing value, whose expectation under the estimate before its block is learned, and its
+            variance as noise: blocks of 16 rows do well. Else it is an error.
 
     >>> rows = np.random.default_rng(0).normal(size=(2000, 3)) * [3, 1, 1]
     >>> learner = NaturalPPCA(rows[:50], rank=1)
@@ -152,6 +173,7 @@ class NaturalPPCA(Learner[PPCAParameters]):
         *,
         block: int = 256,
         sketch: int = 1,
+        missing: bool = False,
     ) -> None:
         for name, value in {"rank": rank, "block": block, "sketch": sketch}.items():
             if value < 1:
@@ -159,7 +181,8 @@ class NaturalPPCA(Learner[PPCAParameters]):
         self.rank = rank
         self.schedule = schedule
         self.block = block
-        self.sketch = Sketch.of(checked_rows(rows, None, missing=False), rank * sketch)
+        self.missing = missing
+        self.sketch = Sketch.of(checked_rows(rows, None, missing), rank * sketch)
         self._samples = 0
 
     @property
@@ -173,16 +196,18 @@ class NaturalPPCA(Learner[PPCAParameters]):
 
     @one_thread()
     def learn(self, batch: Any) -> None:
-        rows = checked_rows(batch, self.sketch.mean.size, missing=False)
-        if self.block == 1:
+        rows = checked_rows(batch, self.sketch.mean.size, self.missing)
+        if self.block == 1 and not self.missing:
             steps = self.schedule.steps(self._samples, len(rows))
             self.sketch.absorb_singly(rows, self._samples, (1 - steps) / steps)
             self._samples += len(rows)
             return
         for first in range(0, len(rows), self.block):
             block = rows[first : first + self.block]
-            step = self.schedule.step(self._samples, len(block))
-            self.sketch.absorb(block, len(block) * (1 - step) / step)
+            step, spread = self.schedule.step(self._samples, len(block)), 0.0
+            if self.missing:
+                block, spread = self.sketch.completed(block)
+            self.sketch.absorb(block, len(block) * (1 - step) / step, spread)
             self._samples += len(block)
 
     def boundary(self) -> None:
