@@ -52,6 +52,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, int], Found]]] = {
     "chains-deep": (2_000, _of("deep_chains")),
     "output-lost": (460, _of("lost_output", "attack")),
     "soak": (600, _of("soak", "attack")),
+    "going-back": (1800, _of("going_back", "attack")),
 }
 """By name: the count that is wanted, and what makes so many attempts."""
 
