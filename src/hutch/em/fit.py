@@ -24,8 +24,6 @@ Regularizer = Literal["exact", "nat_oem", "none"]
 _FEW, _ZEROS = 1 << 16, 64
 """Numbers that an array may have without a question, and zeros that it may leave out for each one in the file."""
 _EXPONENTS = {"exact": 1.0, "nat_oem": 0.6, "none": 0.8}
-_NAT_OEM_ONLY = ("form", "metric", "beta")
-_CLASS_ONLY = ("past", "balanced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +72,9 @@ class Settings:
         if exact_class and self.missing:
             raise ConfigError("missing: exact in class mode takes no missing values; wanted mode step or nat_oem")
         useless = {
-            "nat_oem": () if self.regularizer == "nat_oem" else _NAT_OEM_ONLY,
+            "nat_oem": () if self.regularizer == "nat_oem" else ("form", "metric", "beta"),
             "exact or nat_oem": ("mode",) if self.regularizer == "none" else (),
-            "exact in class mode": () if exact_class else _CLASS_ONLY,
+            "exact in class mode": () if exact_class else ("past", "balanced"),
             "exact in step mode": ("sketch",) if exact_class or self.regularizer != "exact" else (),
             "anything but exact in class mode": ("exponent", "scale") if exact_class else (),
         }
@@ -183,8 +181,8 @@ def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
     if settings.classes:
         past = 1.0 if settings.past is None else settings.past
         return ClassPPCA(rows, settings.rank, block=block, past=past, balanced=bool(settings.balanced))
-    given: dict[str, Any] = {"block": block, "sketch": settings.sketch or 1, "missing": settings.missing}
-    return NaturalPPCA(rows, settings.rank, _schedule(settings), **given)
+    sketch, missing = settings.sketch or 1, settings.missing
+    return NaturalPPCA(rows, settings.rank, _schedule(settings), block=block, sketch=sketch, missing=missing)
 
 
 def _iterative(settings: Settings, model: PPCA, start: PPCAParameters) -> Learner[Any]:

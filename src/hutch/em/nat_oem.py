@@ -44,12 +44,8 @@ class NatOEM(Generic[P]):
     def __init__(self, beta: float = 1.0, *, mode: Mode = "step", form: Form = "kl", metric: str | None = None) -> None:
         if not 0 <= beta < np.inf:
             raise ConfigError(f"beta: got {beta}, wanted a number ≥ 0")
-        choices: list[tuple[str, str, tuple[str, ...]]] = [
-            ("mode", mode, get_args(Mode)),
-            ("form", form, get_args(Form)),
-        ]
-        if metric is not None:
-            choices.append(("metric", metric, METRICS))
+        given = metric or METRICS[0]
+        choices = ("mode", mode, get_args(Mode)), ("form", form, get_args(Form)), ("metric", given, METRICS)
         for name, value, valid in choices:
             if value not in valid:
                 raise ConfigError(f"{name}: got {value!r}; {did_you_mean(str(value), valid)}")
@@ -58,7 +54,7 @@ class NatOEM(Generic[P]):
         self.beta = beta
         self.mode = mode
         self.form = form
-        self.metric = metric or "complete"
+        self.metric = given
         self.stability = 0.0
         self._anchor: P | None = None
 
