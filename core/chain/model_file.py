@@ -21,7 +21,7 @@ from safetensors.numpy import save
 from hutch.core.atomic import atomic_write
 from hutch.core.chain.stored import Stored, dense, rows_in_use
 from hutch.core.errors import ModelError, at, counted, shortened, warn
-from hutch.core.version import version
+from hutch.core.version import newer, version
 
 FORMAT_VERSION = 1
 """Raised by one whenever an older version could misread the file."""
@@ -219,12 +219,8 @@ def _header(path: str | Path, kind: str) -> dict[str, str]:
         raise _unusable(path, "is a safetensors file, but not a model of Hutch")
     written = header.get("format_version", "")
     if not re.fullmatch("[0-9]{1,9}", written) or int(written) > FORMAT_VERSION:
-        by, own = shortened(str(header.get("hutch_version"))), version()
-        text = (
-            f"got model format {shortened(written)}, written by hutch {by}; hutch {own} reads up to {FORMAT_VERSION}: "
-            "upgrade it"
-        )
-        raise _unusable(path, text)
+        by = shortened(str(header.get("hutch_version")))
+        raise _unusable(path, newer("model", shortened(written), by, FORMAT_VERSION))
     if header.get("kind") != kind:
         text = f"got {_of(shortened(header.get('kind', 'nothing')))}, wanted {_of(kind)}"
         raise _unusable(path, text)

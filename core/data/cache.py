@@ -28,6 +28,7 @@ from hutch.core.atomic import atomic_write
 from hutch.core.batch import Batch, PinnedBatch, joined
 from hutch.core.errors import DataError, at
 from hutch.core.text.parser import ParserOptions
+from hutch.core.version import version
 
 IN_MEMORY = 1 << 27
 """At most this many bytes of batches are kept in memory for later passes."""
@@ -35,7 +36,7 @@ IN_MEMORY = 1 << 27
 CACHE_ENDING = ".hutch-cache"
 
 _KIND = b"HUTCH BATCHES "
-_MAGIC = _KIND + b"3\n"
+_MAGIC = _KIND + b"1\n"
 _ALIGNMENT = 64
 _FEATURES_TOGETHER = 1 << 19  # batches of fewer are written together
 _YOUNG = 2.0  # seconds: file systems tell times apart at least this well
@@ -165,14 +166,15 @@ class BatchCache:
     def writing(self) -> Iterator["CacheWriter"]:
         """Write the file while the sources are parsed; it appears if all went well and the sources are unchanged."""
         self._begun = time.time()
-        self._before = [_describe(source) for source in self._sources]
+        self._before = [{**_known(source), "digest": _digest(source), "trusted": False} for source in self._sources]
         with suppress(_Abandoned), atomic_write(self.path) as file:
             writer = CacheWriter(file)
             yield writer
             writer.flush()
             if writer.abandoned or not all(map(self._stayed, self._sources, self._before)):
                 raise _Abandoned
-            index = {"options": self._options, "sources": self._before, "batches": writer.index}
+            made = {"hutch_version": version(), "options": self._options}
+            index = {**made, "sources": self._before, "batches": writer.index}
             text = json.dumps(index).encode()
             file.write(text + crc32(text).to_bytes(4, "little") + len(text).to_bytes(8, "little") + _MAGIC)
             self._index, self._mapped = writer.index, None
@@ -259,10 +261,6 @@ def _known(source: str) -> dict[str, int]:
 def _digest(source: str) -> str:
     with open(source, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _describe(source: str) -> dict[str, Any]:
-    return {**_known(source), "digest": _digest(source), "trusted": False}
 
 
 def _is_same(source: str, before: dict[str, Any]) -> bool:

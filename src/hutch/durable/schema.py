@@ -5,7 +5,8 @@ import secrets
 import sqlite3
 from pathlib import Path
 
-from hutch.core.errors import StoreError, at
+from hutch.core.errors import StoreError, at, shortened
+from hutch.core.version import newer, version
 from hutch.durable.checksums import COVERED, add_functions
 from hutch.durable.damage import why_unusable
 
@@ -167,7 +168,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         add_functions(connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("BEGIN IMMEDIATE")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        written = connection.execute("PRAGMA user_version").fetchone()[0]
         mark = connection.execute("PRAGMA application_id").fetchone()[0]
         empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
         if mark != APPLICATION_ID and not empty:
@@ -182,21 +183,21 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
                 )
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            connection.execute("INSERT INTO store VALUES ('identity', ?, NULL)", [str(secrets.randbits(62))])
-        elif version != SCHEMA_VERSION:
-            raise fail(f"got a store of version {version}, wanted {SCHEMA_VERSION}")
+            noted = [("identity", str(secrets.randbits(62))), ("hutch_version", version())]
+            connection.executemany("INSERT INTO store VALUES (?, ?, NULL)", noted)
+        elif written != SCHEMA_VERSION:
+            [by] = connection.execute("SELECT max(value) FROM store WHERE key = 'hutch_version'").fetchone()
+            raise fail(newer("store", written, shortened(str(by)), SCHEMA_VERSION))
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("SELECT 1 FROM store").fetchall()  # makes the file of its write-ahead log
-    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError, StoreError) as error:
         if connection is not None:
             connection.close()
+        if isinstance(error, StoreError):
+            raise
         raise fail(f"cannot be used as a label store: {why_unusable(path, error)}") from None
-    except StoreError:
-        if connection is not None:
-            connection.close()
-        raise
     return connection
 
 

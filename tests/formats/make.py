@@ -1,0 +1,171 @@
+"""Writes one small file of every kind that Hutch keeps, as later versions must read them.
+
+    python tests/formats/make.py
+
+Makes tests/formats/data/format-1.tar.xz again: a model for every layer, models of crowds, of votes on pairs and of
+online EM, a label store, a served model with its log, a cache of parsed batches; and what reading each of them gives.
+It is run while the format may still change; after a release a new format gets an archive of its own, and the old stay.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.request
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ARCHIVE = HERE / "data" / "format-1.tar.xz"
+sys.path[:0] = [str(HERE.parents[1] / "benchmarks" / folder) for folder in ("attacks", "start", ".")]
+
+HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
+KINDS: dict[str, tuple[list[str], list[str]]] = {
+    "crowd": (
+        ["crowd labels.tsv -f crowd.model --quiet"],
+        ["crowd labels.tsv -i crowd.model -t -p out.tsv --quiet"],
+    ),
+    "crowd online": (
+        ["crowd labels.tsv --method online --slots 16 -f online.model --quiet"],
+        ["crowd labels.tsv --method online --slots 16 -i online.model -t -p out.tsv --quiet"],
+    ),
+    "crowd with a reference": (
+        ["crowd labels.tsv --reference w1 --reference w2 -f mixed.model --quiet"],
+        ["crowd labels.tsv --reference w1 --reference w2 -i mixed.model -t -p out.tsv --quiet"],
+    ),
+    "pairs": (
+        ["crowd votes.tsv --pairs -f pairs.model --quiet"],
+        ["crowd votes.tsv --pairs -i pairs.model -t -p out.tsv --quiet"],
+    ),
+    "em": (
+        ["em fit rows.csv --rank 2 -f em.model"],
+        ["em fit rows.csv -i em.model --test rows.csv"],
+    ),
+    "label store": (
+        [
+            "train data.vw -C asking.yaml --quiet -f asking.model",
+            "active ask data.vw -i asking.model --store labels.db -n 3",
+            "active answer answers.jsonl --store labels.db",
+        ],
+        ["active export --store labels.db", "active report --store labels.db"],
+    ),
+    "served log": (
+        [],
+        [
+            "serve log export --store mail.log.db",
+            "serve log replay mail.at-000000000000 --store mail.log.db -f out.model",
+            "predict data.vw -i out.model -p out.tsv --quiet",
+            "predict data.vw -i mail -p out.tsv --quiet",
+        ],
+    ),
+    "cache": (
+        ["train data.vw --cache --passes 2 --quiet -b 10 --loss_function logistic -f made.model"],
+        [
+            "train data.vw --cache --passes 2 --quiet -b 10 --loss_function logistic -f out.model",
+            "predict data.vw -i out.model -p out.tsv --quiet",
+        ],
+    ),
+}
+"""By kind: commands that write its files, and commands that read them; what the latter print or write is kept."""
+
+
+def hutch(words: str, folder: Path) -> str:
+    """What a command prints, or else writes."""
+    out = folder / "out.tsv"
+    out.unlink(missing_ok=True)
+    done = subprocess.run([*HUTCH, *words.split()], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"hutch {words}: {done.stderr}")
+    return done.stdout + (out.read_text() if out.exists() else "")
+
+
+def write_inputs(folder: Path) -> None:
+    """What the commands start from."""
+    import commands
+
+    commands.write_data(folder)
+    (folder / "data.vw").write_text("".join((folder / "data.vw").open().readlines()[:20]))
+    votes = [
+        f"w{k % 3}\t{left}\t{right}\t{left}\n" for k, (left, right) in enumerate(["ab", "bc", "ac", "cd", "ad"] * 3)
+    ]
+    (folder / "votes.tsv").write_text("".join(votes))
+
+
+def serve(folder: Path) -> None:
+    """A model that a server has taught three examples, with its log."""
+    hutch("train data.vw --loss_function logistic -b 10 --quiet -f mail", folder)
+    command = [*HUTCH, "serve", "mail", "--port", "0", "--keep", "3"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        address = process.stdout.readline().split()[-1]
+        for number in range(3):
+            body = f"{(-1) ** number} |f w{number} w9".encode()
+            request = urllib.request.Request(f"{address}/v1/learn", body, {"Content-Type": "text/plain"})
+            with urllib.request.urlopen(request) as answer:
+                answer.read()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+
+
+def write_kinds(folder: Path) -> None:
+    """The files of every kind but the models of chains, and what reading them gives."""
+    write_inputs(folder)
+    for kind, (made, read) in KINDS.items():
+        printed = ""
+        for words in made:
+            if words.startswith("active answer"):
+                ids = [json.loads(line)["id"] for line in printed.splitlines()]
+                answers = ({"id": id, "label": 1, "worker": "ann"} for id in ids)
+                (folder / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+            printed = hutch(words, folder)
+        if kind == "served log":
+            serve(folder)
+        with tempfile.TemporaryDirectory() as place:  # reading may change a file
+            copy = Path(shutil.copytree(folder, Path(place) / "copy"))
+            found = {words: hutch(words, copy) for words in read}
+        (folder / f"{kind}.json").write_text(json.dumps(found, indent=1))
+        for path in folder.glob("out.*"):
+            path.unlink()
+
+
+def write_chains(folder: Path) -> None:
+    """A model for every layer, and what it predicts."""
+    from sound_chains import CHAINS
+
+    from hutch import Chain
+
+    seen: set[str] = set()
+    for name, (layers, lines) in CHAINS.items():
+        names = {layer if isinstance(layer, str) else next(iter(layer)) for layer in layers}
+        if names <= seen:
+            continue
+        seen |= names
+        chain = Chain.from_config({"weights": {"bits": 8}, "chain": layers})
+        chain.learn("\n".join(lines))
+        chain.save(folder / f"{name}.model")
+        found = Chain.load(folder / f"{name}.model").predict("\n".join(lines))
+        about = {"layers": sorted(names), "lines": lines, "predictions": found.tolist()}
+        (folder / f"{name}.json").write_text(json.dumps(about))
+
+
+def main() -> None:
+    """Write the archive."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for part, write in (("chains", write_chains), ("kinds", write_kinds)):
+            (folder / part).mkdir()
+            write(folder / part)
+        ARCHIVE.parent.mkdir(exist_ok=True)
+        with tarfile.open(ARCHIVE, "w:xz") as archive:
+            for path in sorted(folder.glob("*/*")):
+                archive.add(path, path.relative_to(folder))
+    print(f"{ARCHIVE}: {os.path.getsize(ARCHIVE)} bytes")
+
+
+if __name__ == "__main__":
+    main()
