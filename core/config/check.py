@@ -27,7 +27,7 @@ def check_chain(document: Document, registry: Registry) -> ChainConfig:
     given = {key: value for key, value in document.value.items() if key != "chain"}
     frame = checker.check(Frame, given, (), ("chain",))
     layers = list(checker.layers())
-    if len(layers) == len(document.value.get("chain") or ()):
+    if layers and len(layers) == len(document.value["chain"]) and all(layer.parameters for layer in layers):
         checker.check_copies(layers)
     checker.finish()
     return ChainConfig(
@@ -116,8 +116,6 @@ class Checker:
     def check_copies(self, layers: list[LayerConfig]) -> None:
         """Check what the copies of layers differ in against the parameters of these layers."""
         for i, above in enumerate(layers):
-            if above.parameters is None:
-                continue
             for j, changes in enumerate(self._registry.reductions[above.name].copies(above.parameters)):
                 for name, values in changes.items():
                     path = ("chain", i, above.name, "copies", j, name)
