@@ -63,7 +63,7 @@ class LineServer:
         received, begun, task = b"", False, asyncio.current_task()
         assert task is not None
         while not self._stopping:
-            end = received.rfind(b"\n", 0, _PIECE) + 1 or received.find(b"\n") + 1
+            end = received.rfind(b"\n") + 1
             if not end:
                 if len(received) > self._limits.line:
                     return f"error: got a line beyond {self._limits.line} bytes\n".encode()
