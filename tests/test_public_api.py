@@ -62,7 +62,7 @@ def test_all_that_an_author_needs_is_in_one_place() -> None:
     """The table of names and the imports that type checkers read say the same, and every name is there."""
     source = Path(plugin.__file__).read_text()
     found = {name: module for module, name in re.findall(r"^    from ([\w.]+) import (\w+)", source, re.M)}
-    aliases = {"CrowdState": "State"}
+    aliases = {"CrowdState": "State", "EMModel": "Model"}
     assert {aliases.get(name, name): plugin._FOUND[name][0] for name in dir(plugin)} == found
     for name in dir(plugin):
         assert getattr(plugin, name) is not None
@@ -89,6 +89,7 @@ import numpy as np
 from hutch.plugin import (
     CrowdModel,
     CrowdState,
+    EMModel,
     Kernels,
     Labels,
     Loss,
@@ -143,6 +144,11 @@ def learn(lines: list[str]) -> NDArray[np.float32]:
 class Everybody(CrowdModel):
     def posterior(self, state: CrowdState) -> NDArray[np.float64]:
         return state.items["posterior"]
+
+
+class Means(EMModel[float]):
+    def maximise(self, statistics: NDArray[np.float64]) -> float:
+        return float(statistics.mean())
 
 
 names: list[str] = [check.name for check in checks_of_loss(SQUARE)]

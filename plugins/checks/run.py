@@ -23,12 +23,15 @@ or, with a test per check,
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from hutch.core.chain.reduction import Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import PluginError, did_you_mean
 from hutch.core.loss.losses import Loss, LossLabels
+from hutch.em.checks import MODEL_CHECKS
+from hutch.em.models import ModelEntry
 from hutch.plugins.checks.chain import Bench, bench
 from hutch.plugins.checks.loss import importance_aware, loss_checks
 from hutch.plugins.checks.reduction import REDUCTION_CHECKS, reduction_checks
@@ -134,6 +137,15 @@ def _checks(subject: Loss | type[Reduction], runs: Mapping[str, Callable[[], Non
     return [Check(subject.name, name, run, subject.known_failures.get(name, "")) for name, run in runs.items()]
 
 
+def checks_of_em_model(entry: ModelEntry) -> list[Check]:
+    """The checks of a model of online EM: statistics, fixed points, likelihood, storing.
+
+    Args:
+        entry: what is registered; it need not be installed.
+    """
+    return [Check(entry.name, check.__name__, partial(check, entry)) for check in MODEL_CHECKS]
+
+
 def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> None:
     """Run the checks of a loss; arguments as for `checks_of_loss`.
 
@@ -157,6 +169,15 @@ def check_reduction(
     _run_all(checks_of_reduction(reduction, parameters, below, registry))
 
 
+def check_em_model(entry: ModelEntry) -> None:
+    """Run the checks of a model of online EM; arguments as for `checks_of_em_model`.
+
+    Raises:
+        AssertionError: a line for each check that fails.
+    """
+    _run_all(checks_of_em_model(entry))
+
+
 def _run_all(checks: Sequence[Check]) -> None:
     failed = []
     for check in checks:
@@ -177,7 +198,7 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     """The checks of all that a name stands for.
 
     Args:
-        name: a loss, a reduction, a plugin or a distribution.
+        name: a loss, a reduction, a model of online EM, a plugin or a distribution.
         plugins: what is installed; None: the plugins of this process.
 
     Raises:
@@ -192,14 +213,20 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     reductions = [
         cls for key, cls in registry.reductions.items() if key == name or registry.origins["reductions", key] in origins
     ]
-    if not losses and not reductions:
-        known = {*registry.losses, *registry.reductions, *(plugin.name for plugin in plugins)}
+    models = [
+        model
+        for key, model in registry.em_models.items()
+        if key == name or registry.origins["em_models", key] in origins
+    ]
+    if not losses and not reductions and not models:
+        known = {*registry.losses, *registry.reductions, *registry.em_models, *(plugin.name for plugin in plugins)}
         known |= {plugin.distribution for plugin in plugins}
         what = f"is not installed; {did_you_mean(name, known)}"
         if origins:
             hooks = any(plugin.hooks for plugin in plugins if plugin.name in origins)
-            what = "has no loss and no reduction to check"
+            what = "has no loss, no reduction and no online EM model to check"
             what += "" if hooks else ": it has no hooks, which are functions below @hookimpl"
         raise PluginError(f"{name!r} {what}")
     found = [check for loss in losses for check in checks_of_loss(loss)]
+    found += [check for model in models for check in checks_of_em_model(model)]
     return found + [check for reduction in reductions for check in checks_of_reduction(reduction, registry=registry)]

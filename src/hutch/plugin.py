@@ -84,8 +84,12 @@ if TYPE_CHECKING:
     from hutch.core.text.parser import ParserOptions as ParserOptions
     from hutch.crowd.models.model import CrowdModel as CrowdModel
     from hutch.crowd.models.model import State
+    from hutch.em.base.model import Model
+    from hutch.em.models import ModelEntry as ModelEntry
+    from hutch.plugins.checks import check_em_model as check_em_model
     from hutch.plugins.checks import check_loss as check_loss
     from hutch.plugins.checks import check_reduction as check_reduction
+    from hutch.plugins.checks import checks_of_em_model as checks_of_em_model
     from hutch.plugins.checks import checks_of_loss as checks_of_loss
     from hutch.plugins.checks import checks_of_reduction as checks_of_reduction
     from hutch.reductions.bandits.probabilities import conclude as conclude
@@ -94,11 +98,13 @@ if TYPE_CHECKING:
     from hutch.reductions.bandits.probabilities import teach_next as teach_next
 
     CrowdState = State
+    EMModel = Model
 
 _IMPORT = re.compile(r"^    from (hutch\.\S+) import (\w+) as \2$", re.M)
 _SOURCE: str = globals()["__loader__"].get_source(__name__)
 _FOUND = {name: (module, name) for module, name in _IMPORT.findall(_SOURCE)} | {
     "CrowdState": ("hutch.crowd.models.model", "State"),
+    "EMModel": ("hutch.em.base.model", "Model"),
 }
 """Where each name is defined, and its name there: the imports above, which type checkers read, say it once."""
 
