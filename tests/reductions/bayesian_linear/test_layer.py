@@ -136,7 +136,8 @@ def test_named_features_beyond_the_dimension_have_variances_alone():
     words = [f"{2 * y - 1} |x " + " ".join(f"w{k}:{x!r}" for k, x in enumerate(row)) for row, y in zip(
         rows.tolist(), labels, strict=True
     )]  # fmt: skip
-    few, beside = build(features="named", dimension=3), build(namespace="x", dimension=3, sparse_variance=1.0)
+    few = build(features="named", dimension=3, prior_variance=1.0)  # else set by all features of the first row
+    beside = build(namespace="x", dimension=3, prior_variance=1.0, sparse_variance=1.0)
     few.learn(words)
     beside.learn(
         [line.replace(" w3:", " |s w3:").replace("w0", "0").replace("w1", "1").replace("w2", "2") for line in words]
