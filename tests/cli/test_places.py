@@ -43,7 +43,6 @@ COMMANDS = {
     "config schema": "config schema {}",
     "demo": "demo --quick --write {}/ratings",
     "inspect --readable": "inspect model --readable {}",
-    "inspect -f": "inspect model -f {}",
     "reproduce": "reproduce priors --plots {}/plots",
 }
 NEED_THEIR_FILE = ("active answer",)
@@ -53,7 +52,6 @@ NOT_FILLING = (
     "em fit",
     "active learn",
     "active export",
-    "inspect -f",
     "config schema",
 )
 

@@ -95,7 +95,8 @@ class Scores:
         Raises:
             DataError: a tag that stands for another line now.
         """
-        keys = np.unique(np.fromiter(_keys(store.ids()), np.uint64))
+        found = np.fromiter(_keys(store.ids()), np.uint64)
+        keys = np.unique(found, return_counts=True)[0]  # without counts it imports masked arrays
         if not len(keys):
             return np.empty(0, np.int64)
         found = []

@@ -140,7 +140,7 @@ def ask(
     places = drawn + np.searchsorted(asked - np.arange(len(asked)), drawn, "right")
     chance_of = dict(zip(places.tolist(), chances.tolist(), strict=True))
     requests, seen = [], {}
-    for place, id, entry, _ in scores.named(np.unique(scores.key[places])):
+    for place, id, entry, _ in scores.named(np.unique(scores.key[places], return_counts=True)[0]):
         if (chance := chance_of.get(place)) is None:
             continue
         if entry.document is not None:

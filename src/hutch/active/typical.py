@@ -78,7 +78,7 @@ def typical(rows: Rows, count: int, seed: list[int]) -> NDArray[np.int64]:
         if np.array_equal(moved, centres):
             break
         centres = moved
-    found = np.unique(_distances(rows, lengths, centres).argmin(axis=0))
+    found = np.unique(_distances(rows, lengths, centres).argmin(axis=0), return_counts=True)[0]
     others = np.setdiff1d(np.arange(len(rows)), found)
     return np.sort(np.concatenate([found, random.choice(others, count - len(found), replace=False)]))
 
@@ -109,7 +109,7 @@ def first_round(chain: "Chain", scores: Scores, asked: NDArray[np.int64], count:
         some = np.sort(np.random.default_rng([*seed, 1]).choice(size, most, replace=False))
     places = some + np.searchsorted(asked - np.arange(len(asked)), some, "right")
     wanted, lines = set(places.tolist()), []
-    for place, _, entry, _ in scores.named(np.unique(scores.key[places])):
+    for place, _, entry, _ in scores.named(np.unique(scores.key[places], return_counts=True)[0]):
         if place in wanted:
             lines.append(entry.line)
     rows = np.concatenate([sketch(batch) for batch in chain.batches(lines)])

@@ -69,11 +69,11 @@ def test_lines_of_svmlight_are_counted_over_all_chunks(tmp_path: Path) -> None:
 
 
 def test_svmlight_groups_and_compression(tmp_path: Path) -> None:
-    text = "".join(f"1 qid:{i // 3} 1:1\n" for i in range(100_000))
+    text = "".join(f"1 qid:{i // 3} 1:1\n" for i in range(200_000))
     (tmp_path / "a.svm.gz").write_bytes(gzip.compress(text.encode()))
     batches = list(read_svmlight(str(tmp_path / "a.svm.gz"), ParserOptions()))
     assert len(batches) > 1
-    np.testing.assert_array_equal(np.concatenate([batch.group for batch in batches]), np.arange(100_000) // 3)
+    np.testing.assert_array_equal(np.concatenate([batch.group for batch in batches]), np.arange(200_000) // 3)
 
 
 @pytest.mark.parametrize(

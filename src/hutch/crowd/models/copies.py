@@ -138,7 +138,7 @@ def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None) -> list[
     one = _joined(workers, pairs, partly)
     sizes = np.bincount(one, minlength=workers)[one[pairs.first[partly]]]
     several = partly[(sizes > 2) & (2 * sizes <= len(present))]
-    one = _joined(workers, pairs, np.union1d(several, surely(COPIED)))
+    one = _joined(workers, pairs, np.concatenate([several, surely(COPIED)]))
     for members in _groups(_joined(workers, pairs, np.flatnonzero(alike))):
         group = _described(pairs, expected, members, one)
         # where nobody else agrees with anybody, those who are alike have no witness of their skill
@@ -193,7 +193,7 @@ def count_pairs(labels: Labels) -> Pairs:
     >>> from hutch.crowd.data.labels import from_triples
     >>> votes = [("a", "1", "x"), ("b", "1", "x"), ("a", "2", "y"), ("b", "2", "y"), ("a", "3", "x"), ("b", "3", "y")]
     >>> found = count_pairs(from_triples(votes))
-    >>> found.tasks.tolist(), found.agreed.tolist(), found.chance.tolist()
+    >>> found.tasks.tolist(), found.agreed.tolist(), found.chance.round(6).tolist()
     ([3.0], [2.0], [0.48])
     """
     workers, classes = len(labels.worker_names), len(labels.classes)
