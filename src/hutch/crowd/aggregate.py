@@ -194,7 +194,7 @@ def aggregate(
         others = partial(stream.others, stream.in_slots(labels))
     else:
         check_room(model, labels, history is None)
-        groups = find_copies(labels, model.reference(labels.worker_names))
+        groups = find_copies(labels, model.reference(labels.worker_names), taught=history is not None)
         voices, places = one_voice(labels, groups)
         if options.test and history:
             fit = model.infer(voices, history)

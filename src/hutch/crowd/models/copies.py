@@ -103,12 +103,14 @@ class Pairs:
         return Pairs(*(array[keep] for array in vars(self).values()))
 
 
-def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None) -> list[Group]:
+def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None, *, taught: bool = False) -> list[Group]:
     """The groups of workers who copy.
 
     Args:
         labels: the labels.
         among: which workers are looked at (workers); None: all. The anonymous worker never is.
+        taught: gold or a history says who is right: some who agree may be those among many who err together, so only
+            copies of more than half of the labels count, as where there is gold in the labels.
     """
     workers = len(labels.worker_names)
     looked_at = np.ones(workers, np.bool_) if among is None else among.copy()
@@ -137,7 +139,7 @@ def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None) -> list[
     present, partly = np.flatnonzero(np.bincount(seen.workers)), surely(PARTLY)
     one = _joined(workers, pairs, partly)
     sizes = np.bincount(one, minlength=workers)[one[pairs.first[partly]]]
-    several = partly[(sizes > 2) & (2 * sizes <= len(present))]
+    several = partly[(sizes > 2) & (2 * sizes <= len(present)) & (not taught and not (labels.gold >= 0).any())]
     one = _joined(workers, pairs, np.concatenate([several, surely(COPIED)]))
     for members in _groups(_joined(workers, pairs, np.flatnonzero(alike))):
         group = _described(pairs, expected, members, one)
