@@ -95,11 +95,11 @@ class Scores:
         Raises:
             DataError: a tag that stands for another line now.
         """
-        found = np.fromiter(_keys(store.ids()), np.uint64)
-        keys = np.unique(found, return_counts=True)[0]  # without counts it imports masked arrays
+        keys = np.fromiter(_keys(store.ids()), np.uint64)
+        keys = np.unique(keys, return_counts=True)[0]  # without counts it imports masked arrays
         if not len(keys):
             return np.empty(0, np.int64)
-        found = []
+        found: list[int] = []
         for place, id, entry, source in self.named(keys):
             line = store.line_of(id)
             if line is None:
