@@ -1,4 +1,4 @@
-"""Labels that active learning saves: the tables of docs/reductions/active.md.
+"""Labels that active learning saves: the tables of docs/explanation/active-learning.md and loss-estimate.md.
 
     python benchmarks/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check] [--settle] [--stop]
 

@@ -20,7 +20,8 @@ CODE = re.compile(r"<code>[^<]*</code>")
 
 def on_config(config: Any) -> Any:
     """Put the page of every reduction into the navigation, so that a new page is all that a new reduction needs."""
-    [section] = [entry["Reductions"] for entry in config.nav if "Reductions" in entry]
+    [reference] = [entry["Reference"] for entry in config.nav if "Reference" in entry]
+    [section] = [entry["Reductions"] for entry in reference if "Reductions" in entry]
     listed = {page for entry in config.nav for page in _pages(entry)}
     found = sorted(REDUCTIONS.rglob("*.md"), key=lambda path: path.stem)
     pages = (path.relative_to(REDUCTIONS.parent).as_posix() for path in found)

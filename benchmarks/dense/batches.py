@@ -1,4 +1,4 @@
-"""Batches of labels from a pool of dense rows: the table of docs/reductions/active.md.
+"""Batches of labels from a pool of dense rows: the table of docs/explanation/active-learning.md.
 
     python benchmarks/dense/batches.py [--seeds 40] [--batch 10] [--labels 200] [--tasks NAME...] [--rules NAME...]
 
