@@ -57,7 +57,6 @@ COMMANDS: dict[str, list[str]] = {
     "em transform -p": ["em", "transform", "rows.npy", "-i", "fit", "-p", "told.npy"],
     "evaluate": ["evaluate", "log.vw", "-C", "bandit.yaml"],
     "train --shards": ["train", "data.vw", "--quiet", "--shards", "2", "--by", "w", "-b", "12", "-f", "new"],
-    "predict --beside": ["predict", "data.csv", "-i", "model", "--beside", "told.csv"],
     "vw --invert_hash": ["vw", "-d", "data.vw", "--invert_hash", "told", "--quiet"],
     "config show": ["config", "show", "model"],
     "config check": ["config", "check", "chain.yaml"],
@@ -72,7 +71,7 @@ COMMANDS: dict[str, list[str]] = {
     "train --help": ["train", "--help"],
     "--version": ["--version"],
 }  # fmt: skip
-_FILES = ("new", "told", "told.npy", "told.csv", "model", "store.db", "new.db")
+_FILES = ("new", "told", "told.npy", "model", "store.db", "new.db")
 Before = Callable[[], None]
 
 

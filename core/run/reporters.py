@@ -171,10 +171,6 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
         from hutch.core.run.probabilities import Probabilities
 
         chances = Probabilities(engine, names)
-    if options.beside is not None:
-        from hutch.core.run.beside import ColumnsWithPredictions
-
-        found.append(ColumnsWithPredictions(options.beside, options.data, engine, chances, names))
     if options.predictions is not None and chances is not None:
         found.append(LinesTo(options.predictions, chances.lines, scores=chances.of_classes))
     elif options.predictions is not None:

@@ -32,7 +32,6 @@ class RunOptions:
         model: where to save the chain; None: nowhere.
         predictions, raw: where predictions go; `-` is standard output; None: nowhere.
         probabilities: the predictions are the probabilities of all labels.
-        beside: where the data's columns go with the predictions beside them; None: nowhere.
         events: where progress events go as JSON lines.
         progress: when rows of the table are due, as `-P`.
         quiet: no table.
@@ -48,7 +47,6 @@ class RunOptions:
     model: str | None = None
     predictions: str | None = None
     probabilities: bool = False
-    beside: str | None = None
     raw: str | None = None
     events: str | None = None
     progress: str = "2.0"
@@ -65,7 +63,7 @@ class RunOptions:
             UsageError: an output is one of the input files, or two outputs are one file.
         """
         check_sources(self.data)
-        named = (self.model, self.predictions, self.raw, self.events, self.beside)
+        named = (self.model, self.predictions, self.raw, self.events)
         outputs = [path for path in named if path is not None and path != "-"]
         for path in outputs:
             check_writable(path)

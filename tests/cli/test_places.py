@@ -27,7 +27,6 @@ COMMANDS = {
     "vw --cache_file": "vw -d data.vw --cache_file {} --quiet",
     "vw --readable_model": "vw -d data.vw --readable_model {} --quiet",
     "predict -p": "predict data.vw -i model -p {} --quiet",
-    "predict --beside": "predict data.csv -i of_tables --beside {}.csv --quiet",
     "predict --into": "predict data.csv -i of_tables --into {}/made --quiet",
     "crowd -p": "crowd labels.tsv -p {} --quiet",
     "crowd --workers": "crowd labels.tsv --workers {} --quiet",

@@ -11,7 +11,7 @@ from hutch.cli.shell.declared import Argument, Option
     defaults={"initial_regressor": ..., "predictions": None},
     helps={
         "initial_regressor": "The model.",
-        "predictions": "Write predictions to this file; - is standard output, the default without --beside.",
+        "predictions": "Write predictions to this file; - is standard output, the default.",
     },
 )
 def predict(
@@ -22,12 +22,6 @@ def predict(
     probabilities: Annotated[
         bool, Option("--probabilities", help="Write the probability of each label instead of predictions.")
     ] = False,
-    beside: Annotated[
-        str | None,
-        Option(
-            "--beside", metavar="FILE", help="Write the data's columns, and the predictions beside them, to this table."
-        ),
-    ] = None,
     folder: Annotated[
         str | None,
         Option("--into", metavar="DIR", help="Write a Parquet file for each data file, unless it is already there."),
@@ -43,9 +37,7 @@ def predict(
 
     Predictions are written as VW writes them: one line per example, followed by its tag.
 
-    With --beside they go into a table like the data's instead, unless -p is given, too.
-
-    Example: hutch predict test.csv -i model --beside predicted.csv
+    Example: hutch predict test.csv -i model -p predictions
     """
     import sys
 
@@ -58,12 +50,10 @@ def predict(
     if folder is not None or shards is not None or ray is not None:
         from hutch.cli.shards import predict_into
 
-        others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities, "--beside": beside}
+        others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities}
         predict_into(data, folder, shards, ray, vw, others, strict, json)
         return 0
-    predictions, raw = vw.predictions, vw.raw_predictions
-    if predictions is None and beside is None:
-        predictions = "-"
+    predictions, raw = vw.predictions or "-", vw.raw_predictions
     if json and (is_stdout(predictions) or is_stdout(raw)):
         raise UsageError("--json: standard output is taken by predictions; send them to a file with -p FILE")
     options = RunOptions(
@@ -71,7 +61,6 @@ def predict(
         learn=False,
         predictions=predictions,
         probabilities=probabilities,
-        beside=beside,
         raw=raw,
         progress=vw.progress,
         quiet=vw.quiet or (is_stdout(predictions) and sys.stdout.isatty()),

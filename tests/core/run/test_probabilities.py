@@ -1,7 +1,6 @@
-"""Probabilities, predictions beside the columns of tables, and tables of JSON lines."""
+"""Probabilities, and tables of JSON lines."""
 
 import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -27,28 +26,14 @@ def hutch(*words: str) -> int:
 
 def write(kind: str, rows: list[dict[str, Any]]) -> str:
     path = f"rows{kind}"
-    if kind == ".parquet":
-        pa = pytest.importorskip("pyarrow")
-        importlib_parquet = pytest.importorskip("pyarrow.parquet")
-        importlib_parquet.write_table(pa.Table.from_pylist(rows), path, row_group_size=7)
-    elif kind == ".jsonl":
+    if kind == ".jsonl":
         Path(path).write_text("\n\n".join(map(json.dumps, rows)) + "\n")
     else:
         with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]), delimiter="\t" if kind == ".tsv" else ",")
+            writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
     return path
-
-
-def read(path: str) -> list[dict[str, Any]]:
-    if path.endswith(".parquet"):
-        found: list[dict[str, Any]] = pytest.importorskip("pyarrow.parquet").read_table(path).to_pylist()
-        return found
-    if path.endswith(".jsonl"):
-        return [json.loads(line) for line in Path(path).read_text().split("\n") if line]
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file, delimiter="\t" if path.endswith(".tsv") else ","))
 
 
 @pytest.fixture(autouse=True)
@@ -57,23 +42,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("chain.yaml").write_text(CLASSES)
 
 
-@pytest.mark.parametrize("kind", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_predictions_stand_beside_the_columns_they_came_from(kind: str) -> None:
-    data = write(kind, ROWS)
+def test_probabilities_of_rows_are_those_of_their_scores(capsys: pytest.CaptureFixture[str]) -> None:
+    data = write(".csv", ROWS)
     assert hutch("train", data, "-C", "chain.yaml", "-f", "model", "--quiet") == 0
-    unlabelled = [{name: value for name, value in row.items() if name != "label"} for row in ROWS]
-    test = write(kind, unlabelled)
-    assert hutch("predict", test, "-i", "model", "--quiet", "--beside", f"out{kind}", "--probabilities") == 0
-    found = read(f"out{kind}")
-    assert list(found[0]) == [*unlabelled[0], "prediction", "probability_1", "probability_2", "probability_3"]
-    kept = [{name: row[name] for name in unlabelled[0]} for row in found]
-    assert kept == [{k: str(v) if kind in (".csv", ".tsv") else v for k, v in row.items()} for row in unlabelled]
-    chances = np.array([[float(row[f"probability_{k}"]) for k in (1, 2, 3)] for row in found])
-    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-6)
-    assert [int(row["prediction"]) for row in found] == (chances.argmax(axis=1) + 1).tolist()
-    scores = Chain.load("model").scores(Path(test))
-    wanted = 1 / (1 + np.exp(-scores.astype(np.float64)))
-    np.testing.assert_allclose(chances, wanted / wanted.sum(axis=1, keepdims=True), rtol=1e-6)
+    assert hutch("predict", data, "-i", "model", "--quiet", "--probabilities") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[0].startswith("1:")
+    found = [[float(cell.partition(":")[2]) for cell in line.split()] for line in lines]
+    wanted = 1 / (1 + np.exp(-Chain.load("model").scores(Path(data)).astype(np.float64)))
+    np.testing.assert_allclose(found, wanted / wanted.sum(axis=1, keepdims=True), rtol=1e-5)
 
 
 def test_json_lines_and_csv_are_the_same_table() -> None:
@@ -137,29 +114,11 @@ def test_probabilities_of_classes_from_0() -> None:
     assert list(found) == [0, 1] and found[0] > 0.5
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["rows.csv", "--beside", "out.parquet"], "wanted a name that ends with .csv"),
-        (["rows.csv", "rows.csv", "--beside", "out.csv"], "wanted one file of .csv"),
-        (["data.vw", "--beside", "out.csv"], "wanted one file of .csv"),
-        (["data.vw", "--probabilities"], "wanted `loss: logistic`"),
-    ],
-)
-def test_what_cannot_be_written_is_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_has_no_probabilities_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("data.vw").write_text("1 |f a\n")
-    write(".csv", ROWS)
     assert hutch("train", "data.vw", "-f", "model", "--quiet") == 0
-    assert hutch("predict", *words, "-i", "model", "--quiet") == 2
-    assert message in capsys.readouterr().err
-
-
-def test_a_column_of_the_same_name_is_refused() -> None:
-    rows = [{"label": 1, "prediction": 2}]
-    with pytest.raises(DataError, match="has a column 'prediction' itself"):
-        from hutch.core.run.beside import _WRITERS
-
-        _WRITERS[".csv"](write(".csv", rows), {"prediction": np.zeros(1, np.float32)}, io.BytesIO())
+    assert hutch("predict", "data.vw", "--probabilities", "-i", "model", "--quiet") == 2
+    assert "wanted `loss: logistic`" in capsys.readouterr().err
 
 
 def test_a_chain_without_probabilities() -> None:
