@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -207,3 +208,13 @@ def test_an_array_for_each_decision() -> None:
     assert chain.predict_decisions("") == [] and chain.statistics == before
     with pytest.raises(ConfigError, match="predict_decisions: chain.0..linear does not predict decisions"):
         learned().predict_decisions("|a b")
+
+
+def test_a_table_that_features_share_is_reported_once_as_examples_double() -> None:
+    chain = Chain.from_config({"chain": ["linear"], "weights": {"bits": 8}})
+    lines = [f"{k % 2} |f w{k} v{3 * k}" for k in range(400)]
+    with pytest.warns(UserWarning, match=r"rows are used, so features share rows: -b 1\d \(weights.bits\)"):
+        chain.learn(lines)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chain.learn(lines[:100])

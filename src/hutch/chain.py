@@ -24,6 +24,7 @@ from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, warn
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import parameters_of, values_of
+from hutch.core.run.occupancy import advice
 from hutch.core.run.one_by_one import OneByOne
 from hutch.core.run.passes import run_passes
 from hutch.core.run.progress import NO_ROWS, Progress, ProgressEvent, Schedule, View
@@ -86,6 +87,7 @@ class Chain(OneByOne, Engine):
         except OverflowError as error:
             raise ConfigError(f"the chain has a number that is too large: {error}") from None
         self._unexpected = Unexpected(self)
+        self._occupancy_at = _ENOUGH
         self.remarks: dict[str, str] = {}
 
     @classmethod
@@ -186,7 +188,7 @@ class Chain(OneByOne, Engine):
 
         Warns:
             UserWarning: malformed text, no label at all, labels that the chain is not made for, a namespace that the
-                chain names and no example has.
+                chain names and no example has, a weight table that is more than half full.
         """
         _refuse("learn", unknown)
         if passes < 1:
@@ -203,6 +205,10 @@ class Chain(OneByOne, Engine):
         if self.statistics.examples >= _ENOUGH:
             for text in self._unexpected.about_namespaces():
                 warn(text)
+        if self.statistics.examples >= self._occupancy_at:
+            self._occupancy_at = 2 * self.statistics.examples  # looking takes about a millisecond
+            if crowded := advice(self):
+                warn(crowded)
         return found
 
     def predict(
