@@ -37,7 +37,7 @@ def test_a_seed_is_a_history(templates: Templates, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [9, 31])
 def test_a_server_whose_nth_operation_fails_loses_nothing(seed: int, templates: Templates, tmp_path: Path) -> None:
-    """For every n: writes, syncs, renames and statements of the log."""
+    """For every n: writes, syncs, renames and statements of the log, and memory for what it learns and predicts."""
     nth = 1
     while run(seed, templates, tmp_path, nth).operations >= nth:
         nth += 1

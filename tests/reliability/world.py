@@ -446,12 +446,40 @@ def simulated(world: World, templates: Templates) -> Iterator[None]:
         patch("hutch.durable.schema.sqlite3.connect", lambda path, **options: Connection(world, path, **options)),
         patch("hutch.core.atomic.open", opened, create=True),
         patch.object(Log, "__init__", log),
+        patch.multiple(
+            Chain, **{name: _short_of_memory(world, name) for name in ("run_one", "run_batch", "run_apart")}
+        ),
         patch.object(Chain, "from_arrays", templates.served if world.seed % 16 else _built),
         patch.multiple(Served, drain=drain, save=save),
         patch.object(server, "run", lambda app, listening, ready, limits, stopping: _network(world, app, stopping)),
         patch.object(server, "_warm_up", lambda models: asyncio.sleep(0)),
     ):
         yield
+
+
+_RUNNING = ("run_one", "run_batch", "run_apart")
+
+
+def _short_of_memory(world: World, name: str) -> Any:
+    """A method of a chain that may find no memory, before it has learned anything or after."""
+    real = getattr(Chain, name)
+
+    def run(chain: Chain, *given: Any, **options: Any) -> Any:
+        if world.fail_at < 0:  # a server without memory learns no more until it starts again: only the n-th may lack it
+            return real(chain, *given, **options)
+        verdict = world.verdict("memory")
+        if verdict in ("before", "during"):
+            world.crash()
+        if verdict == "error" and world.random.random() < 0.5:
+            raise MemoryError
+        found = real(chain, *given, **options)
+        if verdict == "error":
+            raise MemoryError
+        if verdict == "after":
+            world.crash()
+        return found
+
+    return run
 
 
 _drain, _save, _built = Served.drain, Served.save, Chain.from_arrays

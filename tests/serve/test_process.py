@@ -74,6 +74,41 @@ def test_a_model_whose_folder_is_gone_does_not_keep_the_server_or_other_models(t
     assert Chain.load(tmp_path / "kept" / "model").statistics.examples == 1
 
 
+SHORT_OF_MEMORY = """
+from hutch.chain import Chain
+from hutch.cli.main import main
+learn = Chain.run_one
+def run_one(chain, example, learns):
+    if b"large" in example:
+        raise MemoryError
+    return learn(chain, example, learns)
+Chain.run_one = run_one
+main()
+"""
+
+
+def test_a_server_without_memory_for_a_lesson_ends_and_the_next_learns_it(tmp_path: Path) -> None:
+    Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}).save(tmp_path / "model")
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    options = ["serve", "model", "--port", "0"]
+    for command, body, status, code in (
+        ([sys.executable, "-c", SHORT_OF_MEMORY], "1 |f large", 503, 1),
+        (HUTCH, "1 |f small", 200, 0),
+    ):
+        with subprocess.Popen([*command, *options], cwd=tmp_path, **streams) as server:
+            assert server.stdout is not None
+            port = int(server.stdout.readline().rpartition(":")[2])
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+                connection.request("POST", "/v1/learn", body, {"Content-Type": "text/plain"})
+                assert connection.getresponse().status == status
+            if status == 200:
+                server.send_signal(signal.SIGTERM)
+            said = server.communicate(timeout=60)[1]
+        assert server.returncode == code and "Traceback" not in said
+        assert ("model: MemoryError: the model may have learned half a lesson; start the server again" in said) == code
+    assert Chain.load(tmp_path / "model").statistics.examples == 2
+
+
 def test_a_log_that_is_deleted_acknowledges_nothing(tmp_path: Path) -> None:
     Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}).save(tmp_path / "model")
     command = [*HUTCH, "serve", "model", "--store", "log.db", "--port", "0", "--vw-port", "0"]

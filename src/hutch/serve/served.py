@@ -100,6 +100,7 @@ class Served:
         failed_saves: since the server started.
         rejected: lessons that were refused, by reason.
         failure: why it cannot learn any more; empty if it can.
+        failed: called when it cannot.
         is_warm: what the first requests need is compiled.
 
     Raises:
@@ -129,6 +130,7 @@ class Served:
             self.recent_loss, self.recent, self.failed_saves = 0.0, 0, 0
             self.rejected: Counter[str] = Counter()
             self.failure, self.is_warm = "", False
+            self.failed: Callable[[], object] = lambda: None
             self._waiting: deque[tuple[int, Entry | None, Any, asyncio.Future[Answered] | None]] = deque()
             self._pausing = self._busy = False
             self._refused: dict[int, NotFinite] = {}
@@ -315,6 +317,7 @@ class Served:
         why = f"{self.path}: {type(error).__name__} {error}".rstrip()
         self.failure = f"{why}: the model may have learned half a lesson; start the server again, and it learns the log"
         settle(future, StoreError(self.failure))
+        self.failed()
 
     def _why_not_finite(self) -> str:
         """What of the model is not finite; empty if all is."""
@@ -336,7 +339,7 @@ class Served:
                 self._file.held.check()
                 self.chain.restore(load_chain_model(self.path)[0])
                 held = self._file.holds
-        except HutchError as error:
+        except Exception as error:
             self._fail(error, future)
             return
         for earlier, entry in self.log.entries(self.key, held):
@@ -457,23 +460,21 @@ class Served:
             HutchError: the file cannot be written, or somebody else has; what was there before stays.
         """
         async with self._saving:
-            if self.position == self.saved:
-                await asyncio.to_thread(self._forget)
-                return False
+            wanted = self.position != self.saved or bool(self.failure)
             try:
-                await self._save()
+                await (self._save() if wanted else asyncio.to_thread(self._forget))
             except (HutchError, MemoryError) as error:
                 self.failed_saves += 1
                 raise error if isinstance(error, HutchError) else StoreError(f"{self.path}: no memory") from None
-            return True
+            return wanted
 
     async def _save(self) -> None:
-        if self.failure:
-            raise StoreError(self.failure)
         self._pausing = True
         try:
             while self._busy:
                 await asyncio.sleep(0.001)
+            if self.failure:
+                raise StoreError(self.failure)
             for number in [*self._unrecorded]:
                 self._record(number, recorded := asyncio.get_running_loop().create_future())
                 with suppress(NotFinite):

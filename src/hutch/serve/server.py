@@ -55,6 +55,8 @@ async def serve(
 ) -> None:
     """Serve until a signal tells to stop; then answer what is under way, learn what is on disk, and save.
 
+    It stops as well where a model can learn no more, such as for lack of memory.
+
     Args:
         models: by name; Vowpal Wabbit's protocol speaks to the first.
         log: where what they learn is written.
@@ -66,8 +68,10 @@ async def serve(
         vw: of Vowpal Wabbit's protocol; None: nobody speaks it.
         limits: of what clients may send.
     """
-    limits = limits or Limits()
-    handlers, stopping = Handlers(models, log, limits), asyncio.Event()
+    limits, stopping = limits or Limits(), asyncio.Event()
+    for served in models.values():
+        served.failed = stopping.set  # whoever watches over the server starts it again, and it learns the log
+    handlers = Handlers(models, log, limits)
     sys.setswitchinterval(0.001)  # the thread of the log holds the interpreter no longer
     log.start(asyncio.get_running_loop())
     saving = asyncio.create_task(_save_now_and_then(models, save_every, stopping))
