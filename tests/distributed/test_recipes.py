@@ -1,4 +1,4 @@
-"""Recipes of docs/machines.md for Dask and Spark: the bits of the reference."""
+"""Recipes of docs/dask-and-spark.md: the bits of the reference."""
 
 import importlib.util
 import os
@@ -20,7 +20,7 @@ from hutch.crowd.simulate import simulate
 from hutch.distributed import Here, crowd, em, predict, train
 from hutch.em.fit import Settings
 
-PAGE = Path(__file__).parents[2] / "docs" / "machines.md"
+PAGE = Path(__file__).parents[2] / "docs" / "dask-and-spark.md"
 
 
 @pytest.fixture

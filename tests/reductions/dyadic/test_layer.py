@@ -327,7 +327,7 @@ def test_posterior_rates_do_not_depend_on_the_unit_of_the_labels() -> None:
 def posterior_step(
     rows: Any, learned: Any, label: float, h: float, precision: float, mean_factor: Any = 0.0, mean_rate: float = 0.0
 ) -> Any:
-    """One step of posterior rates by the formulas of docs/dyadic.md; `rows` are those of user and item, float64.
+    """One step of posterior rates (docs/explanation/dyadic.md); `rows` are those of user and item, float64.
 
     `mean_factor` is what implicit features add to the item's, `mean_rate` its variance. Returns linear weights, factors
     and the mean.
