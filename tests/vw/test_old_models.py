@@ -90,7 +90,6 @@ def test_grams_names_of_classes_and_the_loss_of_the_command_line():
         ({"version": "8.11.0"}, "a model of VW 8.11.0, wanted one of VW 9"),
         ({"words": "--nn 3"}, "--nn is not supported: use -q"),
         ({"words": "--boosting 3 --lda 2"}, "--boosting is not supported(.|\n)*--lda"),
-        ({"words": "--oaa 2 --per_model_save_load"}, "--per_model_save_load is not supported"),
         ({"weights": [(1 << 18, 1.0)]}, "weight 262144 of 262144"),
         ({"weights": [(1, 1.0)], "cut": 1}, "7 bytes of weights, of 8 each"),
         ({"words": "--cb_adf --cb_type mtr", "between": b"\0" * 8}, "truncated"),
@@ -166,11 +165,14 @@ def test_a_model_of_the_peer_goes_on_as_there(options, again):
     _against_peer([f"{np.sign(y) if sign else y:.3g} {line}" for y, line in lines()], options, again)
 
 
-@pytest.mark.parametrize("options", ["--oaa 4", "--ect 4 --error 1", "--oaa 4 --probabilities", "--cbify 4"])
+@pytest.mark.parametrize(
+    "options", ["--oaa 4", "--oaa 4 --per_model_save_load", "--ect 4 --error 1", "--oaa 4 --probabilities", "--cbify 4"]
+)
 def test_a_model_of_classes_of_the_peer(options):
     loss = " --loss_function logistic" if "prob" in options else ""
     again = options.partition(" 4")[2] + loss if "prob" in options else ""
-    _against_peer([f"{1 + int(4 * abs(y)) % 4} {line}" for y, line in lines()], options + loss, again, goes_on=False)
+    rows = [f"{1 + int(4 * abs(y)) % 4} {line}" for y, line in lines()]
+    _against_peer(rows, options + loss, again, goes_on="per_model" in options)
 
 
 @pytest.mark.parametrize(

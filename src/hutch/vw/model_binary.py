@@ -1,4 +1,4 @@
-"""Models that Vowpal Wabbit 9 has written, read into chains.
+"""Models of Vowpal Wabbit 9, read into chains and written from them.
 
 Such a file holds a header (version, id, range of labels, bits, n-grams, the options that VW keeps, a checksum of all
 that), counters of a few reductions from the top of the stack down, and what the base learner knows: a byte that says
@@ -8,6 +8,7 @@ whether it can go on learning, its sums if so, and (row, numbers) for each row i
 import re
 import struct
 from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,28 +17,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.chain import Chain
-from hutch.core.errors import HutchError, ModelError, UsageError, at
+from hutch.core.errors import HutchError, ModelError, at
 from hutch.core.text.hashing import hash_text
-from hutch.vw.model_text import COLUMNS
+from hutch.vw.command_line import options_of
+from hutch.vw.model_state import PER_MODEL, STATE, VW_VERSION, columns_of, norms_of, state_of
 from hutch.vw.parse import parse
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import chain_of
 
 _VERSION = re.compile(rb"[\x02-\x20]\0\0\0(\d+)\.(\d+)\.(\d+)\0", re.DOTALL)
 _MOST_TEXT = 1 << 20
-_SUMS = struct.Struct("<f4d3f3d2Q2dQ2d")
-"""initial_t, norms, time, two sums of losses, dump interval, range of labels, weights of labels and examples, counts,
-total weight, pass, gravity, contraction."""
 _OF_EXAMPLES = ("simulation", "mellowness", "direct", "probabilities", "scores")
 """Options beside the learner's own that VW does not keep, and that a layer of the model needs to be told again."""
 _COUNTERS = {
-    "explore_first": (("left", "<u8"),),
-    "explore_squarecb": (("decisions", "<u8"),),
-    "explore_regcb": (("decisions", "<u8"),),
-    "explore_cover": (("decisions", "<u8"),),
-    "choose_slots": (("several", "<u1"),),
-    "choose_slate": (("several", "<u1"),),
-    "contextual_bandit": (("counts", "<2u8"),),
+    "explore_first": ("left", "<u8"),
+    "explore_squarecb": ("decisions", "<u8"),
+    "explore_regcb": ("decisions", "<u8"),
+    "explore_cover": ("decisions", "<u8"),
+    "choose_slots": ("several", "<u1"),
+    "choose_slate": ("several", "<u1"),
+    "contextual_bandit": ("counts", "<u8"),
 }
 """What reductions write between the header and the learner's part: the name of the array, and its type in the file."""
 
@@ -128,8 +127,6 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
         options = parse([*header.words, "-b", str(header.bits), "--no_stdin"])
         if options.cb or options.cb_explore or options.cbify:
             options.cb_adf = options.cb_explore_adf = False  # they bring them
-        if options.per_model_save_load:
-            raise UsageError("--per_model_save_load is not supported here: its norms of sub-models have no fixed place")
         seed, options.random_seed = options.random_seed, None  # VW keeps the generator's state under this name
         chain_of(options)
     except HutchError as error:
@@ -143,12 +140,10 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
         chain.shared["random_state"] = np.uint64(seed & (2**64 - 1))
     if options.named_labels:
         chain.remarks["named_labels"] = options.named_labels
-    for layer in chain.layers[:-1]:
-        for name, kind in _COUNTERS.get(layer.name, ()):
-            size = np.dtype(kind).itemsize
-            layer.saved()[name][...] = np.frombuffer(reader.bytes(size), kind).reshape(-1)
+    for counts, kind in _counters(chain, options.per_model_save_load):
+        counts[...] = np.frombuffer(reader.bytes(counts.size * np.dtype(kind).itemsize), kind).reshape(counts.shape)
     chain.shared["min_label"], chain.shared["max_label"] = header.low, header.high
-    _fill(reader, chain)
+    _fill(reader, chain, options.per_model_save_load)
     return chain
 
 
@@ -178,26 +173,26 @@ def _header(reader: _Reader) -> _Header:
     return found
 
 
-def _fill(reader: _Reader, chain: Chain) -> None:
+def _fill(reader: _Reader, chain: Chain, per_model: bool) -> None:
     """Read the learner's part."""
     base: Any = chain.layers[-1]
     columns = 1
     if resumes := reader.bytes(1) == b"\1":
-        sums = _SUMS.unpack(reader.bytes(_SUMS.size))
-        chain.shared["time"] = sums[2]
-        chain.shared["min_label"], chain.shared["max_label"] = sums[6:8]
-        saved = base.saved()
-        if "norms" in saved:
-            saved["norms"][0] = sums[1], sums[13]
-            saved["regularization"][:] = sums[17], sums[16]
-        else:
-            saved["norm"][...], saved["importance"][...] = sums[1], sums[13]
-        columns = _columns(base)
-    kind = np.dtype([("row", "<u4" if chain.config.weights.bits < 31 else "<u8"), ("numbers", "<f4", (columns,))])
+        columns, norms, found = columns_of(base), norms_of(base), {}
+        for name, kind in STATE:
+            many = len(norms[0]) if per_model and name in PER_MODEL else 1
+            found[name] = np.frombuffer(reader.bytes(np.dtype((kind, many)).itemsize), kind)
+        chain.shared["time"] = found["t"]
+        chain.shared["min_label"], chain.shared["max_label"] = found["min_label"], found["max_label"]
+        for name, sums in zip(PER_MODEL, norms, strict=True):
+            sums[: len(found[name])] = found[name]
+        if "regularization" in base.saved():
+            base.saved()["regularization"][:] = found["l2_state"][0], found["l1_state"][0]
+    row = _row(chain, columns)
     rest = reader.data[reader.place :]
-    if len(rest) % kind.itemsize:
-        raise reader.error(f"the model is damaged: {len(rest)} bytes of weights, of {kind.itemsize} each")
-    rows: NDArray[Any] = np.frombuffer(rest, kind)
+    if len(rest) % row.itemsize:
+        raise reader.error(f"the model is damaged: {len(rest)} bytes of weights, of {row.itemsize} each")
+    rows: NDArray[Any] = np.frombuffer(rest, row)
     if len(rows) and int(rows["row"].max()) >= len(chain.weights):
         raise reader.error(f"the model is damaged: weight {rows['row'].max()} of {len(chain.weights)}")
     chain.weights[...] = 0
@@ -206,8 +201,61 @@ def _fill(reader: _Reader, chain: Chain) -> None:
         raise reader.error(f"a model only to predict with, of {base.name}: wanted one without --predict_only_model")
 
 
-def _columns(base: Any) -> int:
-    """Numbers per row of a model that can go on learning."""
-    if base.name in COLUMNS:
-        return COLUMNS[base.name]
-    return 1 + int(base.parameters.adaptive) + int(base.parameters.normalized)
+def _row(chain: Chain, columns: int) -> np.dtype[Any]:
+    """The type of a row in the file."""
+    place = "<u4" if chain.config.weights.bits < 31 else "<u8"
+    return np.dtype([("row", place), ("numbers", "<f4", (columns,))])
+
+
+def _counters(chain: Chain, per_model: bool) -> Iterator[tuple[NDArray[Any], str]]:
+    """The numbers of layers that stand before the learner's part, and their type in the file."""
+    for layer in chain.layers[:-1]:
+        if layer.name in _COUNTERS:
+            name, kind = _COUNTERS[layer.name]
+            found = layer.saved()[name]
+            yield (found if per_model else found[:1]), kind
+
+
+def vw_model(chain: Chain) -> bytes:
+    """A model of Vowpal Wabbit that predicts and learns on as the chain does.
+
+    Its options are all that the chain needs, the loss among them; a model that VW saves again keeps those that VW
+    keeps. Of several sub-models the norms are there by `--per_model_save_load`.
+
+    Raises:
+        UsageError: VW has no such chain; the message names the layer.
+    """
+    words, grams, skips = options_of(chain)
+    base: Any = chain.layers[-1]
+    state = state_of(chain)
+    per_model = any(len(counts) > 1 for counts in (norms_of(base)[0], *(each for each, _ in _counters(chain, True))))
+    if seed := int(chain.shared[0]["random_state"]):
+        words += ["--random_seed", str(seed)]
+    words += ["--per_model_save_load"] if per_model else []
+    options = "".join(f" {word}" for word in words)
+    fields = [*_text(""), b"m"]
+    fields += [np.array(state[name][0], "<f4").tobytes() for name in ("min_label", "max_label")]
+    fields += [struct.pack("<I", number) for number in (chain.config.weights.bits, 0)]
+    for sizes in (grams, skips):
+        fields += [struct.pack("<I", len(sizes)), *(size.encode().ljust(3, b"\0") for size in sizes)]
+    fields += _text(options)
+    checksum = 0
+    for each in fields:
+        checksum = hash_text(each, checksum, "all")
+    found = [*_text(VW_VERSION), *fields, struct.pack("<II", 4, checksum)]
+    found += [numbers.astype(kind).tobytes() for numbers, kind in _counters(chain, per_model)]
+    found.append(b"\1")
+    for name, kind in STATE:
+        numbers = state[name] if per_model else state[name][:1]
+        found.append(np.asarray(numbers, kind).tobytes())
+    weights = chain.weights[:, : columns_of(base)]
+    places = np.flatnonzero(weights.any(axis=1))
+    rows = np.empty(len(places), _row(chain, weights.shape[1]))
+    rows["row"], rows["numbers"] = places, weights[places]
+    return b"".join([*found, rows.tobytes()])
+
+
+def _text(text: str) -> list[bytes]:
+    """A text with its length before it; each counts in the checksum by itself."""
+    coded = text.encode() + b"\0"
+    return [struct.pack("<I", len(coded)), coded]

@@ -8,9 +8,7 @@ import numpy as np
 from hutch.core.atomic import atomic_write
 from hutch.core.chain.engine import Engine
 from hutch.core.errors import UsageError
-
-VW_VERSION = "9.11.9"
-"""The version of VW whose layout this is."""
+from hutch.vw.model_state import STATE, VW_VERSION, columns_of, is_learner, state_of
 
 
 def hexfloat(value: float) -> str:
@@ -24,33 +22,10 @@ def hexfloat(value: float) -> str:
     return mantissa.rstrip("0").rstrip(".") + mark + exponent if mark and "." in mantissa else text
 
 
-COLUMNS = {"coin_betting": 6, "ftrl_proximal": 3, "pistol": 4}
-"""Numbers per row of the learners that VW's `--ftrl` and its kin stand for."""
-
-
 def _state_lines(chain: Engine) -> Iterator[str]:
-    """What VW needs to go on learning."""
-    shared, saved = chain.shared[0], chain.layers[-1].saved()
-    norms = saved["norms"][0] if "norms" in saved else [float(saved[name][0]) for name in ("norm", "importance")]
-    regularization = saved.get("regularization", (1.0, 0.0))
-    yield f"initial_t {getattr(chain.layers[-1].parameters, 'initial_t', 0) or 0:g}"
-    yield f"norm normalizer {norms[0]:g}"
-    yield f"t {shared['time']:g}"
-    yield f"sum_loss {shared['sum_loss']:g}"
-    yield "sum_loss_since_last_dump 0"
-    yield "dump_interval 0"
-    yield f"min_label {shared['min_label']:g}"
-    yield f"max_label {shared['max_label']:g}"
-    yield f"weighted_labeled_examples {shared['weighted_labeled']:g}"
-    yield f"weighted_labels {shared['weighted_labels']:g}"
-    yield f"weighted_unlabeled_examples {shared['weighted_unlabeled']:g}"
-    yield f"example_number {int(shared['examples'])}"
-    yield f"total_features {int(shared['features'])}"
-    yield f"total_weight {norms[1]:g}"
-    yield f"sd::oec.weighted_labeled_examples {shared['weighted_labeled']:g}"
-    yield f"current_pass {int(shared['pass']) + 1}"
-    yield f"l1_state {regularization[1]:g}"
-    yield f"l2_state {regularization[0]:g}"
+    found = state_of(chain)
+    for name, kind in STATE:
+        yield f"{name} {found[name][0]:{'d' if kind == '<u8' else 'g'}}"
 
 
 def model_lines(
@@ -76,7 +51,7 @@ def model_lines(
         UsageError: another base learner.
     """
     base: Any = chain.layers[-1]
-    if base.name != "linear" and base.name not in COLUMNS:
+    if not is_learner(base):
         raise UsageError(f"--readable_model: got a chain on {base.name!r}, wanted 'linear'")
     shared = chain.shared[0]
     yield from (f"Version {VW_VERSION}", "Id ")
@@ -85,16 +60,12 @@ def model_lines(
     yield from (f"options:{' ' if kept_options else ''}{kept_options}", "Checksum: 0", f":{int(not predict_only)}")
     if not predict_only:
         yield from _state_lines(chain)
-    width = 1
-    if base.name in COLUMNS and not (predict_only or weights_only):
-        width = COLUMNS[base.name]
-    elif not (predict_only or weights_only) and chain.weights.shape[1] > 1:
-        width += base.parameters.adaptive + base.parameters.normalized
+    width = 1 if predict_only or weights_only else columns_of(base)
     number = hexfloat if hexadecimal else "{:g}".format
     weights = chain.weights[:, :width]
     if predict_only and base.name == "linear":
         weights = base.regularized(weights)
-    rows = np.flatnonzero(weights.any(axis=1) if width > 1 else weights[:, 0]).tolist()
+    rows = np.flatnonzero(weights.any(axis=1)).tolist()
     for row in rows if names is None else [row for row in rows if row in names]:
         name = f"{names[row]}:" if names is not None else ""
         yield f"{name}{row}:" + " ".join(number(float(value)) for value in weights[row])

@@ -187,7 +187,7 @@ def loss_of(options: Any) -> Any:
     for option in OPTIONS:
         if option.reads != "loss" or option.name == "loss_function" or (value := option.given(options)) is None:
             continue
-        owner, key = _LOSS_PARAMETERS[option.name]
+        owner, key = LOSS_PARAMETERS[option.name]
         if name != owner:
             raise UsageError(f"--{option.name} needs --loss_function {owner}, got {name}")
         found[key] = value
@@ -199,7 +199,7 @@ def loss_of(options: Any) -> Any:
     return {name: found} if found else (None if name == "squared" else name)
 
 
-_LOSS_PARAMETERS = {
+LOSS_PARAMETERS = {
     "quantile_tau": ("quantile", "tau"),
     "expectile_q": ("expectile", "q"),
     "logistic_min": ("logistic", "lower"),

@@ -1,0 +1,165 @@
+"""The Vowpal Wabbit command line that a chain stands for: the reverse of `hutch.vw.translate`."""
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+from hutch.chain import Chain
+from hutch.core.chain.vw_option import Option
+from hutch.core.errors import HutchError, UsageError
+from hutch.vw.decisions import SLOT_NAMESPACE
+from hutch.vw.declared import BASES, DECLARED
+from hutch.vw.parse import parse
+from hutch.vw.table import NAMED, OPTIONS
+from hutch.vw.translate import LOSS_PARAMETERS, chain_of
+
+Layer = tuple[str, Any]
+"""Name and parameters."""
+_KINDS = ("adaptive", "normalized", "invariant")
+_LOSSES = ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson")
+
+
+def options_of(chain: Chain) -> tuple[list[str], list[str], list[str]]:
+    """The options of VW that stand for a chain as it is now, and the values of its `--ngram` and its `--skips`.
+
+    Raises:
+        UsageError: VW has no such chain; the message names the layer.
+
+    >>> options_of(Chain.from_config({"chain": [{"ngrams": {"size": 2}}, {"linear": {"loss": "logistic"}}]}))
+    (['--loss_function', 'logistic'], ['2'], [])
+    """
+    layers = [_as_it_is(layer) for layer in chain.layers]
+    words = [*_words(chain, layers)]
+    words += ["--named_labels", chain.remarks["named_labels"]] if "named_labels" in chain.remarks else []
+    grams = [(given, letter) for name, given in layers if name == "ngrams" for letter in given.namespaces or ("",)]
+    sizes = [f"{letter}{given.size}" for given, letter in grams]
+    skips = [f"{letter}{given.skips}" for given, letter in grams if given.skips]
+    counts = ("--ngram", *sizes) if sizes else ()
+    whole = [*words, *counts, *(("--skips", *skips) if skips else ()), "-b", str(chain.config.weights.bits)]
+    try:
+        again = Chain.from_config(chain_of(parse(whole)))
+    except HutchError as error:
+        raise UsageError(f"VW has no such chain: {error}") from None
+    _check(chain, again, layers, [_as_it_is(layer) for layer in again.layers])
+    return words, sizes, skips
+
+
+def _as_it_is(layer: Any) -> Layer:
+    """A layer with what its state says now; a table of weights says what the weights began as.
+
+    Raises:
+        UsageError: it is one that VW cannot continue.
+    """
+    given = layer.parameters
+    if layer.name == "linear":
+        rate = {"learning_rate": float(layer.saved()["learning_rate"][0])} if given.decay != 1 else {}
+        given = replace(given, initial_weight=0.0, random_weights=None, initial_constant=0.0, **rate)
+    if layer.name == "active" or layer.name.startswith("simulate_"):
+        raise UsageError(f"VW does not keep in a model what {layer.name} has seen")
+    if hasattr(given, "interactions"):
+        given = replace(given, interactions=tuple(tuple(term) for term in given.interactions))
+    first = int(layer.saved()["first_class"][0]) if "first_class" in layer.saved() else -1
+    return layer.name, replace(given, first_class=first) if first in (0, 1) else given
+
+
+def _check(chain: Chain, again: Chain, layers: list[Layer], found: list[Layer]) -> None:
+    """Compare a chain with what its options bring.
+
+    Raises:
+        UsageError: they differ.
+    """
+    names, others = [name for name, _ in layers], [name for name, _ in found]
+    if names != others:
+        lacking = next((name for name in names if name not in others), names[0])
+        raise UsageError(f"VW has no {lacking} in such a chain: got {', '.join(names)}")
+    for (name, given), (_, theirs) in zip(layers, found, strict=True):
+        for key in (field.name for field in fields(given)):
+            if (got := getattr(given, key)) != getattr(theirs, key):
+                raise UsageError(f"VW has no such {name}: got {key} {got}, and there it is {getattr(theirs, key)}")
+    named = (
+        any(layer.inputs.namespaces for layer in chain.layers) or chain.config.input.ignore or chain.config.input.keep
+    )
+    for key in ("hash", "hash_seed", "constant", "ignore", "keep", *(("namespaces",) if named else ())):
+        ours, theirs = (getattr(each.config.input, key) for each in (chain, again))
+        if ours != theirs:
+            raise UsageError(f"VW has no such input: got {key} {ours}, and there it is {theirs}")
+    ours, theirs = (each.layers[-1].saved().get("learning_rate", [0.0])[0] for each in (chain, again))
+    if ours != theirs:
+        raise UsageError(f"VW has no such linear: its learning rate has become {ours:g}")
+
+
+def _words(chain: Chain, layers: list[Layer]) -> Iterator[str]:
+    names = [name for name, _ in layers]
+    explores = any(name.startswith("explore_") for name in names)
+    of_classes = any(DECLARED[name].makes_actions for name in names if name in DECLARED)
+    unsaid = {"cb" if explores else "cb_explore"}  # what others bring, or another form of it
+    unsaid |= {"cb_adf"} if explores or of_classes else set()
+    unsaid |= {"csoaa_ldf"} if "contextual_bandit" in names else set()
+    if explores and not of_classes:
+        yield "--cb_explore_adf"
+    for name, given in [("input", chain.config.input), *layers]:
+        if name == "linear" and not all(getattr(given, kind) for kind in _KINDS):
+            yield from [f"--{kind}" for kind in _KINDS if getattr(given, kind)] or ["--sgd"]
+            yield from ("--learning_rate", repr(given.learning_rate))
+        if isinstance(getattr(given, "first_class", None), int):
+            yield from ("--indexing", str(given.first_class))
+        if name == "action_probabilities":
+            yield "--probabilities"
+        if name == "contextual_bandit" and given.lists == "all" and not explores:
+            yield "--rank_all"
+        if name == "cost_sensitive_with_features" and given.lists == "all" and names[0] == name:
+            yield "--csoaa_rank"
+        for option, key in _sets(name):
+            if option.name not in unsaid | {"cb_explore_adf"}:
+                yield from _said(option, key, given, by_letter=chain.config.input.namespaces == "letter")
+
+
+def _sets(name: str) -> Iterator[tuple[Option, str]]:
+    """The options for a layer, each with the parameter that it sets; empty for what brings the layer."""
+    if name in DECLARED:
+        for option in DECLARED[name].options:
+            if option.key or option is DECLARED[name].options[0]:
+                yield option, option.key
+        yield from ((NAMED[option], key) for option, key in DECLARED[name].beside)
+    elif name not in ("linear", "ngrams"):
+        yield from ((option, option.key) for option in OPTIONS if option.part == name)
+    if name == "linear" or name in BASES:
+        yield from ((option, option.key) for option in OPTIONS if option.part == "base")
+
+
+def _said(option: Option, key: str, given: Any, by_letter: bool) -> list[str]:
+    """The words of an option where a parameter is not what it is by default."""
+    name = f"--{option.name}"
+    value: Any = getattr(given, key, None) if key else True
+    brings = option.brings_layer or (option.name == "csoaa_ldf")
+    if option.note.endswith("lacks it"):
+        raise UsageError(f"VW has no {option.layer}")
+    if option.name == "lrq":
+        return [name, *(_coded([*pair.namespaces]) + str(pair.rank) for pair in given.pairs)]
+    if option.name == "redefine":
+        return [name, *(f"{_coded(new)}:={_coded(old)}" for old, new in given.names.items())]
+    if value is None or (key and not brings and value == getattr(type(given), key, None)):
+        return []
+    if option.reads == "loss":
+        if value.name not in _LOSSES:
+            raise UsageError(f"VW has no loss {value.name!r}, wanted one of {', '.join(_LOSSES)}")
+        if option.name == "loss_function":
+            return [name, value.name]
+        owner, part = LOSS_PARAMETERS[option.name]
+        shape = value.parameters if part != "q" or not value.parameters else {"q": 1 - value.parameters["tau"]}
+        return [name, repr(shape[part])] if value.name == owner and part in shape else []
+    if option.reads == "terms":
+        terms = [term for term in value if SLOT_NAMESPACE not in term]
+        mark = "" if by_letter else "|"
+        said = "--interactions" if by_letter else "--experimental_full_name_interactions"
+        return [said, *(mark.join(map(_coded, term)) for term in terms)] if terms and name == "--interactions" else []
+    if option.kind == "flag":
+        return [name] if value == option.value else []
+    if option.reads == "letters":
+        return [name, "".join(map(_coded, value))]
+    return [name, str({there: word for word, there in reversed(option.means)}.get(value, value))]
+
+
+def _coded(text: Any) -> str:
+    """Letters as options have them, `\\xNN` for what is neither letter nor digit."""
+    return "".join(one if one.isalnum() or one in "_:" else f"\\x{ord(one):02x}" for one in "".join(text))

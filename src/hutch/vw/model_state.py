@@ -1,0 +1,87 @@
+"""What a model of Vowpal Wabbit holds of its learner, whether as text or as bytes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.chain.engine import Engine
+
+VW_VERSION = "9.11.9"
+"""The version of VW whose layout this is."""
+
+STATE = (
+    ("initial_t", "<f4"),
+    ("norm normalizer", "<f8"),
+    ("t", "<f8"),
+    ("sum_loss", "<f8"),
+    ("sum_loss_since_last_dump", "<f8"),
+    ("dump_interval", "<f4"),
+    ("min_label", "<f4"),
+    ("max_label", "<f4"),
+    ("weighted_labeled_examples", "<f8"),
+    ("weighted_labels", "<f8"),
+    ("weighted_unlabeled_examples", "<f8"),
+    ("example_number", "<u8"),
+    ("total_features", "<u8"),
+    ("total_weight", "<f8"),
+    ("sd::oec.weighted_labeled_examples", "<f8"),
+    ("current_pass", "<u8"),
+    ("l1_state", "<f8"),
+    ("l2_state", "<f8"),
+)
+"""What VW needs to go on learning: names in the text, and types of the numbers in the bytes."""
+
+PER_MODEL = ("norm normalizer", "total_weight")
+"""Those of which `--per_model_save_load` keeps one for each sub-model."""
+
+_COLUMNS = {"coin_betting": 6, "ftrl_proximal": 3, "pistol": 4}
+"""Numbers per row of the learners that VW's `--ftrl` and its kin stand for."""
+
+
+def norms_of(base: Any) -> Sequence[NDArray[np.float64]]:
+    """Sums of the norms and of the importances of examples, by sub-model; views of what the learner has."""
+    saved = base.saved()
+    norms: Sequence[NDArray[np.float64]] = (
+        saved["norms"].T if "norms" in saved else (saved["norm"], saved["importance"])
+    )
+    return norms
+
+
+def state_of(chain: Engine) -> dict[str, Any]:
+    """The numbers of `STATE`, one each, or one for each sub-model."""
+    shared, base = chain.shared[0], chain.layers[-1]
+    given: Any = base.parameters
+    contraction, gravity = base.saved().get("regularization", (1.0, 0.0))
+    first = getattr(given, "initial_t", None)
+    if first is None:
+        first = float(base.name == "linear" and not (given.adaptive or given.normalized))
+    counted = ("sum_loss", "weighted_labels", "min_label", "max_label")
+    found = {name: shared[name] for name in counted} | {
+        "initial_t": first,
+        "t": shared["time"],
+        "sum_loss_since_last_dump": 0,
+        "dump_interval": 1,
+        "weighted_labeled_examples": shared["weighted_labeled"],
+        "weighted_unlabeled_examples": shared["weighted_unlabeled"],
+        "example_number": shared["examples"],
+        "total_features": shared["features"],
+        "sd::oec.weighted_labeled_examples": shared["weighted_labeled"],
+        "current_pass": shared["pass"] + 1,
+        "l1_state": gravity,
+        "l2_state": contraction,
+    }
+    return {name: [value] for name, value in found.items()} | dict(zip(PER_MODEL, norms_of(base), strict=True))
+
+
+def is_learner(base: Any) -> bool:
+    """Whether VW has this base learner."""
+    return base.name == "linear" or base.name in _COLUMNS
+
+
+def columns_of(base: Any) -> int:
+    """Numbers per row of a model that can go on learning."""
+    if base.name in _COLUMNS:
+        return _COLUMNS[base.name]
+    return 1 + int(base.parameters.adaptive) + int(base.parameters.normalized)
