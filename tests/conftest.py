@@ -1,5 +1,6 @@
 """Checks of the suite itself."""
 
+import os
 import sys
 
 import pytest
@@ -8,6 +9,10 @@ from hypothesis import HealthCheck, settings
 # a busy machine is no reason to fail: what a test draws is what it checks, however long the drawing takes
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+# where this is set, each of a thousand short processes would compile all of Hutch's sources for itself
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

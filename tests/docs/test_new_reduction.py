@@ -40,7 +40,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def run(folder: Path, *arguments: str) -> str:
     """Run Python with the project in `folder` in place of the one that is installed."""
     path = os.pathsep.join(filter(None, [str(folder / "src"), os.environ.get("PYTHONPATH", "")]))
-    environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
