@@ -11,11 +11,11 @@ _METRICS, _SERVED = (f"src/hutch/serve/{name}.py" for name in ("metrics", "serve
 _APPLICATION = "core/net/application.py"
 _LINES = "core/net/lines.py"
 _PIECES, _PREDICTIONS = "src/hutch/distributed/pieces.py", "src/hutch/distributed/predictions.py"
-_JUDGES, _ALT_TEST, _SPAM, _AGREEMENT = (
+_JUDGES, _ALT_TEST, _SPAM, _COPIES = (
     "src/hutch/crowd/judges.py",
     "src/hutch/crowd/alt_test.py",
     "src/hutch/crowd/spam.py",
-    "src/hutch/crowd/quality/agreement.py",
+    "src/hutch/crowd/models/copies.py",
 )
 _ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutch/crowd/mixed/stream_kernels.py"
 _EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsilon", "sample_action"))
@@ -51,7 +51,7 @@ TESTS: dict[str, list[str]] = {
     _JUDGES: ["tests/crowd/test_judges.py"],
     _ALT_TEST: ["tests/crowd/test_alt_test.py", "tests/crowd/test_judges.py"],
     _SPAM: ["tests/crowd/test_spam.py"],
-    _AGREEMENT: ["tests/crowd/quality/test_quality.py"],
+    _COPIES: ["tests/crowd/quality/test_quality.py", "tests/crowd/models/test_copies.py"],
     _ORDINAL: ["tests/crowd/models/test_ordinal.py", "tests/crowd/models/test_models.py"],
     _MIXED_STREAM: ["tests/crowd/mixed/test_stream.py"],
     _EPSILON: [f"{_BANDITS}simple_explorers_by_their_formulas"],
@@ -72,7 +72,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("files", "line feeds in quotes are no lines", _CELLS, "line += byte_at(place) == _LINE_FEED", "pass"),
     Fault("files", "the least cost is looked for in all records", _RECORDS, "start = cost_ptr[i]", "start = 0"),
     Fault("files", "the position begins anew in every file", _CHUNKS, "before = place()", "before = 0"),
-    Fault("runs", "a prediction alone moves the counters", _ONE, "self._counters[:] = kept", "pass"),
+    Fault("runs", "a prediction alone moves the counters", _ONE, "self.counters[:] = kept", "pass"),
     Fault("runs", "the best quantile is that of 1 - tau", _CONSTANT,
           'best = high if _f(given.get("tau", 0.5)) * (lows + highs) < highs',
           'best = high if _f(given.get("tau", 0.5)) * (lows + highs) < lows'),
@@ -95,8 +95,8 @@ FAULTS: tuple[Fault, ...] = (
           'not in ("none", "same-origin", "same-site")'),
     Fault("servers", "every piece of a large body begins at its first row", _SERVED, "                start = stop\n",
           ""),
-    Fault("servers", "one connection too many", _LINES, "if len(self._server.connections) >= self",
-          "if len(self._server.connections) > self"),
+    Fault("servers", "one connection too many", _LINES, "len(self._clients) < self._limits.connections",
+          "len(self._clients) <= self._limits.connections"),
     Fault("tasks", "examples are numbered anew in each batch", _PIECES, "number = seen + np.cumsum(first)",
           "number = np.cumsum(first)"),
     Fault("tasks", "predictions are written again with the next", _PREDICTIONS, "held, size = [], 0\n        writer",
@@ -108,7 +108,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("reports", "a judge is to be behind", _ALT_TEST, "distance = epsilon - float(behind.mean())",
           "distance = epsilon + float(behind.mean())"),
     Fault("reports", "a worker's rows keep their first totals", _SPAM, "                totals[k] += share\n", ""),
-    Fault("reports", "chance agreement is a sum", _AGREEMENT, "/ common**2", "/ common"),
+    Fault("reports", "chance agreement is a sum", _COPIES, "(1 - self.chance, 0.05)", "(1 + self.chance, 0.05)"),
     Fault("ordinal crowds", "spreads of tilts ignore what the mean explains", _ORDINAL,
           "hessian[i, j] -= total * means[i] * means[j]", "pass"),
     Fault("ordinal crowds", "judges' exponents are drawn to the mean forecast", _MIXED_STREAM,
@@ -120,16 +120,16 @@ FAULTS: tuple[Fault, ...] = (
     Fault("bandit layers", "the estimate is not corrected by the logged cost", _EVALUATE,
           "(d.cost - x) / d.probability + x if place == known else x", "x"),
     Fault("bayesian", "the constant's precision is its variance", _BAYESIAN,
-          "self._matrices[:, size - 1] = 1.0 / p.constant_variance",
-          "self._matrices[:, size - 1] = p.constant_variance"),
+          "self._matrices[:, constant] = 1.0 / p.constant_variance",
+          "self._matrices[:, constant] = p.constant_variance"),
     Fault("bayesian", "a model that is loaded keeps what was probed before", _BAYESIAN,
           '        self._groups["probed"] = 0\n', "        pass\n"),
     Fault("estimators", "weights of classes take the place of those of rows", _SKLEARN,
           "weight = weight * compute_class_weight(", "weight = compute_class_weight("),
-    Fault("estimators", "weights are not shuffled with their rows", _SKLEARN, "labels[order], weight[order]",
-          "labels[order], weight[: len(order)]"),
+    Fault("estimators", "weights are not shuffled with their rows", _SKLEARN, "labels[rows], weight[rows]",
+          "labels[rows], weight[: len(rows)]"),
     Fault("estimators", "coefficients are those of scaled labels", _SKLEARN,
-          "return np.asarray(self._linear_weights()[0, :-1] * self._scale)",
+          "return np.asarray(self._linear_weights()[0, :-1] * self._target.scale)",
           "return np.asarray(self._linear_weights()[0, :-1])"),
     Fault("JSON of VW", "a line without a probability has that of the line before", _JSON,
           "s.multi, s.cost, s.probability, s.action, s.place = 0, np.nan, 0.0, 0, -1",

@@ -6,9 +6,9 @@ _OFF, _INTERVALS = "core/run/off_policy.py", "core/intervals.py"
 _MEANS, _QUESTIONS, _LOT, _FILES, _STACK = (
     f"src/hutch/estimate/{name}.py" for name in ("means", "questions", "lot", "files", "stack")
 )
-_JUDGES, _ALT_TEST, _SKILL, _NAMES, _ROWS, _STREAM = (
+_JUDGES, _ALT_TEST, _PANEL, _NAMES, _ROWS, _STREAM = (
     f"src/hutch/crowd/{name}.py"
-    for name in ("judges", "alt_test", "mixed/skill", "data/names", "data/rows", "mixed/stream")
+    for name in ("judges", "alt_test", "mixed/panel", "data/names", "data/rows", "mixed/stream")
 )
 _STREAM_KERNELS = "src/hutch/crowd/mixed/stream_kernels.py"
 _MULTINOMIAL, _CHECKED, _ROUNDS = (
@@ -25,7 +25,7 @@ _ESTIMATE, _LAYERS = "tests/estimate/test_", "tests/reductions/bandits/test_laye
 TESTS: dict[str, list[str]] = {
     "checked mode": ["tests/core/kernel/test_checked.py"],
     "judges": ["tests/crowd/test_judges.py", "tests/crowd/test_alt_test.py"],
-    _SKILL: ["tests/crowd/mixed/test_skill.py", "tests/crowd/mixed/test_kernels.py"],
+    _PANEL: ["tests/crowd/mixed/test_panel.py"],
     _STREAM: ["tests/crowd/mixed/test_stream.py"],
     _NAMES: ["tests/crowd/data/test_names.py", "tests/crowd/data/test_labels.py"],
     _ROWS: ["tests/crowd/data/test_labels.py", "tests/core/data/test_cells.py"],
@@ -137,9 +137,9 @@ FAULTS: tuple[Fault, ...] = (
           "rate = damping(count, rho)", "rate = damping(count + 1, rho)"),
     Fault("judges", "classes of a stream begin with half a count", _STREAM,
           'self.state.shared["class_counts"] + 1', 'self.state.shared["class_counts"] + 0.5'),
-    Fault("judges", "skill may exceed 1", _SKILL, "return min(above / scale, 1.0)", "return (above / scale)"),
-    Fault("judges", "rows by chance are skilled", _SKILL, "(np.diag(rows) @ share - chance)",
-          "(np.diag(rows) @ share)"),
+    Fault("judges", "what gold teaches is not held back", _PANEL, " - RIDGE * b)", ")"),
+    Fault("judges", "an earlier run's weights are forgotten", _PANEL,
+          "weights[tuple(slice(n) for n in before.shape)] = before", "pass"),
     Fault("judges", "names that begin within a character are whole", _NAMES,
           "return not (self._text[begins] & 0xC0 == 0x80).any()", "return True"),
     Fault("judges", "semicolons separate where there are more commas", _ROWS, "semicolons >= roles - 1 > commas",
@@ -165,8 +165,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("explorers", "equal actions are better than all before", _SQUARECB, "values[k] < values[best])",
           "values[k] <= values[best])"),
     Fault("explorers", "the least cost of an action may be above the highest", _RANGES,
-          "return min(max(p - s * _weight_to(p - state.lowest + _1, delta, s), state.lowest), state.highest)",
-          "return max(p - s * _weight_to(p - state.lowest + _1, delta, s), state.lowest)"),
+          "state.lowest_cost + _1, delta, s), state.lowest_cost), state.highest_cost)",
+          "state.lowest_cost + _1, delta, s), state.lowest_cost), np.inf)"),
     Fault("bandits", "the action drawn keeps the probability of the first", _SIMULATE,
           "    values[0], values[place] = values[place], values[0]\n", ""),
     Fault("bandits", "copies of a power of two of rows overlap less than they are said to", _PER_CLASS,
