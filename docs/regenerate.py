@@ -19,6 +19,7 @@ A notebook, `notebooks/NAME.ipynb`, is run cell by cell (`docs/cells.py`).
 import argparse
 import contextlib
 import doctest
+import io
 import json
 import os
 import re
@@ -30,6 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
@@ -100,6 +102,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 def execute(command: str, folder: Path) -> tuple[int, str]:
     """Exit status of a command and what it prints on both streams."""
+    if re.fullmatch(r"hutch( [a-z-]+)* --help", command):
+        return help_of(command)
     with tempfile.TemporaryFile() as output:  # no pipe: a server that a failed command leaves would hold it open
         process = subprocess.Popen(
             ["bash", "-c", command],
@@ -116,6 +120,16 @@ def execute(command: str, folder: Path) -> tuple[int, str]:
         output.seek(0)
         text = output.read().decode(errors="replace")
     return status, "".join(line.rstrip() + "\n" for line in text.splitlines())
+
+
+def help_of(command: str) -> tuple[int, str]:
+    """What `execute` returns for the help of a command: of so many, a process for each would take most of the time."""
+    from hutch.cli.dispatch import run
+
+    output = io.StringIO()
+    with mock.patch.dict(os.environ, environment(Path())), contextlib.redirect_stdout(output):
+        status = run(command.split()[1:])
+    return status, "".join(line.rstrip() + "\n" for line in output.getvalue().splitlines())
 
 
 def same(wanted: str, got: str) -> bool:

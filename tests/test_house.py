@@ -48,9 +48,14 @@ def room_of(module: str) -> str:
     return "/".join(words if in_one_file or is_folder else words[:-1]) or "hutch"
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """The modules of Hutch that a file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    return frozenset(_imported(ast.parse(path.read_text())))
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "hutch.plugin":  # it only names what others define
             yield from (plugin._FOUND[alias.name][0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:

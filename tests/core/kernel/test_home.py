@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -49,6 +50,21 @@ def run(folder: Path, umask: int = 0o022) -> tuple[int, Path, str]:
     return compiled, Path(directory), done.stderr
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the kernel was compiled."""
+    folder = tmp_path_factory.mktemp("made")
+    assert run(folder)[2] == ""
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
 def everybody(path: Path) -> None:
     path.chmod(0o777)
 
@@ -70,26 +86,24 @@ def a_group(path: Path) -> None:
         pytest.param(a_group, "its group can write to it", marks=as_root),
     ],
 )
-def test_what_others_can_write_to_is_not_used(tmp_path: Path, change: object, why: str) -> None:
-    assert run(tmp_path)[2] == ""
-    change(tmp_path / "cache")  # type: ignore[operator]
-    compiled, directory, said = run(tmp_path)
-    private = tmp_path / "temporary" / f"hutch-{os.geteuid()}"
+def test_what_others_can_write_to_is_not_used(folder: Path, change: object, why: str) -> None:
+    change(folder / "cache")  # type: ignore[operator]
+    compiled, directory, said = run(folder)
+    private = folder / "temporary" / f"hutch-{os.geteuid()}"
     assert compiled == 1 and directory.is_relative_to(private) and stat.S_IMODE(private.stat().st_mode) == 0o700
-    assert said.count("\n") == 1 and said.startswith(f"{tmp_path / 'cache'}: not used as a cache: {why}")
-    assert run(tmp_path)[0] == 0  # it is kept there
+    assert said.count("\n") == 1 and said.startswith(f"{folder / 'cache'}: not used as a cache: {why}")
+    assert run(folder)[0] == 0  # it is kept there
 
 
-def test_neither_is_a_directory_within(tmp_path: Path) -> None:
-    _, directory, _ = run(tmp_path)
+def test_neither_is_a_directory_within(folder: Path) -> None:
+    [directory] = (folder / "cache").iterdir()
     directory.chmod(0o777)
-    compiled, other, said = run(tmp_path)
+    compiled, other, said = run(folder)
     assert compiled == 1 and other.name == directory.name and other != directory and said.count("\n") == 1
 
 
-def test_nor_a_file_within(tmp_path: Path) -> None:
-    _, directory, _ = run(tmp_path)
-    if not (kept := list(directory.glob("*.object"))):
+def test_nor_a_file_within(folder: Path) -> None:
+    if not (kept := list((folder / "cache").glob("*/*.object"))):
         pytest.skip("machine code is kept on Linux only")
     kept[0].chmod(0o666)
     loaded = "from pathlib import Path\nfrom hutch.core.kernel import object_store\n"
