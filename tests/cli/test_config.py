@@ -15,7 +15,7 @@ CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_shipped_chains_are_sound(hutch: Run, path: Path) -> None:
     result = hutch("config", "check", path)
-    assert result.code == 0 and result.out.startswith(f"{path}: sound: ")
+    assert result.code == 0 and result.out.startswith(f"{path}: valid: ")
 
 
 def test_there_are_shipped_chains() -> None:
@@ -25,7 +25,7 @@ def test_there_are_shipped_chains() -> None:
 def test_a_sound_chain_says_what_it_is(hutch: Run, tmp_path: Path) -> None:
     path = tmp_path / "chain.yaml"
     path.write_text("chain:\n- linear: {loss: hinge}\n")
-    assert hutch("config", "check", path).out == f"{path}: sound: linear, takes simple labels, predicts a scalar\n"
+    assert hutch("config", "check", path).out == f"{path}: valid: linear, takes simple labels, predicts a scalar\n"
     wanted = {"valid": True, "chain": ["linear"], "takes": "simple", "predicts": "scalar"}
     assert json.loads(hutch("config", "check", path, "--json").out) == wanted
 

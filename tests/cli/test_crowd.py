@@ -430,7 +430,7 @@ def test_who_has_labelled_everything_is_not_asked(tmp_path):
 def test_an_order_that_only_the_alphabet_gives_is_said(tmp_path):
     path = tmp_path / "labels.tsv"
     path.write_text("ann\tt1\tlow\nbob\tt1\tmid\nann\tt2\thigh\n")
-    said = "the order of the classes is that of the alphabet: high, low, mid; --classes says another"
+    said = "the order of the classes is that of the alphabet: high, low, mid; --classes sets another"
     assert said in invoke(path, "--ordered")[1]
     assert "alphabet" not in invoke(path, "--ordered", "--classes", "low,mid,high")[1]
     path.write_text("ann\tt1\t1.5\nbob\tt1\t2\nann\tt2\t10\n")

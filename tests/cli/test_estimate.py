@@ -114,7 +114,7 @@ def test_doubtful_figures_are_said_to_be(hutch, files, tmp_path):
     some = tmp_path / "some.tsv"
     some.write_text("".join(people.read_text().splitlines(keepends=True)[:4]))
     text = hutch("estimate", some, "--judges", judges, "--of", "rate=1").out
-    assert "warning              4 labels in effect; below 5 an estimate says next to nothing" in text
+    assert "warning              4 labels in effect; below 5 an estimate is almost meaningless" in text
     some.write_text("".join(f"ann\tt{i}\t1\n" for i in np.flatnonzero(truth)[:50]))
     text = hutch("estimate", some, "--judges", judges, "--of", "rate=1").out
     assert "labels were not drawn by lot: gpt says other things of the labelled items than of all (p = " in text

@@ -22,7 +22,7 @@ chain:
 
 ```console
 $ hutch config check chain.yaml
-chain.yaml: sound: bag over linear, takes simple labels, predicts a scalar
+chain.yaml: valid: bag over linear, takes simple labels, predicts a scalar
 ```
 """
 

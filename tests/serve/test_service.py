@@ -729,7 +729,7 @@ def test_the_log_as_lines(fresh: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["export", "--store", "none.db"], 1, "none.db: no such log; `hutch serve` makes one"),
+        (["export", "--store", "none.db"], 1, "none.db: no such log; `hutch serve` creates it"),
         (["export", "--store", "log.db", "--model", "n"], 1, "no model 'n'; valid: m"),
         (
             ["replay", "m", "--store", "log.db", "-f", "x", "--through", "1"],

@@ -58,7 +58,7 @@ def check(
         print(dumps({"valid": True, "chain": names, "takes": takes.value, "predicts": predicts.value}))
     else:
         print(
-            f"{file or 'chain'}: sound: {' over '.join(names)}, takes {takes.value} labels, predicts a {predicts.value}"
+            f"{file or 'chain'}: valid: {' over '.join(names)}, takes {takes.value} labels, predicts a {predicts.value}"
         )
 
 

@@ -49,7 +49,7 @@ def crowd(
     ] = None,
     all_judges: Annotated[
         bool,
-        Option("--all-judges", help="Nobody's labels define the classes: all workers are judges; gold helps."),
+        Option("--all-judges", help="No worker's labels define the classes: all are judges; gold helps."),
     ] = False,
     next_: Annotated[int, Option("--next", min=0, metavar="N", help="List N tasks to label next.")] = 0,
     ask_of: Annotated[
@@ -70,7 +70,7 @@ def crowd(
     ] = None,
     judges: Annotated[
         str | None,
-        Option(metavar="FILE", help="With a reference: write here what each judge is good for; - is standard output."),
+        Option(metavar="FILE", help="With a reference: write the value of each judge here; - is standard output."),
     ] = None,
     report: Annotated[
         str | None,
@@ -99,7 +99,9 @@ def crowd(
     ] = False,
     shards: Annotated[
         int | None,
-        Option(min=1, metavar="N", help="Batch: cut the tasks into N shards, counted in processes.", show_default="1"),
+        Option(
+            min=1, metavar="N", help="Batch: split the tasks into N shards, in parallel processes.", show_default="1"
+        ),
     ] = None,
     ray: Annotated[str | None, ray_option("Count the shards")] = None,
     classes: Annotated[

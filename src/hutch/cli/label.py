@@ -41,7 +41,7 @@ def target_of(text: str) -> float:
 def simulate(
     target: Target = "accuracy=0.95",
     who: Annotated[
-        Path | None, Option(metavar="FILE", help="Judges and people with files of votes; people's are the truth.")
+        Path | None, Option(metavar="FILE", help="Judges and people with files of votes; people's votes are the truth.")
     ] = None,
     items: Annotated[int, Option(min=20, max=1_000_000, metavar="N", help="Without --who: items to simulate.")] = 2000,
     classes: Annotated[int, Option(min=2, max=1000, metavar="N", help="Without --who: how many.")] = 2,
@@ -62,7 +62,7 @@ def simulate(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Simulate `hutch label` on items whose truth is known, beside what people do otherwise.
+    """Simulate `hutch label` on items with known truth, compared with other ways to label.
 
     Answers stay hidden until they are bought.
 
@@ -103,20 +103,22 @@ def simulate(
 
 def label(
     items: Annotated[str, Argument(metavar="ITEMS", help="A table with a column id, or lines, each an item.")],
-    who: Annotated[Path, Option(metavar="FILE", help="Judges and people, their prices, and how answers come.")],
+    who: Annotated[Path, Option(metavar="FILE", help="Judges and people, their prices, and how they answer.")],
     store: Annotated[Path, Option(metavar="FILE", help="The label store: nothing in it is bought twice.")],
     target: Target = "accuracy=0.95",
     votes: Annotated[
-        str | None, Option(metavar="FILE", help="Votes that are there and cost nothing: worker TAB item TAB label.")
+        str | None, Option(metavar="FILE", help="Existing votes, which cost nothing: worker TAB item TAB label.")
     ] = None,
     classes: Annotated[
-        str | None, Option(metavar="A,B", help="The classes.", show_default="those that files of votes name")
+        str | None, Option(metavar="A,B", help="The classes.", show_default="those in the files of votes")
     ] = None,
     posteriors: Annotated[
         Path | None, Option("-p", "--posteriors", metavar="FILE", help="Write labels and probabilities here.")
     ] = None,
-    budget: Annotated[float | None, Option(min=0, metavar="X", help="Money at most.", show_default="no limit")] = None,
-    plan: Annotated[bool, Option("--plan", help="Say what it is likely to cost, and buy nothing.")] = False,
+    budget: Annotated[
+        float | None, Option(min=0, metavar="X", help="Spend at most this much.", show_default="no limit")
+    ] = None,
+    plan: Annotated[bool, Option("--plan", help="Estimate the cost, and buy nothing.")] = False,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     json: Json = False,
@@ -184,7 +186,7 @@ def label(
     if json:
         print(dumps({**found, "labels": delivered}))
         return
-    end = {"proved": "the certificate holds", "all": "people labelled enough", "money": "the money is gone"}
+    end = {"proved": "the certificate holds", "all": "people labelled enough", "money": "the budget is spent"}
     promise = f"at least {outcome.low:.4f} of {count} labels are right, with confidence {confidence:g}"
     print(f"{end[outcome.state]}: {promise}")
     print(f"estimate {outcome.accuracy:.4f}, {outcome.audited} audited by lot, {int(outcome.checked.sum())} by people")

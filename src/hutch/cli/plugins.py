@@ -89,5 +89,5 @@ def check(
     if as_json:
         print(dumps({"passed": len(results) - failed, "failed": failed, "checks": results}))
     else:
-        print(f"{len(results) - failed} of {len(results)} checks passed or are known")
+        print(f"{len(results) - failed} of {len(results)} checks passed or failed as declared")
     return 1 if failed else 0

@@ -11,7 +11,7 @@ app = Group("Reproduce published tables, on simulated or bundled data.")
 
 _TABLES = {
     "crowd": ("hutch.reproduce.crowd:reproduce_crowd", "The nominal crowd model at its published size."),
-    "priors": ("hutch.reproduce.crowd:reproduce_priors", "Lazy priors beside dense ones."),
+    "priors": ("hutch.reproduce.crowd:reproduce_priors", "Lazy priors compared with dense ones."),
     "nat-oem": ("hutch.reproduce.em_tables:reproduce_nat_oem", "Natural online EM without forgetting."),
 }
 

@@ -32,9 +32,7 @@ def serve(
     ] = None,
     accept_loss: Annotated[
         bool,
-        Option(
-            "--accept-loss", help="Go on though the log or a model lacks lessons that were acknowledged; says which."
-        ),
+        Option("--accept-loss", help="Start although acknowledged learn requests are missing from the log or a model."),
     ] = False,
     keep: Annotated[
         int, Option(min=0, metavar="N", help="Keep N earlier saves of each model, and the log from the oldest on.")

@@ -21,7 +21,7 @@ def export(
     store: StoreFile,
     name: Annotated[str | None, Option("--model", metavar="NAME", help="Only this model.", show_default="all")] = None,
 ) -> None:
-    """Print the log as JSON lines: what was taught, when, and what of it was taken back.
+    """Print the log as JSON lines: what was learned, when, and what was taken back.
 
     Example: hutch serve log export --store model.log.db
     """
@@ -43,13 +43,13 @@ def replay(
         int | None, Option(min=0, metavar="N", help="Learn the log up to entry N.", show_default="all of it")
     ] = None,
     before: Annotated[
-        str | None, Option(metavar="TIME", help="Learn what came before: 2026-05-17T10:30, UTC unless it says.")
+        str | None, Option(metavar="TIME", help="Learn the entries before this time: 2026-05-17T10:30, UTC by default.")
     ] = None,
     drop: Annotated[
-        bool, Option("--drop", help="Take the entries behind that back for good: the model goes on from here.")
+        bool, Option("--drop", help="Take back all later entries for good; the model continues from here.")
     ] = False,
 ) -> None:
-    """Teach an earlier save the log up to an entry or a time.
+    """Learn the log from an earlier save, up to an entry or a time.
 
     Example: hutch serve log replay model.at-000000000123 --store model.log.db --through 140 --drop -f model
     """
@@ -66,7 +66,7 @@ def replay(
 
 @app.command()
 def compact(store: StoreFile) -> None:
-    """Give the disk the room back that removed entries took.
+    """Free the disk space of removed entries.
 
     Example: hutch serve log compact --store model.log.db
     """
@@ -83,7 +83,7 @@ def _opened(store: Path) -> Log:
     from hutch.durable.log import Log
 
     if not store.is_file():
-        raise StoreError(at(str(store), None, None, "no such log; `hutch serve` makes one"))
+        raise StoreError(at(str(store), None, None, "no such log; `hutch serve` creates it"))
     return Log(store)
 
 

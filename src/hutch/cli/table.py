@@ -13,7 +13,7 @@ COMMANDS = {
     "convert": ("hutch.cli.convert:convert", "Convert a Vowpal Wabbit model."),
     "serve": ("hutch.cli.serve:serve", "Predict and learn over HTTP."),
     "serve log": ("hutch.cli.serve_log:app", "Export, replay or compact the log of served models."),
-    "active": ("hutch.cli.active.commands:app", "Ask for the labels that are worth asking for."),
+    "active": ("hutch.cli.active.commands:app", "Choose which labels to ask for, and learn them."),
     "label-studio": ("hutch.cli.active.label_studio:app", "Let people answer label requests in Label Studio."),
     "crowd": ("hutch.cli.crowd:crowd", "Infer the truth behind the labels of many workers."),
     "label": ("hutch.cli.label:label", "Buy labels until a certificate holds."),

@@ -114,7 +114,7 @@ class Loop:
 
     @one_thread()  # the bits of sums, and so who is asked, must not depend on the machine's threads
     def run(self) -> Outcome:
-        """Buy until the certificate holds, or the money is gone."""
+        """Buy until the certificate holds, or the budget is spent."""
         self._pilot()
         self._buy_votes()
         return self._prove()

@@ -26,7 +26,7 @@ class Replayed:
 def replay(
     log: Log, model: Path, final: Path, through: int | None = None, before: float | None = None, *, drop: bool = False
 ) -> Replayed:
-    """Teach an earlier save the log up to an entry or a time.
+    """Learn the log from an earlier save, up to an entry or a time.
 
     Killed anywhere, it can be run again: the entries are taken back in one step, before the new file stands there; a
     server that starts in between refuses the old file, which holds more than its log.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from hutch.active.simulate import Run
 
-app = Group("Ask for the labels that are worth asking for.")
+app = Group("Choose which labels to ask for, and learn them.")
 
 Initial = Annotated[Path, Option("-i", "--initial", metavar="MODEL", help="The model, with `active` on top.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]

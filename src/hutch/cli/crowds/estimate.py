@@ -28,7 +28,7 @@ def estimate(
         Option(
             metavar="WHAT",
             help="What to estimate: rate=CLASS, mean, accuracy=JUDGE, difference=A,B, count=CLASS or left=CLASS. "
-            "Without a name: the one judge or the two there are, and of two classes the last.",
+            "Without a name: the only judge or two judges, the last of two classes.",
             autocompletion=names(*KINDS),
         ),
     ],
@@ -51,22 +51,20 @@ def estimate(
         str | None,
         Option(
             metavar="FILE",
-            help="If some items were likelier to be drawn: item TAB its probability of being drawn.",
+            help="If items were drawn with unequal probability: item TAB probability.",
         ),
     ] = None,
     items: Annotated[
         int | None, Option(min=1, metavar="N", help="How many items there are, if the files do not name them all.")
     ] = None,
-    noisy: Annotated[bool, Option("--noisy", help="People err too: let a crowd model infer what is true.")] = False,
+    noisy: Annotated[bool, Option("--noisy", help="People err too: let a crowd model infer the truth.")] = False,
     anytime: Annotated[
         bool, Option("--anytime", help="The interval holds at every look, however often you look.")
     ] = False,
     expect: Annotated[
         int, Option(min=1, metavar="N", help="With --anytime: the number of labels at which it is narrowest.")
     ] = 200,
-    plan: Annotated[
-        bool, Option("--plan", help="Say how many labels drawn by lot each half-width takes, from those there are.")
-    ] = False,
+    plan: Annotated[bool, Option("--plan", help="Estimate how many random labels each half-width needs.")] = False,
     confidence: Annotated[float, Option(metavar="P", help="Confidence of the interval, between 0 and 1.")] = 0.95,
     seed: Annotated[int, Option(min=0, metavar="N", help="Seed of the split into folds.")] = 0,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
@@ -190,7 +188,7 @@ def _warnings(items: Items, question: Question, found: Interval, lot: Draw) -> l
 
     said = []
     if found.effective < FEW and found.total > found.labelled:
-        said.append(f"{found.effective:.3g} labels in effect; below {FEW} an estimate says next to nothing")
+        said.append(f"{found.effective:.3g} labels in effect; below {FEW} an estimate is almost meaningless")
     if items.judges and (missing := int((items.judged[items.labelled] < 0).all(axis=1).sum())):
         said.append(f"{missing} of {len(items.labelled)} labelled items have no label of a judge")
     if lot.p_value < SUSPECT:

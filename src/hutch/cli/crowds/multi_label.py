@@ -48,7 +48,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     for line in ([f"read as {first.form}"] if first.form else []) + first.problems.lines(""):
         given.notice(f"{given.labels}: {line.removeprefix(': ')}")
     if "" in first.worker_names:
-        given.notice(f"{given.labels}: labels without a worker: all of a task are taken as one person's")
+        given.notice(f"{given.labels}: labels without a worker: those of a task count as one person's")
     found = {name: aggregate(each, model, options) for name, each in labels.items()}
     for name, result in found.items():
         if result.doubt:

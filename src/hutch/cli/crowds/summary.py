@@ -37,7 +37,7 @@ def _lines(summary: dict[str, Any]) -> list[str]:
         lines.append(
             "\t".join(map(_shown, (row["label"], row["share"], row["krippendorff_alpha"], *row["score"].values())))
         )
-    titles = {"next": "label next", "unsettled": "further labels will not settle"}
+    titles = {"next": "label next", "unsettled": "more labels will not settle"}
     for name, title in titles.items():
         if name not in summary:
             continue

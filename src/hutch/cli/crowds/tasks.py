@@ -45,7 +45,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     elif result.scale is not None and not (given.classes or history or all_numbers(data.classes)):
         order = ", ".join(data.classes)
         given.notice(
-            f"{given.labels}: the order of the classes is that of the alphabet: {order}; --classes says another"
+            f"{given.labels}: the order of the classes is that of the alphabet: {order}; --classes sets another"
         )
     for group in result.copies:
         given.notice(f"{given.labels}: {group.describe(data.worker_names)}")
