@@ -57,8 +57,3 @@ def lacking(layer: Reduction, name: str) -> Reduction | None:
     if getattr(kernels, name) is None:
         return layer
     return None if below is None or name in kernels.self_contained else lacking(below, name)
-
-
-def loss_failures(layer: Reduction) -> dict[str, int]:
-    """How often a function of a plugin's loss raised, or was not finite, by the loss."""
-    return {name: int(record["failures"][0]) for name, record in layer.context.loss_records if record["failures"][0]}

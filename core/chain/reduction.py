@@ -127,7 +127,6 @@ class Context:
         losses: the losses that are installed, by name.
         below: the layer below, None for a base learner.
         shared: the SHARED record of the chain, as an array of length 1; its address stays valid.
-        loss_records: names and LOSS records of the losses that the layer has asked for.
     """
 
     bits: int
@@ -138,12 +137,12 @@ class Context:
     losses: Mapping[str, Loss]
     below: "Reduction | None"
     shared: NDArray[Any] = field(default_factory=lambda: np.zeros(1, SHARED))
-    loss_records: list[tuple[str, NDArray[Any]]] = field(default_factory=list)
 
     def loss(self, choice: LossChoice) -> NDArray[Any]:
         """The LOSS record of a loss named in the parameters, as an array of length 1."""
-        record = choice.resolve(self.losses).record(self.shared, choice.parameters)
-        self.loss_records.append((choice.name, record))
+        loss = choice.resolve(self.losses)
+        record = loss.record(self.shared, choice.parameters)
+        loss.refuse_unsound(record)
         return record
 
 

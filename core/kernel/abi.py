@@ -112,12 +112,6 @@ LOSS = np.dtype(
         ("lower", "f8"),  # logistic: the labels that stand for -1 and +1
         ("upper", "f8"),
         ("shared", "u8"),  # address of the SHARED record (squared loss reads the label range)
-        ("failures", "u8"),  # how often a plugin's kernel raised, or was not finite
-        ("own_value", "u8"),  # addresses of a plugin's own kernels, called by those of `core.loss.own`; else 0
-        ("own_derivative", "u8"),
-        ("own_update", "u8"),
-        ("own_unsafe_update", "u8"),
-        ("own_square_gradient", "u8"),
     ]
 )
 
@@ -265,10 +259,10 @@ def caller_of(signature: str, raised: float | None = None) -> Any:
         pointer = context.call_conv.get_function_type(result, arguments).as_pointer()
         function = builder.inttoptr(values[0], pointer)
         status, found = context.call_conv.call_function(builder, function, result, arguments, values[1:])
+        if CHECKED:
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
         if raised is None:
-            if CHECKED:
-                with cgutils.if_unlikely(builder, status.is_error):
-                    context.call_conv.return_status_propagate(builder, status)
             return found
         return builder.select(status.is_error, context.get_constant(result, raised), found)
 
@@ -283,15 +277,7 @@ def call(typing_context: Any, address: Any, layer: Any, example: Any, label: Any
 
 @intrinsic
 def call_loss(typing_context: Any, address: Any, prediction: Any, label: Any, scale: Any, norm: Any, loss: Any) -> Any:
-    """Call the loss kernel at `address`."""
-    return caller_of(LOSS_SIGNATURE)
-
-
-@intrinsic
-def call_own_loss(
-    typing_context: Any, address: Any, prediction: Any, label: Any, scale: Any, norm: Any, loss: Any
-) -> Any:
-    """Call a plugin's loss kernel at `address`; NaN if it raises."""
+    """Call the loss kernel at `address`; NaN if it raises."""
     return caller_of(LOSS_SIGNATURE, raised=float("nan"))
 
 

@@ -6,7 +6,6 @@ sources that a kernel can reach: the files of Hutch that its own file imports, d
 imports in any way, so the key of its kernels covers all of its package and all that `hutch.plugin` hands on.
 """
 
-import ctypes
 import gc
 import hashlib
 import os
@@ -23,7 +22,7 @@ from typing import Any
 
 from hutch.core.errors import PluginError, at
 from hutch.core.kernel import home, object_store, shipped
-from hutch.core.kernel.arguments import UNFIT, Description, Native, describe, failure, numba_type, result_of, text_of
+from hutch.core.kernel.arguments import UNFIT, Description, Native, describe, numba_type, result_of, text_of
 from hutch.core.kernel.build_lock import build_lock
 from hutch.core.kernel.checked import prepare
 from hutch.core.kernel.decorators import CHECKED, Deferred
@@ -35,11 +34,6 @@ _MODULES = re.compile(r"\nimport (?:[\w., ]+, *)?hutch\.([\w.]+)")
 _OWN_FILE = os.path.realpath(__file__)
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_OWN_FILE)))
 _SIGNATURE = re.compile(r"(\w+)\(([^()]*)\)")
-_C_TYPES: dict[str, Any] = {
-    **{name: getattr(ctypes, f"c_{name}") for name in ("int32", "int64", "uint32", "uint64")},
-    "float32": ctypes.c_float,
-    "float64": ctypes.c_double,
-}
 _ABANDONED = 60.0
 """Seconds after which a temporary file of Numba's is nobody's."""
 _dispatchers: list[Any] = []
@@ -400,20 +394,13 @@ class AddressKernel:
         return self._kept.place()
 
     @cached_property
-    def _native(self) -> tuple[Any, Any]:
-        """The function as ctypes calls it, by Numba's convention: places for result and error first; and the result."""
+    def _native(self) -> Native:
         found = _SIGNATURE.fullmatch(self.signature)
         assert found
-        result, arguments = _C_TYPES[found[1]], [_C_TYPES[name.strip()] for name in found[2].split(",")]
-        kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(result), ctypes.POINTER(ctypes.c_void_p), *arguments)
-        return kind(self.address), result
+        return Native(self.__name__, self.address, [name.strip() for name in found[2].split(",")], found[1])
 
     def __call__(self, *arguments: float) -> Any:
-        function, kind = self._native
-        result, error = kind(), ctypes.c_void_p()
-        if function(result, error, *arguments):
-            raise failure(self.__name__, error.value)
-        return result.value
+        return self._native(arguments)
 
 
 @contextmanager

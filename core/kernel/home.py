@@ -18,22 +18,26 @@ _said: set[str] = set()
 
 @cache
 def cache_home() -> Path:
-    """The directory of all caches, which `HUTCH_CACHE_DIR` overrides; a private one where others can write to it."""
+    """The directory of all caches, which `HUTCH_CACHE_DIR` overrides."""
     if os.environ.get("HUTCH_CACHE_DIR"):
-        home = Path(os.environ["HUTCH_CACHE_DIR"])
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        home = Path(base) / "hutch"
-    return _trusted(home) or _private()
+        return Path(os.environ["HUTCH_CACHE_DIR"])
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")) / "hutch"
 
 
-def cache_directory(name: str) -> Path:
-    """A directory of the cache, which need not exist.
+def cache_directory(name: str) -> Path | None:
+    """A directory of the cache, which need not exist; None where others can write, which is said once.
 
     Args:
         name: of the directory.
     """
-    return _trusted(cache_home() / name) or _private() / name
+    for directory in (cache_home(), cache_home() / name):
+        if why := distrust_reason(directory):
+            if not _said:
+                text = f"not used as a cache: {why}, and what lies there is run; every process compiles its kernels"
+                print(at(str(directory), None, None, text), file=sys.stderr)
+            _said.add(str(directory))
+            return None
+    return cache_home() / name
 
 
 def make(directory: Path) -> None:
@@ -67,35 +71,3 @@ def distrust_reason(path: Path) -> str | None:
         return "everybody can write to it"
     of_others = found.st_gid not in (os.geteuid(), _ROOT)  # a user's private group has the user's own number
     return "its group can write to it" if found.st_mode & stat.S_IWGRP and of_others else None
-
-
-def _trusted(directory: Path) -> Path | None:
-    """The directory, if it may be used; else reports once why not."""
-    why = distrust_reason(directory)
-    if why is None:
-        return directory
-    if not _said:
-        text = f"not used as a cache: {why}, and what lies there is run; kernels are compiled into {_private()} instead"
-        print(at(str(directory), None, None, text), file=sys.stderr)
-    _said.add(str(directory))
-    return None
-
-
-@cache
-def _private() -> Path:
-    """A directory in the place for temporary files that is this user's alone, kept between runs if it can be."""
-    import atexit
-    import shutil
-    import tempfile
-
-    kept = Path(tempfile.gettempdir()) / f"hutch-{os.geteuid()}"
-    try:
-        kept.mkdir(mode=0o700, exist_ok=True)
-        found = os.lstat(kept)
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
-            return kept
-    except OSError:
-        pass
-    made = Path(tempfile.mkdtemp(prefix="hutch-"))
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made

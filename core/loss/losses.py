@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from inspect import signature
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,9 +25,10 @@ from hutch.core.loss.kinds import (
     KIND_QUANTILE,
     KIND_SQUARED,
 )
-from hutch.core.loss.own import BEFORE
 from hutch.core.loss.plain import PLAIN_KERNELS
 from hutch.core.loss.probit import probit_derivative, probit_value
+
+_KERNELS = ("value", "derivative", "update", "unsafe_update", "square_gradient", "plain_value", "plain_derivative")
 
 
 class LossLabels(StrEnum):
@@ -35,6 +37,14 @@ class LossLabels(StrEnum):
     BINARY = "binary"  # -1 and +1
     REAL = "real"
     COUNT = "count"  # ≥ 0
+
+
+LABELS_TO_TRY = {
+    LossLabels.BINARY: (-1.0, 1.0),
+    LossLabels.REAL: (-2.0, 0.0, 0.5, 3.0),
+    LossLabels.COUNT: (0.0, 1.0, 4.0),
+}
+"""Labels at which losses are checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +195,34 @@ class Loss:
         if self.kind == KIND_LOGISTIC and not record["lower"][0] < record["upper"][0]:
             lower, upper = record["lower"][0], record["upper"][0]
             raise ConfigError(f"loss.{self.name}: got labels from {lower:g} to {upper:g}, wanted lower below upper")
-        for slot, before in BEFORE.items():
-            kernel: AddressKernel = getattr(self, slot)
-            if kernel.function.__module__.startswith("hutch."):
-                record[slot] = kernel.address
-            else:
-                record[slot], record[f"own_{slot}"] = before.address, kernel.address
-        for slot in ("plain_value", "plain_derivative"):
-            function = getattr(self, slot)
-            record[slot] = function.address if function else 0
+        for slot in _KERNELS:
+            kernel: AddressKernel | None = getattr(self, slot)
+            record[slot] = kernel.address if kernel else 0
         record["kind"], record["shared"] = self.kind, shared.ctypes.data
         return record
+
+    def refuse_unsound(self, record: NDArray[Any]) -> None:
+        """Refuse a plugin's loss that raises, or is no finite number, at some usual predictions and labels.
+
+        Args:
+            record: as `record` returns it.
+
+        Raises:
+            PluginError: it names the kernel and the place; `hutch plugins check` looks at many more.
+        """
+        kernels: list[tuple[str, AddressKernel | None]] = [(slot, getattr(self, slot)) for slot in _KERNELS]
+        if all(kernel is None or kernel.function.__module__.startswith("hutch.") for _, kernel in kernels):
+            return
+        for (slot, kernel), label, prediction in product(kernels[:5], LABELS_TO_TRY[self.labels], (-0.5, 0.25, 1.0)):
+            assert kernel
+            try:
+                found = kernel(prediction, label, 0.1, 1.0, record.ctypes.data)
+            except (RuntimeError, IndexError):  # all that a kernel's exception becomes
+                found = np.nan
+            if not np.isfinite(found) or (slot == "square_gradient" and found < 0):
+                got = f"{slot} at prediction {prediction:g}, label {label:g}: got {found:g}"
+                wanted = f"a finite number; see `hutch plugins check {self.name}`"
+                raise PluginError(f"loss {self.name!r}: {got}, wanted {wanted}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hutch.core.batch import Batch
-from hutch.core.chain.derived import first_class, loss_failures
+from hutch.core.chain.derived import first_class
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels, Reduction
 from hutch.core.chain.statistics import Statistics
-from hutch.core.errors import counted
 from hutch.core.text.hashing import NamespaceMode, namespace_id
 
 
@@ -100,7 +99,6 @@ class Unexpected:
         self.first: float | None = None
         self._told = self._told_missing = self._doubted = self._told_loss = False
         self._told_layers: set[str] = set()
-        self._told_failures: set[str] = set()
         self._seen = self._example = 0
 
     @property
@@ -140,12 +138,6 @@ class Unexpected:
             choice = self._engine.layers[0].answers.loss
             whose = f"the loss {choice.name!r}" if choice else f"the loss of {self._engine.layers[0].name!r}"
             yield f"{whose} gave nan for an example: the mean loss is unknown, and what was learned of it may be wrong"
-        for layer in self._engine.layers:
-            for name, times in loss_failures(layer).items():
-                if name not in self._told_failures:
-                    self._told_failures.add(name)
-                    why = f"a function of it raised, or gave no finite number, {counted(times, 'time')}"
-                    yield f"the loss {name!r} failed: {why}; nothing was learned there"
         doubt = self._engine.label_check.doubts()
         if doubt and not self._doubted:
             self._doubted = True
