@@ -7,21 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.model_file import load_compact, save_model
-from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Reduction
+from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
-from hutch.core.kernel.passing import pass_importance_to, pass_learn, pass_predict
 from hutch.core.parameters import parameters_of
 from hutch.core.run.decisions import slots_of
 
@@ -32,14 +30,6 @@ _BITS = 12
 
 Example = dict[str, Any]
 _OF_DECISION = ("label", "group", "importance", "tag")
-
-
-class _Asking(Reduction):
-    """Hands everything on, and asks for h_min."""
-
-    name: ClassVar[str] = "asking"
-    inputs = Inputs(passes_decisions=True)
-    kernels = Kernels(pass_learn, pass_predict, pass_importance_to, calls=("importance_to",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +50,17 @@ class Bench:
         """A new chain."""
         return Engine(self.layers, self.registry, bits=_BITS, seed=seed)
 
-    def asking(self) -> "Bench":
-        """The same below a layer that asks for h_min.
+    def trained(self, count: int = 240) -> tuple[Engine, list[Example]]:
+        """A new chain that has learned the first examples, and all of these."""
+        engine, records = self.engine(), self.records()
+        run(engine, records[:count])
+        return engine, records
 
-        Raises:
-            ConfigError: it is not offered.
-        """
-        known = Registry({**self.registry.reductions, _Asking.name: _Asking}, dict(self.registry.losses))
-        return replace(self, layers=(LayerConfig(_Asking.name, None), *self.layers), registry=known)
+    def with_layer(self, layer: type[Reduction], above: int = 0) -> "Bench":
+        """The same with one more layer, which has no parameters, below the first so many."""
+        known = Registry({**self.registry.reductions, layer.name: layer}, dict(self.registry.losses))
+        layers = (*self.layers[:above], LayerConfig(layer.name, None), *self.layers[above:])
+        return replace(self, layers=layers, registry=known)
 
     def records(self, count: int = 240, seed: int = 0) -> list[Example]:
         """Examples in groups of three with one label per group, learnable from the namespace `words`."""

@@ -1,6 +1,6 @@
 """The contract of a loss, check by check."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,10 @@ from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import SHARED, call_loss
 from hutch.core.kernel.cache import compiled
 from hutch.core.loss.flow import budget_to
-from hutch.core.loss.losses import Loss, LossLabels
+from hutch.core.loss.losses import LABELS_TO_TRY, Loss
 
 Floats = NDArray[np.float64]
 
-_LABELS = {
-    LossLabels.BINARY: (-1.0, 1.0),
-    LossLabels.REAL: (-2.0, 0.0, 0.5, 3.0),
-    LossLabels.COUNT: (0.0, 1.0, 4.0),
-}
 _STEP = 1 / 128  # of finite differences; kernels may compute in float32
 _TOLERANCE = 2e-3
 
@@ -54,8 +49,8 @@ class Points:
         self._shared["min_label"], self._shared["max_label"] = -10.0, 10.0  # no prediction below is clipped
         self._record = loss.record(self._shared, parameters)
         grid = np.linspace(-3.3, 3.7, 57)
-        self.predictions = np.tile(grid, len(_LABELS[loss.labels]))
-        self.labels = np.repeat(_LABELS[loss.labels], len(grid))
+        self.predictions = np.tile(grid, len(LABELS_TO_TRY[loss.labels]))
+        self.labels = np.repeat(LABELS_TO_TRY[loss.labels], len(grid))
 
     def __call__(
         self, kernel: str, predictions: Floats | None = None, scale: float | Floats = 0.0, norm: float = 0.0
@@ -195,27 +190,14 @@ def _refused(points: Points, parameters: dict[str, Any]) -> None:
     raise AssertionError(f"parameters {parameters}: got no error, wanted a ConfigError")
 
 
-def loss_checks(loss: Loss, parameters: Mapping[str, float]) -> Iterator[tuple[str, Any]]:
-    """Name and function of every check of a loss."""
-    points: list[Points] = []
-
-    def later(check: Any) -> Any:
-        def run() -> None:
-            if not points:
-                points.append(Points(loss, parameters))
-            check(points[0])
-
-        return run
-
-    for check in (
-        finite,
-        gradient,
-        convexity,
-        direction,
-        plain_step,
-        semigroup,
-        h_min,
-        extremes,
-        parameter_ranges,
-    ):
-        yield check.__name__, later(check)
+LOSS_CHECKS: tuple[Callable[[Points], None], ...] = (
+    finite,
+    gradient,
+    convexity,
+    direction,
+    plain_step,
+    semigroup,
+    h_min,
+    extremes,
+    parameter_ranges,
+)

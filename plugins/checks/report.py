@@ -49,8 +49,7 @@ def _rises(predictions: _Floats, values: _Floats, what: str) -> None:
 
 def loss(bench: Bench) -> None:
     """The loss is that of the layer's own prediction, times the importance, and 0 without a label."""
-    engine, records = bench.engine(), bench.records()
-    run(engine, records[:_HALF])
+    engine, records = bench.trained(_HALF)
     _loss_of_labels(bench, engine, records)
     once, twice = (_judged(engine, records, importance=weight)[1] for weight in (1.0, 2.0))
     i = int(np.argmax(np.abs(twice - 2 * once)))
@@ -62,8 +61,7 @@ def loss(bench: Bench) -> None:
 
 def loss_while_learning(bench: Bench) -> None:
     """The loss reported while learning is that of the prediction made before."""
-    engine, records = bench.engine(), bench.records()
-    run(engine, records[:_HALF])
+    engine, records = bench.trained(_HALF)
     size = 3 if engine.parser.whole_groups else 1
     for start in range(_HALF, _HALF + 30, size):
         piece = records[start : start + size]
@@ -105,10 +103,9 @@ def _loss_of_labels(bench: Bench, engine: Engine, records: list[Example]) -> Non
 
 def scores(bench: Bench) -> None:
     """A layer that has scores writes a finite one for each class, and predicts the class of the best."""
-    engine, records = bench.engine(), bench.records()
+    engine, records = bench.trained()
     if engine.score_count == 0 or engine.predicts != Predictions.CLASS:
         return
-    run(engine, records)
     for batch in batches(engine, records):
         outputs, _ = engine.run_batch(batch, learn=False, scores=True)
         known = outputs.predictions > 0  # NaN before the last line of a group
@@ -126,10 +123,9 @@ def scores(bench: Bench) -> None:
 
 def raw(bench: Bench) -> None:
     """The raw score rises with the prediction: layers above decide by it."""
-    engine, records = bench.engine(), bench.records()
+    engine, records = bench.trained()
     if engine.predicts != Predictions.SCALAR:
         return
-    run(engine, records)
     found = outcomes(engine, records, learn=False)
     predictions = np.concatenate([each.predictions for each in found])
     _rises(predictions, np.concatenate([each.raw for each in found]), "raw score")

@@ -23,7 +23,7 @@ or, with a test per check,
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from hutch.core.chain.reduction import Reduction
@@ -33,8 +33,8 @@ from hutch.core.loss.losses import Loss, LossLabels
 from hutch.em.checks import MODEL_CHECKS
 from hutch.em.models import ModelEntry
 from hutch.plugins.checks.chain import Bench, bench
-from hutch.plugins.checks.loss import importance_aware, loss_checks
-from hutch.plugins.checks.reduction import REDUCTION_CHECKS, reduction_checks
+from hutch.plugins.checks.loss import LOSS_CHECKS, Points, importance_aware
+from hutch.plugins.checks.reduction import REDUCTION_CHECKS, huge_importance, magnitudes, parameters_documented
 from hutch.plugins.checks.submodels import width
 from hutch.plugins.manager import Plugins, installed
 
@@ -84,16 +84,17 @@ def checks_of_loss(loss: Loss, parameters: Mapping[str, float] | None = None) ->
     chosen = {loss.name: dict(parameters)} if parameters else loss.name
     known = _registry(None)
     known.losses[loss.name] = loss
+    points = cache(lambda: Points(loss, parameters or {}))
 
     def in_a_chain() -> None:
         made = bench(known.reductions["linear"], known, {"loss": chosen})
         made = replace(made, labels=(0.0, 3.0)) if loss.labels == LossLabels.COUNT else made
-        for name, run in reduction_checks(made):
-            if importance_aware(loss) or name not in ("huge_importance", "magnitudes"):  # plain steps may diverge
-                run()
+        for check in REDUCTION_CHECKS:
+            if importance_aware(loss) or check not in (huge_importance, magnitudes):  # plain steps may diverge
+                check(made)
 
-    checks = [*loss_checks(loss, parameters or {}), ("in_a_chain", in_a_chain)]
-    return _checks(loss, dict(checks))
+    runs = {check.__name__: partial(lambda check: check(points()), check) for check in LOSS_CHECKS}
+    return _checks(loss, runs | {"in_a_chain": in_a_chain})
 
 
 def checks_of_reduction(
@@ -110,24 +111,22 @@ def checks_of_reduction(
         below: the layers below it, as in YAML; None: `linear`, or what the reduction asks for.
         registry: what is installed; None: the plugins of this process.
     """
-    made: list[Bench] = []
-    beyond: list[str] = []
+    made = cache(lambda: bench(reduction, _registry(registry), parameters, below))
 
-    def later(name: str) -> Any:
-        def run() -> None:
-            if not made:
-                made.append(bench(reduction, _registry(registry), parameters, below))
-                try:
-                    width(made[0])
-                except AssertionError as error:
-                    beyond.append(f"not tried, since it could end the process: {error}")
-            if beyond and name not in ("parameters_documented", "width"):
-                raise AssertionError(beyond[0])
-            dict(reduction_checks(made[0]))[name]()
+    @cache
+    def beyond() -> str:
+        try:
+            width(made())
+        except AssertionError as error:
+            return f"not tried, since it could end the process: {error}"
+        return ""
 
-        return run
+    def run(check: Callable[[Bench], None]) -> None:
+        if check not in (parameters_documented, width) and (why := beyond()):
+            raise AssertionError(why)
+        check(made())
 
-    return _checks(reduction, {check.__name__: later(check.__name__) for check in REDUCTION_CHECKS})
+    return _checks(reduction, {check.__name__: partial(run, check) for check in REDUCTION_CHECKS})
 
 
 def _checks(subject: Loss | type[Reduction], runs: Mapping[str, Callable[[], None]]) -> list[Check]:
@@ -207,18 +206,19 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     plugins = plugins or installed()
     registry = plugins.registry
     origins = {plugin.name for plugin in plugins if name in (plugin.name, plugin.distribution)}
-    losses = [
-        loss for key, loss in registry.losses.items() if key == name or registry.origins["losses", key] in origins
+    kinds: dict[str, Callable[[Any], list[Check]]] = {
+        "losses": checks_of_loss,
+        "em_models": checks_of_em_model,
+        "reductions": partial(checks_of_reduction, registry=registry),
+    }
+    found = [
+        check
+        for kind, checks in kinds.items()
+        for key, part in getattr(registry, kind).items()
+        if key == name or registry.origins[kind, key] in origins
+        for check in checks(part)
     ]
-    reductions = [
-        cls for key, cls in registry.reductions.items() if key == name or registry.origins["reductions", key] in origins
-    ]
-    models = [
-        model
-        for key, model in registry.em_models.items()
-        if key == name or registry.origins["em_models", key] in origins
-    ]
-    if not losses and not reductions and not models:
+    if not found:
         known = {*registry.losses, *registry.reductions, *registry.em_models, *(plugin.name for plugin in plugins)}
         known |= {plugin.distribution for plugin in plugins}
         what = f"is not installed; {did_you_mean(name, known)}"
@@ -227,6 +227,4 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
             what = "has no loss, no reduction and no online EM model to check"
             what += "" if hooks else ": it has no hooks, which are functions below @hookimpl"
         raise PluginError(f"{name!r} {what}")
-    found = [check for loss in losses for check in checks_of_loss(loss)]
-    found += [check for model in models for check in checks_of_em_model(model)]
-    return found + [check for reduction in reductions for check in checks_of_reduction(reduction, registry=registry)]
+    return found

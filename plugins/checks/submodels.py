@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.engine import Engine
-from hutch.core.chain.reduction import Context, Kernels, LayerConfig, Parameters, Reduction
-from hutch.core.chain.registry import Registry
+from hutch.core.chain.reduction import Context, Kernels, Parameters, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import (
     importance_to_next,
@@ -31,32 +30,56 @@ from hutch.plugins.checks.chain import Bench, Example, expect, identical, reload
 _SUBMODELS = 3
 _FIRST = 30  # records that show every kind of label
 
-_CHOSEN = np.dtype([("submodel", "u8")])
-_chosen_of = state_of(_CHOSEN)
+_PROBED = np.dtype([("submodel", "u8"), ("count", "u8"), ("most", "i8")])
+_probed_by = state_of(_PROBED)
+
+
+@helper
+def _asked(layer, offset):
+    """The offset of the chosen sub-model; notes which one it was asked for, and takes the first where there is none."""
+    s = _probed_by(layer)
+    number = offset // layer_of(layer).step
+    s.most = max(s.most, int64(number))
+    return submodel(layer, offset if number < s.count else uint64(0), s.submodel)
 
 
 @kernel
 def _learn(layer, example, label, importance, offset):
-    """Let the chosen sub-model learn."""
-    return learn_next(layer, example, label, importance, submodel(layer, offset, _chosen_of(layer).submodel))
+    return learn_next(layer, example, label, importance, _asked(layer, offset))
 
 
 @kernel
 def _predict(layer, example, label, importance, offset):
-    """Let the chosen sub-model predict."""
-    return predict_next(layer, example, label, importance, submodel(layer, offset, _chosen_of(layer).submodel))
+    return predict_next(layer, example, label, importance, _asked(layer, offset))
 
 
-class _OneOfSeveral(Reduction):
-    """Hands every example to the sub-model chosen from Python."""
+@kernel
+def _importance_to(layer, example, label, target, offset):
+    return importance_to_next(layer, example, label, target, _asked(layer, offset))
 
-    name: ClassVar[str] = "one_of_several"
+
+@kernel
+def _sensitivity(layer, example, label, importance, offset):
+    return sensitivity_next(layer, example, label, importance, _asked(layer, offset))
+
+
+class _Watching(Reduction):
+    """Hands everything on, and sees which sub-models it is asked for."""
+
+    name: ClassVar[str] = "watching"
     inputs = Inputs(passes_decisions=True)
-    kernels = Kernels(_learn, _predict)
+    kernels = Kernels(_learn, _predict, _importance_to, _sensitivity)
 
     def __init__(self, parameters: Parameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self.state = Record(_CHOSEN)
+        self.state = Record(_PROBED, count=context.submodels)
+
+
+class _OneOfSeveral(_Watching):
+    """Hands every example to the sub-model chosen from Python."""
+
+    name: ClassVar[str] = "one_of_several"
+    kernels = Kernels(_learn, _predict)
 
     @classmethod
     def width(cls, parameters: Parameters) -> int:
@@ -118,10 +141,7 @@ class _Several:
     """
 
     def __init__(self, bench: Bench) -> None:
-        known = Registry(dict(bench.registry.reductions), dict(bench.registry.losses))
-        known.reductions[_OneOfSeveral.name] = _OneOfSeveral
-        above = LayerConfig(_OneOfSeveral.name, None)
-        self.engine: Engine = Bench((above, *bench.layers), known, bench.labels).engine()
+        self.engine: Engine = bench.with_layer(_OneOfSeveral).engine()
         self._guards = _guard(self.engine.layers[1])
 
     def run(self, submodel: int, records: list[Example], learn: bool = True) -> NDArray[np.float32]:
@@ -167,59 +187,12 @@ def submodels_saved(bench: Bench) -> None:
         identical(got, wanted, f"sub-model {learner_k} after loading")
 
 
-_WATCHED = np.dtype([("count", "u8"), ("most", "i8")])
-_watched_of = state_of(_WATCHED)
-
-
-@helper
-def _within(layer, offset):
-    """Note which sub-model is asked; the offset, or that of the first sub-model where there is no such one."""
-    s = _watched_of(layer)
-    asked = offset // layer_of(layer).step
-    s.most = max(s.most, int64(asked))
-    return offset if asked < s.count else uint64(0)
-
-
-@kernel
-def _watch_learn(layer, example, label, importance, offset):
-    return learn_next(layer, example, label, importance, _within(layer, offset))
-
-
-@kernel
-def _watch_predict(layer, example, label, importance, offset):
-    return predict_next(layer, example, label, importance, _within(layer, offset))
-
-
-@kernel
-def _watch_importance_to(layer, example, label, importance, offset):
-    return importance_to_next(layer, example, label, importance, _within(layer, offset))
-
-
-@kernel
-def _watch_sensitivity(layer, example, label, importance, offset):
-    return sensitivity_next(layer, example, label, importance, _within(layer, offset))
-
-
-class _Watching(Reduction):
-    """Hands everything on."""
-
-    name: ClassVar[str] = "watching"
-    inputs = Inputs(passes_decisions=True)
-    kernels = Kernels(_watch_learn, _watch_predict, _watch_importance_to, _watch_sensitivity)
-
-    def __init__(self, parameters: Parameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        self.state = Record(_WATCHED, count=context.submodels)
-
-
 def width(bench: Bench) -> None:
     """No sub-model of the layer below is asked beyond those that `width` says it needs."""
-    top, *below = bench.layers
-    if not below:
+    if len(bench.layers) == 1:
         return
-    known = Registry({**bench.registry.reductions, _Watching.name: _Watching}, dict(bench.registry.losses))
     try:
-        engine = Bench((top, LayerConfig(_Watching.name, None), *below), known, bench.labels).engine()
+        engine = bench.with_layer(_Watching, above=1).engine()
     except ConfigError:
         return  # it wants a certain layer directly below it
     run(engine, bench.records())
