@@ -16,6 +16,7 @@ from pathlib import Path
 
 from harness import Found, in_forks, lines, main
 
+from hutch.core.data import cache as batch_cache
 from hutch.core.data.cache import BatchCache
 from hutch.core.data.files import InputFiles
 from hutch.core.errors import HutchError
@@ -68,6 +69,7 @@ def _seen(files: InputFiles) -> list[bytes]:
 
 def _batches(folder: Path) -> tuple[list[bytes], Case]:
     """A cache of batches, and what must come of it."""
+    batch_cache._YOUNG = -1.0  # else one of a file that was just written is not used
     text, cache = folder / "data.vw", folder / "cache"
     text.write_text("\n".join(lines(3000, 0)) + "\n")
     wanted = _seen(InputFiles([str(text)], _OPTIONS, {}))

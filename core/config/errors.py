@@ -67,14 +67,8 @@ def loss_mistakes(choice: LossChoice, registry: Registry) -> Iterator[tuple[tupl
     if choice.name not in registry.losses:
         yield (), False, f"unknown loss {choice.name!r}; {registry.unknown('losses', choice.name)}"
         return
-    parameters = {parameter.name: parameter for parameter in registry.losses[choice.name].parameters}
-    for name, value in choice.parameters.items():
-        if name not in parameters:
-            near = did_you_mean(name, parameters) if parameters else "the loss has no parameters"
-            yield (choice.name, name), True, f"unknown key; {near}"
-        elif not parameters[name].low < value < parameters[name].high:
-            wanted = f"more than {parameters[name].low:g} and less than {parameters[name].high:g}"
-            yield (choice.name, name), False, f"got {value:g}, wanted {wanted}"
+    for name, is_key, text in registry.losses[choice.name].mistakes(choice.parameters):
+        yield (choice.name, name), is_key, text
 
 
 def _phrase(item: Any, got: Any) -> str:

@@ -83,10 +83,10 @@ def _value(text: str, place: Place) -> Any:
     if len(text) <= MOST_DIGITS and text.isascii() and text.isprintable() and not _NESTED_OR_ESCAPED & set(text):
         with suppress(ValueError):
             return json.loads(text, parse_constant=_refuse)
-    from hutch.core.config.yaml import TooMuch, scalar
+    from hutch.core.config.yaml import TooMuch, read
 
     try:
-        return scalar(text, place.source)
+        return read(text, place.source).value
     except TooMuch:
         raise
     except ConfigError:

@@ -188,19 +188,6 @@ class _Reader:
         return text
 
 
-def scalar(text: str, source: str = "value") -> Any:
-    """Read the value of `--set path=value`.
-
-    Args:
-        text: the value.
-        source: its name in messages.
-
-    Raises:
-        ConfigError: as `read` does.
-    """
-    return read(text, source).value
-
-
 def write(value: Any) -> str:
     """YAML of plain values: mappings in the order given, the innermost on one line.
 

@@ -1,16 +1,13 @@
 """Parsed batches kept for later passes: in memory while they are few, in a file where one is asked for.
 
-A file of batches says what it was made from: the options of the parser, and of every source the digest of its content
-and what the system knows about it (size, inode, times of change). It is used only if the options are the same and each
-source still has that content. Reading a source to find out costs as much as parsing it, so a source is taken to be
-unchanged if what the system knows is the same, and its last change was well before the file was begun: programs can set
-back the time of modification, but not that of the inode's change, which every write moves on. In all other cases (a
-copy, a touched or very young source, a system without such a time) the content is read and compared.
+A file of batches says what it was made from: the options of the parser, and what the system knows of every source
+(size, inode, times of change). It is used only if all that is the same, and no source had changed right before the file
+was begun: programs can set back the time of modification, but not that of the inode's change, which every write moves
+on, though in steps. Otherwise the text is parsed again, which takes no longer than to read and compare it.
 
 Each block of arrays has a checksum (CRC-32), compared when the block is read for the first time, and so has the index.
 """
 
-import hashlib
 import json
 import mmap
 import os
@@ -41,7 +38,6 @@ _ALIGNMENT = 64
 _FEATURES_TOGETHER = 1 << 19  # batches of fewer are written together
 _YOUNG = 2.0  # seconds: file systems tell times apart at least this well
 _NAMES = tuple(field.name for field in fields(Batch))
-_OFFSETS = {"row_ptr": "indices", "row_namespaces": "namespace_id", "tag_ptr": "tags", "cost_ptr": "costs"}
 
 
 class DamagedCache(DataError):
@@ -87,7 +83,7 @@ class BatchCache:
         fresh: do not use what is there.
 
     Attributes:
-        ready: whether the file is there, whole, and made of what the sources hold.
+        ready: whether the file is there, whole, and made of the sources as they are.
 
     Raises:
         DataError: something else is at `path`, which must not be replaced.
@@ -102,8 +98,6 @@ class BatchCache:
         self._index: list[_Block] = []
         self._mapped: mmap.mmap | None = None
         self._views: list[Batch] = []
-        self._begun = time.time()
-        self._before: list[dict[str, Any]] = []
         if os.path.exists(path) and not _is_cache(path):
             raise DataError(at(path, None, None, "is not a Hutch cache and was left alone: wanted another name"))
         self.ready = not fresh and self._load()
@@ -124,10 +118,11 @@ class BatchCache:
                 found = json.loads(text)
         except (OSError, ValueError):
             return False
-        if found["options"] != self._options or len(found["sources"]) != len(self._sources):
+        if found["options"] != self._options or found["sources"] != list(map(_known, self._sources)):
             return False
         self._index = [_Block(*block) for block in found["batches"]]
-        return all(map(_is_same, self._sources, found["sources"]))
+        last = max(max(source["modified"], source["changed"]) for source in found["sources"])
+        return bool(found["begun"] - last / 1e9 > _YOUNG)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -156,35 +151,26 @@ class BatchCache:
         try:
             if crc32(memoryview(mapped)[block.start : block.stop]) != block.checksum:
                 raise ValueError("wrong checksum")
-            batch = PinnedBatch(**{name: _array(mapped, *block.arrays[name]) for name in _NAMES})
-            _check(batch, int(self._options["bits"]))
+            return PinnedBatch(**{name: _array(mapped, *block.arrays[name]) for name in _NAMES})
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedCache(at(self.path, None, None, f"is damaged: {error}")) from None
-        return batch
 
     @contextmanager
     def writing(self) -> Iterator["CacheWriter"]:
         """Write the file while the sources are parsed; it appears if all went well and the sources are unchanged."""
-        self._begun = time.time()
-        self._before = [{**_known(source), "digest": _digest(source), "trusted": False} for source in self._sources]
+        begun, before = time.time(), list(map(_known, self._sources))
         with suppress(_Abandoned), atomic_write(self.path) as file:
             writer = CacheWriter(file)
             yield writer
             writer.flush()
-            if writer.abandoned or not all(map(self._stayed, self._sources, self._before)):
+            if writer.abandoned or list(map(_known, self._sources)) != before:
                 raise _Abandoned
             made = {"hutch_version": version(), "options": self._options}
-            index = {**made, "sources": self._before, "batches": writer.index}
+            index = {**made, "sources": before, "begun": begun, "batches": writer.index}
             text = json.dumps(index).encode()
             file.write(text + crc32(text).to_bytes(4, "little") + len(text).to_bytes(8, "little") + _MAGIC)
             self._index, self._mapped = writer.index, None
         self.ready = bool(self._index)
-
-    def _stayed(self, source: str, before: dict[str, Any]) -> bool:
-        """Whether a source stayed the same throughout."""
-        before["trusted"] = self._begun - max(before["modified"], before["changed"]) / 1e9 > _YOUNG
-        same = _known(source) == {name: before[name] for name in _known(source)}
-        return same and (before["trusted"] or _digest(source) == before["digest"])
 
 
 class _Block(NamedTuple):
@@ -258,44 +244,5 @@ def _known(source: str) -> dict[str, int]:
     return {"size": found.st_size, "inode": found.st_ino, "modified": found.st_mtime_ns, "changed": changed}
 
 
-def _digest(source: str) -> str:
-    with open(source, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _is_same(source: str, before: dict[str, Any]) -> bool:
-    """Whether a source has the content that was described."""
-    now = _known(source)
-    if now["changed"] and before["trusted"] and all(now[name] == before[name] for name in now):
-        return True
-    return bool(now["size"] == before["size"] and _digest(source) == before["digest"])
-
-
 def _array(mapped: mmap.mmap, offset: int, length: int, kind: str) -> NDArray[Any]:
     return np.frombuffer(mapped, np.dtype(kind), length, offset) if length else np.zeros(0, np.dtype(kind))
-
-
-def _check(batch: Batch, bits: int) -> None:
-    """Refuse arrays with which a kernel would read or write beyond their ends."""
-    rows = len(batch)
-    for name, target in _OFFSETS.items():
-        offsets = getattr(batch, name)
-        if name == "cost_ptr" and not len(offsets):
-            continue
-        if len(offsets) != rows + 1 or offsets[0] != 0 or offsets[-1] != len(getattr(batch, target)):
-            raise ValueError(f"{name} does not fit")
-        if (offsets[1:] < offsets[:-1]).any():
-            raise ValueError(f"{name} does not ascend")
-    starts = batch.namespace_ptr
-    if len(starts) != len(batch.namespace_id) + 1 or starts[0] != 0 or starts[-1] != len(batch.indices):
-        raise ValueError("namespace_ptr does not fit")
-    if (starts[1:] < starts[:-1]).any() or (starts[batch.row_namespaces] != batch.row_ptr).any():
-        raise ValueError("namespace_ptr does not ascend with the rows")
-    if len(batch.values) != len(batch.indices) or len(batch.cost_classes) != len(batch.costs):
-        raise ValueError("arrays of different lengths")
-    if len(batch.probabilities) not in (0, len(batch.costs)):
-        raise ValueError("arrays of different lengths")
-    if any(len(getattr(batch, name)) != rows for name in ("labels", "importance", "base", "group")):
-        raise ValueError("arrays of different lengths")
-    if len(batch.indices) and int(batch.indices.max()) >> bits:
-        raise ValueError("an index is too large")

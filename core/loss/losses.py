@@ -1,6 +1,6 @@
 """What a loss is, the built-in losses, and how a layer chooses one by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from inspect import signature
@@ -166,6 +166,16 @@ class Loss:
             fits = np.isfinite(labels)
         return np.asarray(fits, np.bool_)
 
+    def mistakes(self, given: Mapping[str, float]) -> Iterator[tuple[str, bool, str]]:
+        """What is wrong with values of its parameters: which, whether it is the name, and the text."""
+        known = {parameter.name: parameter for parameter in self.parameters}
+        for name, value in given.items():
+            if name not in known:
+                yield name, True, f"unknown key; {did_you_mean(name, known) if known else 'the loss has no parameters'}"
+            elif not known[name].low < value < known[name].high:
+                wanted = f"more than {known[name].low:g} and less than {known[name].high:g}"
+                yield name, False, f"got {value:g}, wanted {wanted}"
+
     def record(self, shared: NDArray[Any], parameters: Mapping[str, float] | None = None) -> NDArray[Any]:
         """The LOSS record that kernels see; compiles the kernels.
 
@@ -179,19 +189,11 @@ class Loss:
         Raises:
             ConfigError: an unknown parameter, or one out of its range.
         """
-        given = dict(parameters or {})
-        names = [parameter.name for parameter in self.parameters]
-        for name in given:
-            if name not in names:
-                valid = did_you_mean(name, names) if names else "it takes no parameters"
-                raise ConfigError(f"loss.{self.name}: unknown parameter {name!r}; {valid}")
+        for name, _, text in self.mistakes(parameters or {}):
+            raise ConfigError(f"loss.{self.name}.{name}: {text}")
         record = np.zeros(1, LOSS)
         for parameter in self.parameters:
-            value = given.get(parameter.name, parameter.default)
-            if not parameter.low < value < parameter.high:
-                wanted = f"a number between {parameter.low:g} and {parameter.high:g}"
-                raise ConfigError(f"loss.{self.name}.{parameter.name}: got {value!r}, wanted {wanted}")
-            record[parameter.slot] = value
+            record[parameter.slot] = (parameters or {}).get(parameter.name, parameter.default)
         if self.kind == KIND_LOGISTIC and not record["lower"][0] < record["upper"][0]:
             lower, upper = record["lower"][0], record["upper"][0]
             raise ConfigError(f"loss.{self.name}: got labels from {lower:g} to {upper:g}, wanted lower below upper")

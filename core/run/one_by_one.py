@@ -1,7 +1,7 @@
 """A chain's methods for one example at a time, named as River's."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from hutch.core.run.one_decision import OneDecision, text_of
 from hutch.core.run.probabilities import Probabilities
 
 
-class OneByOne(Engine, ABC):
+class OneByOne(Engine):
     """An engine that learns and predicts one mapping of features at a time, in 10 µs or so.
 
     `x` maps names to numbers or words, which go to the anonymous namespace, and names of namespaces to mappings of
@@ -27,18 +27,8 @@ class OneByOne(Engine, ABC):
     """
 
     config: Any
-
-    @abstractmethod
-    def learn(self, *arguments: Any, **named: Any) -> Any:
-        """See `hutch.chain.Chain.learn`."""
-
-    @abstractmethod
-    def predict(self, *arguments: Any, **named: Any) -> Any:
-        """See `hutch.chain.Chain.predict`."""
-
-    @abstractmethod
-    def scores(self, *arguments: Any, **named: Any) -> Any:
-        """See `hutch.chain.Chain.scores`."""
+    learn: Callable[..., Any]
+    predict: Callable[..., Any]
 
     @cached_property
     def _one(self) -> OneExample:
@@ -96,14 +86,19 @@ class OneByOne(Engine, ABC):
         """The example of which `can_learn_one` last said yes."""
         return self._one.last
 
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Leave the counters as they were."""
+        kept = self.shared.copy()
+        try:
+            yield
+        finally:
+            self.shared[...] = kept
+
     def run_apart(self, batch: Batch, learn: bool) -> Outputs:
         """Run a batch with the scores of classes; without learning the counters stay as they were."""
-        kept = None if learn else self.shared.copy()
-        try:
+        with nullcontext() if learn else self._unchanged():
             return self.run_batch(batch, learn=learn, scores=True)[0]
-        finally:
-            if kept is not None:
-                self.shared[...] = kept
 
     def learn_one(self, x: Mapping[str, Any], y: float | bool | Mapping[int, float], importance: float = 1.0) -> None:
         """Learn one example.

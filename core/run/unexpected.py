@@ -97,8 +97,7 @@ class Unexpected:
         self._named: NamedNamespaces | None = named if any(named.missing()) else None
         self.labels = 0
         self.first: float | None = None
-        self._told = self._told_missing = self._doubted = self._told_loss = False
-        self._told_layers: set[str] = set()
+        self._told: set[str] = set()
         self._seen = self._example = 0
 
     @property
@@ -119,33 +118,33 @@ class Unexpected:
 
     def about_missing_labels(self) -> Iterator[str]:
         """What to say about examples of which none had a label."""
-        if not self._told_missing and lacks_labels(self._engine, self._engine.statistics):
-            self._told_missing = True
+        if lacks_labels(self._engine, self._engine.statistics) and self._is_new("no labels"):
             yield about_no_labels(self._engine)
 
     def about_labels(self) -> Iterator[str]:
         """What to say about the labels."""
-        if self.first is not None and not self._told:
-            self._told = True
+        if self.first is not None and self._is_new("labels"):
             such = f"label {self.first:g}" if self.labels == 1 else f"{self.labels} labels such as {self.first:g}"
             them = "it" if self.labels == 1 else "them"
             learned = all(layer.inputs.learns_any_label for layer in self._engine.layers)
             done = f"but learned from {them} all the same" if learned else f"and learned nothing from {them}"
             what = f"this chain is not made for {them}, {done}"
             yield f"{such} (example {self._example}): {what}{self._wanted()}"
-        if np.isnan(self._engine.statistics.sum_loss) and not self._told_loss:
-            self._told_loss = True
+        if np.isnan(self._engine.statistics.sum_loss) and self._is_new("loss"):
             choice = self._engine.layers[0].answers.loss
             whose = f"the loss {choice.name!r}" if choice else f"the loss of {self._engine.layers[0].name!r}"
             yield f"{whose} gave nan for an example: the mean loss is unknown, and what was learned of it may be wrong"
-        doubt = self._engine.label_check.doubts()
-        if doubt and not self._doubted:
-            self._doubted = True
+        if (doubt := self._engine.label_check.doubts()) and self._is_new("classes"):
             yield doubt
         for layer in self._engine.layers:
-            if layer.name not in self._told_layers and (text := layer.doubts()):
-                self._told_layers.add(layer.name)
+            if (text := layer.doubts()) and self._is_new(f"layer {layer.name}"):
                 yield f"{layer.name}: {text}"
+
+    def _is_new(self, what: str) -> bool:
+        """Whether something has not been told before; from now on it has."""
+        new = what not in self._told
+        self._told.add(what)
+        return new
 
     def _wanted(self) -> str:
         """Which classes are wanted, if labels are classes."""

@@ -5,10 +5,9 @@ What not every run needs is imported where it is used.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Never, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from hutch.core.config.chain_config import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.places import located
 from hutch.core.data.roles import Roles
-from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, warn
+from hutch.core.errors import ConfigError, ModelError, at, warn
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import parameters_of, values_of
 from hutch.core.run.occupancy import advice
@@ -161,7 +160,6 @@ class Chain(OneByOne, Engine):
         columns: Roles | Mapping[str, Any] | None = None,
         passes: int = 1,
         on_progress: Callable[[ProgressEvent], Any] | None = None,
-        **unknown: Never,
     ) -> NDArray[np.float32]:
         """Learn, example by example.
 
@@ -190,7 +188,6 @@ class Chain(OneByOne, Engine):
             UserWarning: malformed text, no label at all, labels that the chain is not made for, a namespace that the
                 chain names and no example has, a weight table that is more than half full.
         """
-        _refuse("learn", unknown)
         if passes < 1:
             raise ConfigError(f"passes: got {passes}, wanted at least 1")
         alone = passes == 1 and on_progress is None and labels is importance is columns is None
@@ -218,14 +215,12 @@ class Chain(OneByOne, Engine):
         importance: Any = None,
         *,
         columns: Roles | Mapping[str, Any] | None = None,
-        **unknown: Never,
     ) -> NDArray[np.float32]:
         """Predict without learning; as `learn`, but the chain stays as it was, its counters too.
 
         Returns:
             float32 (examples): the top layer's predictions.
         """
-        _refuse("predict", unknown)
         alone = labels is importance is columns is None
         if alone and (found := self.predictions_of_one(examples, False)) is not None:
             return found
@@ -269,27 +264,16 @@ class Chain(OneByOne, Engine):
         importance: Any = None,
         *,
         columns: Roles | Mapping[str, Any] | None = None,
-        **unknown: Never,
     ) -> NDArray[np.float32]:
         """The scores of all classes without learning, float32 (examples, classes); arguments as of `learn`.
 
         Raises:
             ConfigError: the chain's top layer has none.
         """
-        _refuse("scores", unknown)
         if not self.score_count:
             raise ConfigError(f"chain[0].{self.layers[0].name} predicts {self.predicts.value!r}: it has no scores")
         with self._unchanged():
             return self._run_passes(self._batches(examples, labels, importance, self._optional(columns)), scores=True)
-
-    @contextmanager
-    def _unchanged(self) -> Iterator[None]:
-        """Leave the counters as they were."""
-        kept = self.shared.copy()
-        try:
-            yield
-        finally:
-            self.shared[...] = kept
 
     def _run_passes(
         self,
@@ -452,13 +436,3 @@ def with_classes(layers: Sequence[Mapping[str, Any] | str], classes: int) -> lis
             given["classes"] = classes
         found.append({name: given})
     return found
-
-
-def _refuse(method: str, unknown: Mapping[str, Any]) -> None:
-    """Name an argument that does not exist, as Python would, and what was meant."""
-    for name in unknown:
-        near = did_you_mean({"y": "labels", "sample_weight": "importance"}.get(name, name), _ARGUMENTS)
-        raise TypeError(f"{method}() got an unexpected keyword argument {name!r}; {near}")
-
-
-_ARGUMENTS = ("labels", "importance", "columns", "passes", "on_progress")

@@ -18,7 +18,7 @@ from hutch.chain import Chain, with_classes
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.run.probabilities import Probabilities
-from hutch.target_scale import TargetScale, can_rescale, rescale
+from hutch.target_scale import TargetScale, can_rescale
 
 Layers = Sequence[Mapping[str, Any] | str]
 Features = Mapping[Any, Any]
@@ -171,9 +171,7 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
         if self._scaled and not self._started:
             self._target.settle(np.array([target]))
         elif self._scaled:
-            for _, ratio, shift in self._target.follow(np.array([target])):
-                if (ratio, shift) != (1.0, 0.0):
-                    rescale(self.chain, ratio, shift)
+            list(self._target.follow(np.array([target]), self.chain))
         self._started = True
         self.chain.learn({**_record(x), "label": (target - self._target.centre) / self._target.scale, "importance": w})
 

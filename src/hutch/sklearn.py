@@ -7,7 +7,7 @@ module.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
     from sklearn.utils import (
         check_array,
         check_consistent_length,
@@ -51,9 +51,9 @@ from hutch.frames import (
     is_frame,
     roles_of,
     without_column,
+    word_rows,
 )
-from hutch.target_scale import TargetScale, can_rescale, rescale
-from hutch.word_rows import word_rows
+from hutch.target_scale import TargetScale, can_rescale
 
 if TYPE_CHECKING:
     from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
@@ -110,16 +110,34 @@ def _offers(which: int) -> Any:
     return test
 
 
-class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
-    """What classifier and regressor share: parameters, building, learning, coefficients, explanations."""
+@dataclass(eq=False, repr=False)
+class _Settings(BaseEstimator):  # type: ignore[misc]
+    """The parameters that classifier and regressor share."""
+
+    layers: Layers | None = None
+    _: KW_ONLY
+    loss: str | Mapping[str, Any] | None = None
+    learning_rate: float | None = None
+    l2: float | None = None
+    interactions: Sequence[Sequence[str]] | None = None
+    bits: int = 18
+    passes: int | None = None
+    shuffle: bool = True
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 3
+    columns: Mapping[str, Any] | None = None
+    random_state: Any = 0
+
+
+class _ChainEstimator(_Settings):
+    """What classifier and regressor share: building, learning, coefficients, explanations."""
 
     chain_: Chain
+    classes_: NDArray[Any]
     n_features_in_: int
-    bits: int
-    columns: Mapping[str, Any] | None
-    random_state: Any
     _seed: Any
-    _most_passes = 10
+    _told: bool  # that the targets have left the scale of the first call
     _named: bool  # fitted to a frame
     _row: tuple[int, bool] = (0, False)  # columns of a table of numbers, and whether they have words, too; 0: none
     _columns: list[str]
@@ -189,14 +207,6 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         return table
 
     def _examples_and_targets(self, X: Any, y: Any, reset: bool, **options: Any) -> tuple[Any, NDArray[Any]]:
-        X = checked(X)
-        if not (is_frame(X) if reset else self._named):
-            if reset:
-                self._named = False
-            X, y = validate_data(self, X, y, reset=reset, **_MATRIX, **options)
-            if reset:
-                self._row = dense_columns(X, self.columns)
-            return X, y
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._examples(X, reset)
@@ -246,11 +256,9 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         """How many passes over so many rows `fit` makes."""
         once = any(layer.inputs.buys_labels for layer in self.chain_.layers)
         if self.passes is None:
-            return (
-                1
-                if once or learns_once(self.chain_.layers[0])
-                else min(max(-(-_ROWS // rows), _LEAST_PASSES), self._most_passes)
-            )
+            if once or learns_once(self.chain_.layers[0]):
+                return 1
+            return min(max(-(-_ROWS // rows), _LEAST_PASSES), 10 if is_classifier(self) else 100)
         if not (isinstance(self.passes, Integral) and int(self.passes) >= 1):
             raise ValueError(f"passes: got {self.passes!r}, wanted an integer of at least 1")
         if once and int(self.passes) > 1:
@@ -391,6 +399,7 @@ class _ChainEstimator(BaseEstimator):  # type: ignore[misc]
         return np.column_stack([slopes, found[0] - slopes @ centre])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type: ignore[misc]
     """A chain of reductions as a classifier.
 
@@ -433,40 +442,7 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
     True
     """
 
-    classes_: NDArray[Any]
-
-    def __init__(
-        self,
-        layers: Layers | None = None,
-        *,
-        loss: str | Mapping[str, Any] | None = None,
-        learning_rate: float | None = None,
-        l2: float | None = None,
-        interactions: Sequence[Sequence[str]] | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        bits: int = 18,
-        passes: int | None = None,
-        shuffle: bool = True,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 3,
-        columns: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.layers = layers
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.l2 = l2
-        self.interactions = interactions
-        self.class_weight = class_weight
-        self.bits = bits
-        self.passes = passes
-        self.shuffle = shuffle
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.columns = columns
-        self.random_state = random_state
+    class_weight: Mapping[Any, float] | str | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
@@ -610,6 +586,7 @@ def _bounded(y: Any) -> NDArray[np.float64]:
     return found
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
     """A chain of reductions as a regressor.
 
@@ -641,41 +618,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
     True
     """
 
-    _most_passes = 100
-    _told: bool  # that the targets have left the scale of the first call
-
-    def __init__(
-        self,
-        layers: Layers | None = None,
-        *,
-        loss: str | Mapping[str, Any] | None = None,
-        learning_rate: float | None = None,
-        l2: float | None = None,
-        interactions: Sequence[Sequence[str]] | None = None,
-        scale_y: bool = True,
-        bits: int = 18,
-        passes: int | None = None,
-        shuffle: bool = True,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 3,
-        columns: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.layers = layers
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.l2 = l2
-        self.interactions = interactions
-        self.scale_y = scale_y
-        self.bits = bits
-        self.passes = passes
-        self.shuffle = shuffle
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.columns = columns
-        self.random_state = random_state
+    scale_y: bool = True
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
@@ -713,9 +656,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
                 warn(f"y: it is learned by {got}, which it has left; wanted a first call with typical rows, or `fit`")
             self._learn(X, self._target.of(y), weights, None)
         else:
-            for rows, ratio, shift in self._target.follow(y):
-                if (ratio, shift) != (1.0, 0.0):
-                    rescale(self.chain_, ratio, shift)
+            for rows in self._target.follow(y, self.chain_):
                 part = X.slice(rows.start, rows.stop - rows.start) if self._named else X[rows]
                 self._learn(part, self._target.of(y[rows]), weights[rows], None)
         return self

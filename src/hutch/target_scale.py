@@ -17,9 +17,9 @@ class TargetScale:
         centre, scale: mean and deviation of the targets when they last left what follows from the attributes: the
             deviation between half and twice the scale, the mean no more than the scale away from the centre.
 
-    >>> target = TargetScale()
+    >>> target, chain = TargetScale(), Chain.from_config({"chain": ["linear"]})
     >>> target.settle(np.array([5.0, 5.0]))
-    >>> for rows, _, _ in target.follow(np.array([5.0, 11.0, 5.0])):
+    >>> for rows in target.follow(np.array([5.0, 11.0, 5.0]), chain):
     ...     print(rows, round(target.centre, 2), round(target.scale, 2))
     slice(0, 1, None) 5.0 1.0
     slice(1, 3, None) 6.5 2.6
@@ -43,25 +43,27 @@ class TargetScale:
         means, deviations = self._add(y)
         return bool(self._astray(means[-1:], deviations[-1:])[0])
 
-    def follow(self, y: NDArray[np.float64]) -> Iterator[tuple[slice, float, float]]:
+    def follow(self, y: NDArray[np.float64], chain: Chain) -> Iterator[slice]:
         """Cut further targets where the scale must change, which does not depend on how they come in calls.
 
+        Args:
+            y: targets (rows), of which one at least is there.
+            chain: it is re-expressed on each new scale.
+
         Yields:
-            Rows that have one scale, in order, and (ratio, shift): what was the prediction p is now ratio p + shift.
+            Rows that have one scale, in order.
         """
         means, deviations = self._add(y)
-        start, ratio, shift = 0, 1.0, 0.0
+        start = 0
         while True:
             found = np.flatnonzero(self._astray(means[start:], deviations[start:]))
             stop = start + int(found[0]) if len(found) else len(y)
             if stop > start:
-                yield slice(start, stop), ratio, shift
-                ratio, shift = 1.0, 0.0
+                yield slice(start, stop)
             if stop == len(y):
                 return
             centre, scale = float(means[stop]), float(deviations[stop])
-            by = self.scale / scale
-            ratio, shift = ratio * by, shift * by + (self.centre - centre) / scale
+            _rescale(chain, self.scale / scale, (self.centre - centre) / scale)
             self.centre, self.scale, start = centre, scale, stop
 
     def _add(self, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -81,13 +83,13 @@ class TargetScale:
 
 
 def can_rescale(chain: Chain) -> bool:
-    """Whether `rescale` works: the chain ends in one linear model with a constant."""
+    """Whether `TargetScale.follow` can re-express it: the chain ends in one linear model with a constant."""
     base = chain.layers[-1]
     known = base.name == "linear" or base.name == "bayesian_linear" and base.answers.loss_kind == KIND_SQUARED
     return known and int(chain.shared["multiplier"][0]) == 1 and chain.parser.constant
 
 
-def rescale(chain: Chain, ratio: float, shift: float) -> None:
+def _rescale(chain: Chain, ratio: float, shift: float) -> None:
     """Let a chain predict ratio p + shift where it predicted p, with all that it has learned on the new scale."""
     weights, base = chain.weights, chain.layers[-1]
     weights[:, 0] *= ratio

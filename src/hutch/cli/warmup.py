@@ -108,11 +108,8 @@ def warmup(
     runs = USUAL if usual else (*RUNS, *USUAL)
     pieces: list[str | tuple[str, ...]] = [*runs, "hutch.cli.warmup:read_tables", *kernels]
     processes = jobs or processor_count()
-    with (
-        _shipped_left_aside(),
-        background(pieces, processes) as results,
-        _bar(len(pieces), processes, quiet or as_json) as advance,
-    ):
+    advance = _tenths(len(pieces), processes, quiet or as_json)
+    with _shipped_left_aside(), background(pieces, processes) as results:
         for result in results:
             result.get()
             advance()
@@ -174,28 +171,8 @@ def _shipped_left_aside() -> Iterator[None]:
             os.environ[SWITCH] = before
 
 
-@contextmanager
-def _bar(total: int, processes: int, hidden: bool) -> Iterator[Callable[[], Any]]:
-    """A bar on a terminal, elsewhere a line for each tenth; the block gets a function that moves it on by one."""
-    import sys
-
-    if hidden:
-        yield lambda: None
-        return
-    if not sys.stderr.isatty():
-        yield _tenths(total, processes)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda: progress.advance(task)
-
-
-def _tenths(total: int, processes: int) -> Callable[[], Any]:
-    """Say on standard error how far it is, when another tenth is done."""
+def _tenths(total: int, processes: int, hidden: bool) -> Callable[[], Any]:
+    """What says on standard error how far it is, when it is called and another tenth is done."""
     import sys
 
     done = 0
@@ -203,10 +180,11 @@ def _tenths(total: int, processes: int) -> Callable[[], Any]:
     def advance() -> None:
         nonlocal done
         done += 1
-        if done * 10 // total > (done - 1) * 10 // total:
+        if not hidden and done * 10 // total > (done - 1) * 10 // total:
             print(f"compiled {done} of {total}", file=sys.stderr, flush=True)
 
-    print(f"compiling {total} pieces in {processes} processes", file=sys.stderr, flush=True)
+    if not hidden:
+        print(f"compiling {total} pieces in {processes} processes", file=sys.stderr, flush=True)
     return advance
 
 

@@ -326,7 +326,7 @@ def test_strings_stay_strings_for_readers_of_yaml_1_1() -> None:
 @example("[1, {a: 2}]")
 def test_an_override_has_the_value_of_yaml(text: str) -> None:
     try:
-        wanted = config_yaml.scalar(text)
+        wanted = config_yaml.read(text, "value").value
     except ConfigError:
         with pytest.raises(ConfigError):
             config_override._value(text, Place(text))

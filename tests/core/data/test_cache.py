@@ -32,6 +32,11 @@ def content(batches: Iterable[Batch]) -> dict[str, bytes]:
     return {field.name: getattr(whole, field.name).tobytes() for field in fields(Batch)}
 
 
+@pytest.fixture(autouse=True)
+def fresh_files_are_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_cache, "_YOUNG", -1.0)
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "data.vw"
@@ -84,12 +89,19 @@ def test_other_content_of_the_same_size_and_time_is_seen(data: Path) -> None:
     assert content(found)["indices"] == content(TextParser(OPTIONS).parse(changed) for _ in range(1))["indices"]
 
 
-def test_a_copy_of_the_same_content_is_as_good(data: Path) -> None:
-    content(files(data))
+def test_a_source_that_was_touched_is_parsed_again(data: Path) -> None:
+    expected = content(files(data))
     os.utime(data, (LONG_AGO, LONG_AGO))
-    assert files(data).cached
-    data.write_bytes(TEXT)
-    assert files(data).cached
+    assert not files(data).cached
+    assert content(files(data)) == expected and files(data).cached
+
+
+def test_what_was_made_of_a_source_that_had_just_changed_is_not_used(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_cache, "_YOUNG", 60.0)
+    content(files(data))
+    assert not files(data).cached
 
 
 @pytest.mark.parametrize("options", [{"bits": 17}, {"hash": "all"}, {"label": "multiclass"}, {"constant": False}])

@@ -264,9 +264,9 @@ def test_choice_refuses_what_is_no_loss(given):
     [
         ("hinje", {}, "did you mean 'hinge'"),
         ("quantile", {"tua": 0.1}, "did you mean 'tau'"),
-        ("hinge", {"tau": 0.1}, "takes no parameters"),
-        ("quantile", {"tau": 1.0}, "between 0 and 1"),
-        ("quantile", {"tau": math.nan}, "between 0 and 1"),
+        ("hinge", {"tau": 0.1}, "loss.hinge.tau: unknown key; the loss has no parameters"),
+        ("quantile", {"tau": 1.0}, "got 1, wanted more than 0 and less than 1"),
+        ("quantile", {"tau": math.nan}, "got nan, wanted more than 0 and less than 1"),
         ("logistic", {"lower": 3, "upper": 3}, "got labels from 3 to 3, wanted lower below upper"),
     ],
 )
