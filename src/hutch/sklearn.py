@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
     from sklearn.utils import (
+        assert_all_finite,
         check_array,
         check_consistent_length,
         check_random_state,
@@ -206,14 +207,16 @@ class _ChainEstimator(_Settings):
         check_columns(table, self._schema)
         return table
 
-    def _examples_and_targets(self, X: Any, y: Any, reset: bool, **options: Any) -> tuple[Any, NDArray[Any]]:
+    def _examples_and_targets(self, X: Any, y: Any, reset: bool, y_numeric: bool = False) -> tuple[Any, NDArray[Any]]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._examples(X, reset)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-        if options.get("y_numeric"):
+        if y_numeric:
             y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        elif y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
         return X, y
 
     def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int | None) -> None:
