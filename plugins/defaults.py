@@ -61,7 +61,7 @@ def _by_module(modules: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.loss.losses": {
-        "losses": ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson", "probit"),
+        "losses": ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson"),
     },
     "hutch.core.data.csv": {"readers": (".csv", ".tsv")},
     "hutch.core.data.json_lines": {"readers": (".jsonl", ".ndjson")},

@@ -17,7 +17,6 @@ from hutch.core.kernel.abi import (
     example_of,
     float32s_at,
     float64s_at,
-    importance_to_next,
     kernel,
     learn_predicted_next,
     predict_next,
@@ -122,9 +121,9 @@ def _judge(s, e, label, importance, first):
 def _score(layer, example, importance, offset):
     """Ask every sub-model for its score, before any clipping.
 
-    Of K classes the first label's curvature is about 1 / K. So above a posterior scores have K / 4 times the variance
-    of predictions below, and the prior weighs as much against a label whatever K; of two classes the difference of the
-    scores has the variance of one prediction. The factor ends at that of 16 classes.
+    Of K classes the first label's curvature is about 1 / K. So scores have K / 4 times the variance of predictions
+    below, and the prior weighs as much against a label whatever K; of two classes the difference of the scores has the
+    variance of one prediction. The factor ends at that of 16 classes.
     """
     s, e = own(layer), example_of(example)
     scores = _numbers(s, 0)
@@ -186,7 +185,7 @@ def predict(layer, example, label, importance, offset):
 
 
 @kernel
-def learn_posterior(layer, example, label, importance, offset):
+def learn(layer, example, label, importance, offset):
     """Move every score to its mean after the label, by a target of squared loss that adds the precision it should.
 
     With the target z and the importance c / 2 a sub-model goes from p to (p / q + c z) / (1 / q + c).
@@ -210,29 +209,7 @@ def learn_posterior(layer, example, label, importance, offset):
 
 
 @kernel
-def learn_gradient(layer, example, label, importance, offset):
-    """Teach every sub-model p + (y - softmax(p)) with half the importance: a parabola that touches the loss of all.
-
-    Its curvature is 1, that of the loss at most 1/2 (D. Böhning, "Multinomial logistic regression algorithm", 1992), so
-    that the parabola lies above the loss and no step goes beyond the least loss along the way.
-    """
-    s, e = own(layer), example_of(example)
-    _score(layer, example, importance, offset)
-    prediction = _judge(s, e, label, importance, smallest_label(s))
-    outcome = outcome_of(e)
-    detect(s, label)
-    if not _is_label(s, e, label, smallest_label(s)):
-        return prediction
-    scores, shares, expected = _numbers(s, 0), _numbers(s, 2), _numbers(s, 3)
-    _softmax(s, expected, False)
-    for k in range(s.classes):
-        _teach(layer, example, k, scores[k] + (shares[k] - expected[k]), 0.5 * np.float64(importance), offset)
-    put_back(e, outcome)
-    return prediction
-
-
-@kernel
-def importance_to_posterior(layer, example, label, target, offset):
+def importance_to(layer, example, label, target, offset):
     """The importance with which the nearest rival's label, learned, makes it the class predicted."""
     s = own(layer)
     good = _score_and_vary(layer, example, np.float32(1), offset)
@@ -247,37 +224,6 @@ def importance_to_posterior(layer, example, label, target, offset):
     return np.float32(found)
 
 
-@inlined
-def _rate(layer, example, k, way, offset):
-    """How fast a score moves with the importance of squared loss, from that which carries it half way to a target."""
-    score = _numbers(own(layer), 0)[k]
-    end, middle = np.float32(score + way), np.float32(score + 0.5 * way)
-    return 0.5 * math.log(2.0) / importance_to_next(layer, example, end, middle, submodel(layer, offset, k))
-
-
-@kernel
-def importance_to_gradient(layer, example, label, target, offset):
-    """The importance with which the runner-up's label, spent in small portions, makes it the class predicted.
-
-    The scores meet where the implicit step t = p + h q (y - softmax(t)) makes them equal, q their rates.
-    """
-    s, e = own(layer), example_of(example)
-    _score(layer, example, np.float32(1), offset)
-    _judge(s, e, UNLABELED, _0, smallest_label(s))
-    scores, expected = _numbers(s, 0), _numbers(s, 3)
-    winner = _winner(s)
-    rival = 1 if winner == 0 else 0
-    for k in range(s.classes):
-        if k != winner and scores[k] > scores[rival]:
-            rival = k
-    _softmax(s, expected, False)
-    rises = _rate(layer, example, rival, 1.0 - expected[rival], offset)
-    falls = _rate(layer, example, winner, -expected[winner], offset)
-    rate = 0.5 * (rises + falls)
-    found = (scores[winner] - scores[rival]) / rate if rate > 0.0 else math.inf
-    return np.float32(found)
-
-
 class Multinomial(PerClass):
     """A sub-model for each class, all learned at once by multinomial logistic loss."""
 
@@ -287,6 +233,7 @@ class Multinomial(PerClass):
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     inputs = Inputs(learns_any_label=False)
+    kernels = Kernels(learn, predict, importance_to, calls=("sensitivity",), self_contained=("importance_to",))
 
     def __init__(self, parameters: MultinomialParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -297,28 +244,19 @@ class Multinomial(PerClass):
                 f"multinomial: got {told} loss below, wanted `loss: squared`: it has the multinomial logistic loss "
                 "itself, and teaches the layer below numbers"
             )
-        self._has_variances = bool(below and learns_once(below) and lacking(below, "sensitivity") is None)
+        if below is not None and (not learns_once(below) or lacking(below, "sensitivity") is not None):
+            raise ConfigError(
+                f"multinomial: got {below.name!r} below, wanted a learner that knows the variance of what it predicts, "
+                "such as 'bayesian_linear'; above others, one_against_all"
+            )
         self.state = Record(
             MULTINOMIAL,
             classes=parameters.classes,
             first=first_of(parameters.first_class),
             probabilities=parameters.probabilities,
-            scale=math.sqrt(min(parameters.classes, _MOST_SCALED) / 4.0) if self._has_variances else 1.0,
+            scale=math.sqrt(min(parameters.classes, _MOST_SCALED) / 4.0),
             numbers=np.zeros((5 + ROOM) * parameters.classes),
         )
-
-    @property
-    def kernels(self) -> Kernels:
-        """The layer's compiled functions: one set for layers that know the variance of a prediction, one for others."""
-        if self._has_variances:
-            return Kernels(
-                learn_posterior,
-                predict,
-                importance_to_posterior,
-                calls=("sensitivity",),
-                self_contained=("importance_to",),
-            )
-        return Kernels(learn_gradient, predict, importance_to_gradient)
 
 
 hutch_register_reductions = registering(Multinomial)

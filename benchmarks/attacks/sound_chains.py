@@ -50,6 +50,7 @@ _ACTIVE = {"active": {"budget": 0.5, "memory": 0.01}}
 _MULTINOMIAL = {"multinomial": {"classes": 3}}
 _ROW_OF_WORDS = {"namespace": "w", "dimension": 8, "features": "named"}
 _BAYESIAN = {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "logistic"}}
+_BLOCKS = {"bayesian_linear": {"covariance": "blocks", "dimension": 8, "loss": "squared"}}
 _PAIRS = [{"namespaces": ["w", "u"], "rank": 2}]
 _DYADIC = {"left": "w", "right": "u", "rank": 2}
 CHAINS: dict[str, tuple[list[Any], list[str]]] = {
@@ -67,7 +68,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "error_correcting_tournament": ([{"error_correcting_tournament": {"classes": 3, "errors": 1}}, "linear"], CLASSES),
     "one_against_all": ([{"one_against_all": {"classes": 3}}, "linear"], CLASSES),
     "multinomial": ([_MULTINOMIAL, {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "squared"}}], CLASSES),
-    "multinomial over linear": ([_MULTINOMIAL, "linear"], CLASSES),
     "cost_sensitive_one_against_all": ([{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"], COSTS),
     "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
     "low_rank_quadratic": ([{"low_rank_quadratic": {"pairs": _PAIRS}}, "linear"], PLAIN),
@@ -91,7 +91,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "standardise": (["standardise", "linear"], NUMBERS),
     "random_features": ([{"random_features": {"namespace": "w", "count": 4}}, "linear"], PLAIN),
     "hedge": ([{"hedge": {"copies": [{"bayesian_linear": {"forgetting": 0.01}}, {}]}}, _BAYESIAN], PLAIN),
-    "recursive_least_squares": ([{"explore_posterior": {}}, *_ADF[:-1], "recursive_least_squares"], DECISIONS),
+    "bayesian_linear in blocks": ([{"explore_posterior": {}}, *_ADF[:-1], _BLOCKS], DECISIONS),
     "action_per_class": ([{"action_per_class": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF], LOGGED),
     "action_probabilities": (["action_probabilities", "cost_sensitive_with_features", "linear"], ACTIONS),
     "bayesian_linear": ([_BAYESIAN], PLAIN),

@@ -50,7 +50,7 @@ def changed(layers: list[Any], name: str, **parameters: Any) -> list[Any]:
 EXPLORERS = {
     "explore.yaml": EXPLORE,
     "the same, for logs": changed(EXPLORE, "explore_posterior", method="thompson", width=0.25, epsilon=0.02),
-    "the same, prior 16": changed(EXPLORE, "recursive_least_squares", prior_variances=[16.0]),
+    "the same, prior 16": changed(EXPLORE, "bayesian_linear", priors=[16.0]),
     **PEERS,
 }
 
@@ -180,7 +180,7 @@ def show_clicks(only: str, rounds: int = 1500) -> None:
                 layers = EXPLORERS.get(name, [])
                 world, random, costs = World(seed, effect), np.random.default_rng(100 + seed), []
                 pairs = {"interactions": [["user", "article"]]}
-                layers = changed(changed(layers, "linear", **pairs), "recursive_least_squares", **pairs)
+                layers = changed(changed(layers, "linear", **pairs), "bayesian_linear", **pairs)
                 chain = Chain.from_config({"chain": layers}) if layers else None
                 for _ in range(rounds):
                     record, chances = world.decision()

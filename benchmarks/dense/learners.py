@@ -66,11 +66,11 @@ def of_chain(above="one_against_all", **parameters):
     return learn
 
 
-def of_linear(passes, above="one_against_all", loss="logistic"):
+def of_linear(passes):
     """The linear layer."""
 
     def learn(rows, labels, others):
-        chain = chain_of({"linear": {"loss": loss}}, labels.max() + 1, above=above)
+        chain = chain_of({"linear": {"loss": "logistic"}}, labels.max() + 1)
         chain.learn(rows, labels + 1, passes=passes)
         return chain.predict(others) - 1
 
@@ -123,15 +123,12 @@ def errors(options):
         "`bayesian_linear`": of_chain(),
         "the same, `covariance: shared`": of_chain(covariance="shared"),
         "the same, `rank: 32`": of_chain(rank=32),
-        "the same, `loss: probit`": of_chain(loss="probit"),
         "`multinomial`, `bayesian_linear`": of_chain("multinomial", loss="squared"),
         "`multinomial`, `bayesian_linear`, `covariance: shared`": of_chain(
             "multinomial", loss="squared", covariance="shared"
         ),
         "`linear`, 1 pass": of_linear(1),
         "`linear`, 20 passes": of_linear(20),
-        "`multinomial`, `linear`, 1 pass": of_linear(1, "multinomial", "squared"),
-        "`multinomial`, `linear`, 20 passes": of_linear(20, "multinomial", "squared"),
     }
     if options.peers:
         learners |= {

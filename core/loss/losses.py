@@ -26,7 +26,6 @@ from hutch.core.loss.kinds import (
     KIND_SQUARED,
 )
 from hutch.core.loss.plain import PLAIN_KERNELS
-from hutch.core.loss.probit import probit_derivative, probit_value
 
 _KERNELS = ("value", "derivative", "update", "unsafe_update", "square_gradient", "plain_value", "plain_derivative")
 
@@ -362,9 +361,8 @@ BUILTIN_LOSSES: tuple[Loss, ...] = (
             "gradient": "VW reports the deviance, which is twice the loss that its derivative belongs to",
         },
     ),
-    Loss.plain("probit", probit_value, probit_derivative, labels=LossLabels.BINARY, prediction_range=(-50.0, 50.0)),
 )
-"""The losses that come with Hutch, each as VW 9.11.9 computes it, but for probit; squared first, the default."""
+"""The losses that come with Hutch, each as VW 9.11.9 computes it; squared first, the default."""
 
 
 hutch_register_losses = registering(*BUILTIN_LOSSES)

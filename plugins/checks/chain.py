@@ -239,7 +239,7 @@ def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
 
 
 def _stacks(registry: Registry, reduction: type[Reduction]) -> list[Sequence[Mapping[str, Any] | str]]:
-    """One base learner, then one layer on a base learner; `linear` first, and with logistic loss at the end."""
+    """One base learner, then one layer on a base learner; `linear` first, and with other losses at the end."""
     bases = sorted(
         (name for name, cls in registry.reductions.items() if cls.is_base), key=lambda name: name != "linear"
     )
@@ -247,7 +247,8 @@ def _stacks(registry: Registry, reduction: type[Reduction]) -> list[Sequence[Map
     stacks: list[Sequence[Mapping[str, Any] | str]] = [[base] for base in bases]
     stacks += [[other, base] for other in others for base in bases]
     stacks += _asked(registry, reduction)
-    return [*stacks, *([{base: {"loss": "logistic"}}] for base in bases[:1])]
+    examples = [(base, plausible(registry.reductions[base].Parameters)) for base in bases]
+    return stacks + [[{base: {**given, "loss": loss}}] for loss in ("logistic", "squared") for base, given in examples]
 
 
 def _asked(registry: Registry, reduction: type[Reduction], above: tuple[str, ...] = ()) -> Iterator[list[str]]:

@@ -87,10 +87,10 @@ def _score(s, e, offset):
 
 
 @inlined
-def _judge(s, e, p, label, importance):
+def judge(s, e, p, label, importance):
     """Write what a score means for the example; returns the prediction."""
     prediction = clip(shared_of(e.shared), np.float32(p))
-    e.raw, e.updated, e.loss, e.features = np.float32(p), prediction, 0.0, e.length
+    e.raw, e.updated, e.loss = np.float32(p), prediction, 0.0
     if label != UNLABELED and importance > _0:
         e.loss = np.float64(value_of(s.loss, prediction, label) * importance)
     return prediction
@@ -103,7 +103,7 @@ def predict(layer, example, label, importance, offset):
     if not importance > _0:
         widen(shared_of(e.shared), label)
     read_row(s, e, False)
-    return _judge(s, e, _score(s, e, offset)[0], label, importance)
+    return judge(s, e, _score(s, e, offset)[0], label, importance)
 
 
 @inlined
@@ -136,7 +136,7 @@ def _learn(layer, example, label, importance, offset, begin, take):
     square = read_row(s, e, learns)[0]
     p, sparse_spread = _score(s, e, offset)
     widen(shared, label)
-    prediction = _judge(s, e, p, label, importance)
+    prediction = judge(s, e, p, label, importance)
     if not learns or not math.isfinite(p):
         return prediction
     number = _turn_to(s, offset, square, begin, take)
@@ -189,7 +189,7 @@ def _importance_to(layer, example, label, target, offset, multiply):
     square, fresh = read_row(s, e, False)
     p, sparse_spread = _score(s, e, offset)
     spread = _spread(s, offset, square, fresh, multiply) + sparse_spread
-    _judge(s, e, p, UNLABELED, _0)
+    judge(s, e, p, UNLABELED, _0)
     return np.float32(importance_for(p, spread, np.float64(target), np.float64(label), s.loss))
 
 
@@ -198,7 +198,7 @@ def _sensitivity(layer, example, offset, multiply):
     s, e = bayesian_of(layer), example_of(example)
     square, fresh = read_row(s, e, False)
     p, sparse_spread = _score(s, e, offset)
-    _judge(s, e, p, UNLABELED, _0)
+    judge(s, e, p, UNLABELED, _0)
     return np.float32(_spread(s, offset, square, fresh, multiply) + sparse_spread)
 
 

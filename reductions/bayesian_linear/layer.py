@@ -1,29 +1,39 @@
-"""The Bayesian linear learner: for features that are rows of numbers, such as embeddings, learned in one pass.
+"""The Bayesian linear learner: a Gaussian posterior of the weights, learned in one pass.
 
-The weights of a dense namespace have a Gaussian posterior. Each label turns the Gaussian of the prediction p = m·x,
-variance q = x'Sx, into one with mean p' and precision 1/q + c (`hutch.core.loss.tilted`), and the weights follow:
+Of a dense namespace, such as embeddings, each label turns the Gaussian of the prediction p = m·x, variance q = x'Sx,
+into one with mean p' and precision 1/q + c (`hutch.core.loss.tilted`), and the weights follow:
 
     m += S x (p' - p) / q         S⁻¹ += c x x'
+
+`blocks` has the form for features of any kind, whose covariances lie in blocks.
 
 Source: M. Opper, "A Bayesian approach to on-line learning", 1998; for squared loss this is recursive least squares.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.chain.declarations import Inputs, Shortcuts
+from hutch.core.chain.declarations import Answers, Inputs, Shortcuts
 from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
-from hutch.core.errors import ConfigError
+from hutch.core.errors import ConfigError, ModelError
 from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import ExampleValue, Parameters, Within
+from hutch.reductions.bayesian_linear.blocks import (
+    MOST_PRIORS,
+    SUMS,
+    learn_blocks,
+    predict_blocks,
+    sensitivity_blocks,
+)
 from hutch.reductions.bayesian_linear.kernels import (
     importance_to_full,
     importance_to_low_rank,
@@ -36,8 +46,21 @@ from hutch.reductions.bayesian_linear.kernels import (
 from hutch.reductions.bayesian_linear.low_rank import check_low_rank, low_rank_size, workspace_size
 from hutch.reductions.bayesian_linear.state import BAYESIAN, GROUP, LEARNED
 from hutch.reductions.linear.dense_row import DenseNamespace
-from hutch.reductions.linear.layer import Linear
+from hutch.reductions.linear.layer import Linear, namespaces_of
+from hutch.reductions.linear.memory import Buffer
+from hutch.reductions.linear.terms import MOST_TERMS
 
+_OF_A_ROW = (
+    "namespace",
+    "features",
+    "rank",
+    "prior_variance",
+    "reach",
+    "constant_variance",
+    "sparse_variance",
+    "forgetting",
+)
+_OF_BLOCKS = ("priors", "blocks", "interactions", "permutations", "duplicate_interactions", "ignore_linear")
 _FULL = 512
 _RANK = 32
 _MOST_BYTES = 1 << 33
@@ -50,14 +73,16 @@ class BayesianLinearParameters(Parameters):
 
     Attributes:
         namespace: whose features are the row; what a line leaves out is 0.
-        dimension: features of a row.
+        dimension: features of a row, or of a block.
         features: `numbered` reads names as numbers from 0 to dimension - 1; `named` takes any, in the order in which
             they are met; those beyond `dimension` have variances but no covariances.
-        loss: `logistic`, `probit`, `squared`, or any other.
-        rank: None: a full covariance of up to 512 dimensions, beyond them a diagonal precision and 32 outer products; a
-            number: so many, 0 for the diagonal alone.
+        loss: `logistic`, `squared`, or any other.
+        rank: None: a full covariance of up to 512 dimensions, beyond them a diagonal less 32 outer products; a number:
+            so many.
         covariance: `own`, one for each sub-model that a layer above asks for; `shared`, one for all, for layers that
-            teach all sub-models each example, such as one_against_all: faster, by as many times as there are.
+            teach all sub-models each example, such as one_against_all: faster, by as many times as there are; `blocks`,
+            for hashed features of all namespaces: one for each `dimension` features that are met together, under
+            squared loss whose noise is estimated.
         prior_variance: of each weight of a row before anything is learned; None: from `reach`.
         reach: variance of the prediction of the first row learned, in which features of value 0 count as if they were
             1, as all columns below `standardise` begin with 0; it sets the variance of a weight.
@@ -68,14 +93,22 @@ class BayesianLinearParameters(Parameters):
             concepts that drift.
         min_prediction: predictions below it become it; None: the smallest label seen.
         max_prediction: predictions above it become it; None: the largest label seen.
+        priors: of blocks: the variance that a prediction has whose features are all new, in units of the noise; of
+            several, the likeliest decides.
+        blocks: how many there may be; features met later share the places of others.
+        interactions: of blocks: products of namespaces, each a list of names; `:` stands for every namespace, and a
+            string of letters is a term too where namespaces go by letter.
+        permutations: a namespace with itself gives all pairs instead of those in order.
+        duplicate_interactions: keep terms that are permutations of each other.
+        ignore_linear: namespaces of which only the interactions are used.
     """
 
     namespace: Annotated[str, ExampleValue("words")] = "x"
     dimension: Annotated[int, Within(ge=1, le=1 << 16), ExampleValue(1 << 12)]
     features: Literal["numbered", "named"] = "numbered"
     loss: LossChoice = LossChoice(name="logistic")
-    rank: Annotated[int, Within(ge=0, le=256)] | None = None
-    covariance: Literal["own", "shared"] = "own"
+    rank: Annotated[int, Within(ge=1, le=256)] | None = None
+    covariance: Literal["own", "shared", "blocks"] = "own"
     prior_variance: Positive | None = None
     reach: Positive = 32.0
     constant_variance: Positive = 64.0
@@ -83,15 +116,28 @@ class BayesianLinearParameters(Parameters):
     forgetting: Annotated[float, Within(ge=0, lt=1)] = 0.0
     min_prediction: float | None = None
     max_prediction: float | None = None
+    priors: Annotated[tuple[Positive, ...], Within(min_length=1, max_length=MOST_PRIORS)] = (
+        0.0625, 0.25, 1.0, 4.0, 16.0,
+    )  # fmt: skip
+    blocks: Annotated[int, Within(ge=1, le=1 << 20)] = 1024
+    interactions: Annotated[tuple[str | tuple[str, ...], ...], Within(max_length=MOST_TERMS)] = ()
+    permutations: bool = False
+    duplicate_interactions: bool = False
+    ignore_linear: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in _OF_A_ROW if self.covariance == "blocks" else _OF_BLOCKS:
+            if (got := getattr(self, name)) != getattr(type(self), name):
+                raise ValueError(f"{name}: got {got!r} beside covariance: {self.covariance}, wanted it left out")
+        if self.covariance == "blocks" and self.loss.name != "squared":
+            raise ValueError(f"loss: got {self.loss.name} beside covariance: blocks, wanted squared")
         low, high = self.min_prediction, self.max_prediction
         if low is not None and high is not None and low > high:
             raise ValueError(f"min_prediction {low} is above max_prediction {high}")
 
 
 class BayesianLinear(Reduction):
-    """A linear model of a dense namespace with a Gaussian posterior.
+    """A linear model with a Gaussian posterior, of a dense namespace or, in blocks, of features of any kind.
 
     Raises:
         ConfigError: names cannot be read as numbers, more dimensions than the table has rows, or more memory than any
@@ -107,12 +153,52 @@ class BayesianLinear(Reduction):
     is_base = True
     shortcuts = Shortcuts(exact_updates=True)
     _set_range = Linear._set_range
-    stride = 2
-    """Of features beside the dense ones: a weight, and what labels have added to its precision."""
+    _make_features = Linear._make_features
 
     def __init__(self, parameters: BayesianLinearParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        p = parameters
+        self._in_blocks = parameters.covariance == "blocks"
+        self._prepare_blocks() if self._in_blocks else self._prepare_row()
+        self._set_range(context.shared)  # type: ignore[misc]
+
+    def _prepare_blocks(self) -> None:
+        p, count, size = self.parameters, len(self.parameters.priors), self.parameters.dimension
+        if p.blocks * size >= 1 << 24 or 8 * p.blocks * size**2 * count > _MOST_BYTES:
+            raise ConfigError(
+                f"bayesian_linear: got {p.blocks} blocks of {size} features under {count} priors, wanted fewer than "
+                f"{1 << 24} features, and matrices of at most {_MOST_BYTES >> 30} GB"
+            )
+        self.inputs = Inputs(namespaces=namespaces_of(p), one_pass=True)
+        self._made = self._make_features()  # type: ignore[misc]
+        self._groups = np.zeros(self.context.submodels, SUMS)
+        self._taken = np.zeros(p.blocks, np.int64)
+        self._means, self._responses = np.zeros((2, p.blocks, count, size))
+        self._matrices = np.zeros((p.blocks, count, size * size))
+        self.state = Record(
+            BAYESIAN,
+            loss=self.context.loss(p.loss),
+            gathered=self._made.record,
+            groups=self._groups,
+            priors=np.array(p.priors),
+            prior_count=count,
+            room=size,
+            size=size,
+            blocks=p.blocks,
+            taken=self._taken,
+            means=self._means,
+            responses=self._responses,
+            matrices=self._matrices,
+            matrix_size=size * size,
+            numbers=np.zeros(p.blocks, np.int64),
+            found=Buffer(),
+            parts=Buffer(),
+            products=Buffer(),
+            workspace=np.zeros(64),
+            workspace_size=64,
+        )
+
+    def _prepare_row(self) -> None:
+        p, context = self.parameters, self.context
         self.inputs = Inputs(namespaces=(p.namespace,), one_pass=True)
         self._dense = DenseNamespace("bayesian_linear", p.namespace, p.dimension, p.features == "named", context)
         self._rank = _RANK if p.rank is None and p.dimension > _FULL else p.rank
@@ -170,14 +256,25 @@ class BayesianLinear(Reduction):
         else:
             self._matrices[:, :size] = 1.0
             self._matrices[:, constant] = 1.0 / p.constant_variance
-        self._set_range(context.shared)  # type: ignore[misc]
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
+        if self._in_blocks:
+            return Kernels(learn_blocks, predict_blocks, sensitivity=sensitivity_blocks)
         if self._rank is None:
             return Kernels(learn_full, predict, importance_to_full, sensitivity_full)
         return Kernels(learn_low_rank, predict, importance_to_low_rank, sensitivity_low_rank)
+
+    @property
+    def stride(self) -> int:
+        """2 for features beside the row: a weight, and what labels have added to its precision; 1 for a place."""
+        return 1 if self._in_blocks else 2
+
+    @property
+    def answers(self) -> Answers:
+        """The sensitivity of blocks is a variance."""
+        return replace(super().answers, sensitivity_is_variance=self._in_blocks)
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -194,10 +291,19 @@ class BayesianLinear(Reduction):
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Refuse features without a place and values that are not finite."""
-        self._dense.check(batch)
+        if self._in_blocks:
+            self._made.forget_guess()
+        else:
+            self._dense.check(batch)
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """Means and covariances, and what waits to be taken into these."""
+        """Means and covariances, and what waits to be taken into these; of blocks those in use, and sums of labels."""
+        if self._in_blocks:
+            blocks = {"taken": self._taken, "means": self._means, "responses": self._responses}
+            blocks["matrices"], used = self._matrices, int(self.state["used"][0])
+            return {name: self._groups[name] for name in SUMS.names or ()} | {
+                name: array[:used] for name, array in blocks.items()
+            }
         return {
             "means": self._means,
             "matrices": self._matrices,
@@ -209,6 +315,10 @@ class BayesianLinear(Reduction):
 
     def limits(self) -> Mapping[str, Limits]:
         """Numbers, and which of the sub-models learned last."""
+        if self._in_blocks:
+            found = dict.fromkeys(SUMS.names or (), FINITE) | dict.fromkeys(("importance", "residuals"), POSITIVE)
+            found |= dict.fromkeys(("means", "responses", "matrices"), Limits(finite=True, grows=True))
+            return found | {"taken": Limits(1, self.parameters.dimension, grows=True)}
         found = dict.fromkeys(("means", "matrices", "rows", "directions"), FINITE)
         found |= dict.fromkeys(("variance", "spread", "added"), POSITIVE)
         return found | {
@@ -218,21 +328,33 @@ class BayesianLinear(Reduction):
         }
 
     def check_saved(self, arrays: Mapping[str, Stored]) -> None:
-        """A precision of low rank is one.
+        """A precision of low rank is one, and all moments are of the same blocks.
 
         Raises:
-            ModelError: it is not.
+            ModelError: they are not.
         """
-        if self._rank is not None:
+        if self._in_blocks:
+            taken, *others = (len(dense(arrays[name])) for name in ("taken", "means", "responses", "matrices"))
+            if others != [taken] * 3 or taken > self.parameters.blocks:
+                raise ModelError(
+                    f"bayesian_linear: got {taken} blocks, and {', '.join(map(str, others))} of means, responses and "
+                    f"covariances, wanted as many of each, at most {self.parameters.blocks}"
+                )
+        elif self._rank is not None:
             check_low_rank(dense(arrays["matrices"]), self.parameters.dimension + 1, self._rank)
 
     def loading(self, arrays: Mapping[str, Stored]) -> None:
-        """Forget what was kept for h_min."""
-        self._groups["probed"] = 0
+        """Forget what was kept for h_min; let as many blocks be in use as the model has."""
+        if self._in_blocks:
+            for array in (self._taken, self._means, self._responses, self._matrices):
+                array[int(self.state["used"][0]):] = 0  # fmt: skip
+            self.state["used"] = len(dense(arrays["taken"]))
+        else:
+            self._groups["probed"] = 0
 
     def loaded(self) -> None:
         """Find the places of named features again."""
-        if self.parameters.features == "numbered":
+        if self._in_blocks or self.parameters.features == "numbered":
             return
         places, used = self._places, 1 + int(np.max(np.flatnonzero(self._features >= 0), initial=0))
         places[:] = 0

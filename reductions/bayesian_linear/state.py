@@ -45,6 +45,18 @@ BAYESIAN = np.dtype(
         ("constant_variance", "f8"),
         ("sparse_variance", "f8"),
         ("forgetting", "f8"),
+        # of covariances in blocks, where `used` of them are in use, means and matrices go by block and prior, and
+        # groups are SUMS of sub-models
+        ("gathered", "u8"),  # address of the FEATURES record
+        ("blocks", "i8"),  # how many there may be
+        ("priors", "u8"),  # address of float64[prior_count]
+        ("prior_count", "i8"),
+        ("taken", "u8"),  # address of int64[blocks]: places that have a feature
+        ("responses", "u8"),  # as means: what they would be if all labels were 1
+        ("numbers", "u8"),  # address of int64[blocks]: 1 + a block's place among those of the example; 0: none
+        ("found", "u8"),  # BUFFER of int64: the blocks of the example
+        ("parts", "u8"),  # BUFFER of float64[blocks of the example, room]: its features
+        ("products", "u8"),  # BUFFER, as `parts`: the covariance times these
     ]
 )
 GROUP = np.dtype(
@@ -134,7 +146,7 @@ def read_row(s, e, learn):
         |x|² without the constant, a value of 0 counted as 1: standardised columns are all 0 in the first row, and of
         mean square 1 later; and |x|² of the features that are still to get a place.
     """
-    row, mask = float64s_at(s.row, uint64(s.room)), shared_of(e.shared).mask
+    row, mask, e.features = float64s_at(s.row, uint64(s.room)), shared_of(e.shared).mask, e.length
     if s.named == 0:
         read_dense(e, s.namespace, s.first, mask, 0, s.dimension, row)
     else:

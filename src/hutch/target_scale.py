@@ -85,7 +85,8 @@ class TargetScale:
 def can_rescale(chain: Chain) -> bool:
     """Whether `TargetScale.follow` can re-express it: the chain ends in one linear model with a constant."""
     base = chain.layers[-1]
-    known = base.name == "linear" or base.name == "bayesian_linear" and base.answers.loss_kind == KIND_SQUARED
+    row = base.name == "bayesian_linear" and base.parameters.covariance != "blocks"
+    known = base.name == "linear" or row and base.answers.loss_kind == KIND_SQUARED
     return known and int(chain.shared["multiplier"][0]) == 1 and chain.parser.constant
 
 

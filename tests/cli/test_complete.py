@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
         ("hutch tr", ["train"]),
         ("hutch active e", ["export"]),
         ("hutch train --loss", ["--loss_function"]),
-        ("hutch train --loss_function p", ["poisson", "probit"]),
+        ("hutch train --loss_function p", ["poisson"]),
         ("hutch vw --cb_t", ["--cb_type"]),
         ("hutch vw -q ab --cb_type d", ["dm", "dr"]),
         ("hutch vw --oaa 3 --link glf", ["glf1"]),

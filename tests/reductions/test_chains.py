@@ -33,13 +33,21 @@ CHAINS: dict[str, list[Any]] = {
     "pairwise over linear": [{"pairwise": {"worker": "rater", "slots": 16}}, {"linear": {"loss": "logistic"}}],
     "ftrl_proximal": [{"ftrl_proximal": {"loss": "logistic"}}],
     "pistol": [{"pistol": {"loss": "logistic"}}],
-    "recursive_least_squares": [{"recursive_least_squares": {"interactions": [["rater", "task"]], "block": 8}}],
+    "bayesian_linear in blocks": [
+        {
+            "bayesian_linear": {
+                "covariance": "blocks",
+                "dimension": 8,
+                "loss": "squared",
+                "interactions": [["rater", "task"]],
+            }
+        }
+    ],
     "coin_betting": [{"coin_betting": {"loss": "logistic"}}],
     "plain gradient descent": [{"linear": {"adaptive": False, "normalized": False, "loss": "squared"}}],
     "dyadic": [DYADIC],
     "one_against_all over linear": [{"one_against_all": CLASSES}, LINEAR],
     "one_against_all over dyadic": [{"one_against_all": CLASSES}, DYADIC],
-    "multinomial over linear": [{"multinomial": CLASSES}, {"linear": {"loss": "squared"}}],
     "multinomial over bayesian_linear": [{"multinomial": CLASSES}, BAYESIAN],
     "active over multinomial over bayesian_linear": [{"active": {"budget": 0.5}}, {"multinomial": CLASSES}, BAYESIAN],
     "filter_tree over linear": [{"filter_tree": CLASSES}, LINEAR],
@@ -102,10 +110,10 @@ CHAINS: dict[str, list[Any]] = {
         {"one_against_all": CLASSES},
         LINEAR,
     ],
-    "crowd_em over multinomial over linear": [
+    "crowd_em over multinomial over bayesian_linear": [
         {"crowd_em": {**CLASSES, "worker": "rater", "slots": 16}},
         {"multinomial": {**CLASSES, "probabilities": False}},
-        {"linear": {"loss": "squared"}},
+        BAYESIAN,
     ],
     "nat_oem over crowd_em over ppca over one_against_all over linear": [
         {"nat_oem": {"boundary": "namespace", "namespace": "task"}},

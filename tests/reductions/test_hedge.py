@@ -106,9 +106,18 @@ def test_half_a_stream_a_file_and_the_other_half(kind, tmp_path):
         np.testing.assert_array_equal(array, second.arrays()[name], err_msg=name)
 
 
-@pytest.mark.parametrize("below", [["linear"], [{"multinomial": {"classes": 3}}, "linear"]], ids=["one", "classes"])
-def test_contract(below):
-    copies = [{"linear": {"learning_rate": 0.1}}, {"linear": {"learning_rate": 1.0, "l2": 0.001}}]
+NAMED = {"bayesian_linear": {"namespace": "words", "dimension": 24, "features": "named", "loss": "squared"}}
+
+
+@pytest.mark.parametrize(
+    ("below", "copies"),
+    [
+        (["linear"], [{"linear": {"learning_rate": 0.1}}, {"linear": {"learning_rate": 1.0, "l2": 0.001}}]),
+        ([{"multinomial": {"classes": 3}}, NAMED], COPIES),
+    ],
+    ids=["one", "classes"],
+)
+def test_contract(below, copies):
     for check in checks_of_reduction(Hedge, {"copies": copies}, below=below):
         check()
 

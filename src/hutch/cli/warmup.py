@@ -14,7 +14,7 @@ CHAINS = {
     "crowd_em": "[{crowd_em: {classes: 3, worker: worker, passes: 2}}, {one_against_all: {classes: 3}}, "
     "{linear: {loss: logistic, initial_t: 0.1}}]",
     "explore": "[{explore_posterior: {method: optimism, width: 1}}, contextual_bandit, cost_sensitive_with_features, "
-    "recursive_least_squares]",
+    "{bayesian_linear: {covariance: blocks, dimension: 64, loss: squared}}]",
     "ethnicity": "[{filter_tree: {classes: 5}}, "
     "{dyadic: {left: rater, right: task, rank: 2, loss: hinge, learning_rate: 0.3, l2: 0.3, shift: 0.3}}]",
     "ratings": "[{dyadic: {left: user, right: item, rank: 8, loss: squared}}]",

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 from pydantic import BaseModel, ValidationError
-from scipy.stats import norm
 
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import SHARED, call_loss
@@ -94,7 +93,6 @@ LABELS = {
     "smooth_hinge": (-1, 1),
     "log": (-1, 1),
     "poisson": (0, 1, 4),
-    "probit": (-1, 1, 0.5),
 }
 
 
@@ -119,26 +117,8 @@ def formulas(name, p, y, tau=0.5):
         "logistic": lambda: (math.log1p(math.exp(-y * p)), -y / (1 + math.exp(y * p))),
         "quantile": lambda: (weight * abs(e), -math.copysign(weight, e) if e else 0),
         "expectile": lambda: (weight * e * e, -2 * weight * e),
-        "probit": lambda: probit(p, y),
         "poisson": lambda: (2 * (y * (math.log(y + 1e-6) - p) - (y - math.exp(p))), math.exp(p) - y),
     }[name]()
-
-
-def probit(p, y):
-    """A mixture of both labels, by SciPy."""
-    above, below = norm.logcdf(p), norm.logcdf(-p)
-    share, density = (1 + y) / 2, norm.logpdf(p)
-    slope = (1 - share) * math.exp(density - below) - share * math.exp(density - above)
-    return -share * above - (1 - share) * below, slope
-
-
-@pytest.mark.parametrize("p", [-40.0, -5.001, -4.999, 6.0, 40.0])
-def test_probit_keeps_its_digits_in_the_tails(p):
-    record = record_of("probit")
-    for y in (-1, 1):
-        value, slope = probit(p, y)
-        assert evaluate(record, "value", p, y) == pytest.approx(value, rel=1e-12, abs=1e-15)
-        assert evaluate(record, "derivative", p, y) == pytest.approx(slope, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", LOSSES)

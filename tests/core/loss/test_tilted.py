@@ -15,8 +15,8 @@ from hutch.core.loss.tilted import implicit_step, importance_for, loss_at, poste
 
 SHARED_RECORD = np.zeros(1, SHARED)
 LOSSES = {loss.name: loss for loss in BUILTIN_LOSSES}
-LABELS = {"hinge": -1.0, "logistic": 1.0, "probit": -1.0, "poisson": 3.0}
-SMOOTH = ("squared", "logistic", "probit", "expectile", "poisson")
+LABELS = {"hinge": -1.0, "logistic": 1.0, "poisson": 3.0}
+SMOOTH = ("squared", "logistic", "expectile", "poisson")
 
 
 @cache

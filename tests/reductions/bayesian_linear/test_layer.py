@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from hutch import Chain
 from hutch.core.errors import ConfigError, DataError, ModelError
@@ -62,7 +61,6 @@ class Twin:
 
 LIKELIHOODS = {
     "logistic": lambda t, y: -np.logaddexp(0, -y * t),
-    "probit": lambda t, y: norm.logcdf(y * t),
     "squared": lambda t, y: -((t - y) ** 2),
 }
 
@@ -73,9 +71,9 @@ LIKELIHOODS = {
         {**NAMED},
         {**NAMED, "covariance": "shared", "forgetting": 0.01},
         {**NAMED, "rank": 3, "forgetting": 0.01, "loss": "squared"},
-        {**NAMED, "rank": 0, "loss": "hinge"},
+        {**NAMED, "rank": 1, "loss": "hinge"},
     ],
-    ids=["full", "shared", "low rank", "diagonal"],
+    ids=["full", "shared", "low rank", "one axis"],
 )
 def test_contract(parameters):
     for check in checks_of_reduction(BayesianLinear, parameters=parameters):
@@ -145,7 +143,7 @@ def test_named_features_beyond_the_dimension_have_variances_alone():
     np.testing.assert_allclose(layer_of(few).means, layer_of(beside).means, rtol=1e-6)
 
 
-@pytest.mark.parametrize("rank", [DIMENSION + 1, 2, 0])
+@pytest.mark.parametrize("rank", [DIMENSION + 1, 2])
 def test_low_rank_comes_near_the_full_posterior_and_equals_it_where_the_rank_is_enough(rank):
     rows, labels = make(120)
     full, low = build(prior_variance=1.0), build(prior_variance=1.0, rank=rank)
@@ -169,13 +167,9 @@ class LowRankTwin:
         p, q = self.mean @ x, x @ covariance @ x
         after = (p / q + 2 * label) / (1 / q + 2)
         self.mean = self.mean + covariance @ x * (after - p) / q
-        if self.rank == 0:
-            lean = self.diagonal + 2 * x**2
-            self.diagonal = lean + self.forgetting * (self.prior - lean)
-            return
+        self.outer = np.vstack([self.outer, math.sqrt(2) * x])
         if len(self.outer) == 2 * self.rank:
             self.compress()
-        self.outer = np.vstack([self.outer, math.sqrt(2) * x])
 
     def compress(self):
         _, vectors = np.linalg.eigh(self.outer / self.diagonal @ self.outer.T)  # the longest axes last
@@ -187,7 +181,7 @@ class LowRankTwin:
 
 
 @pytest.mark.parametrize("forgetting", [0.0, 0.05])
-@pytest.mark.parametrize("rank", [0, 1, 2])
+@pytest.mark.parametrize("rank", [1, 2, 5])
 def test_low_rank_learns_as_its_twin(rank, forgetting):
     rows, _ = make(40)
     labels = rows @ np.arange(1.0, DIMENSION + 1) + np.sin(np.arange(40))
@@ -396,11 +390,10 @@ def test_layers_that_replay_leave_it_out_by_default():
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (-1, -1e300, "got -1e\\+300 outer products, wanted 0 to 4"),
-        (-1, 5.0, "got 5 outer products"),
+        (-1, -1e300, "got -1e\\+300 outer products, wanted 0 to 3"),
+        (-1, 4.0, "got 4 outer products"),
         (-1, 1.5, "got 1.5 outer products"),
         (0, 0.0, "got a precision of 0"),
-        (-17, 0.5, "got a factor below 1"),
     ],
 )
 def test_a_covariance_of_low_rank_is_checked(place, value, message):

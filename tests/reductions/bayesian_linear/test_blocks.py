@@ -1,4 +1,4 @@
-"""`recursive_least_squares` against a plain NumPy twin: moments by block, noise, evidence; resuming, priors, bounds."""
+"""Covariances in blocks against a plain NumPy twin: moments, noise, evidence; resuming, priors, bounds."""
 
 import math
 
@@ -9,14 +9,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hutch import Chain
 from hutch.core.errors import ConfigError, ModelError
 from hutch.plugins.checks import checks_of_reduction
-from hutch.reductions.recursive_least_squares import RecursiveLeastSquares
+from hutch.reductions.bayesian_linear.layer import BayesianLinear
 
 PRIORS = (0.25, 4.0)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"block": 3, "blocks": 4, "prior_variances": [1.0]}])
+BLOCKS = {"covariance": "blocks", "loss": "squared"}
+
+
+@pytest.mark.parametrize("parameters", [{"dimension": 64}, {"dimension": 3, "blocks": 4, "priors": [1.0]}])
 def test_contract(parameters):
-    for check in checks_of_reduction(RecursiveLeastSquares, parameters):
+    for check in checks_of_reduction(BayesianLinear, {**BLOCKS, **parameters}):
         check()
 
 
@@ -26,7 +29,7 @@ class Twin:
     def __init__(self, features, block, priors=PRIORS):
         self.priors, self.size, self.places = priors, block, {}
         self.taken = []
-        self.mean = np.zeros((len(priors), features))
+        self.mean, self.response = np.zeros((2, len(priors), features))
         self.covariance = np.zeros((len(priors), features, features))
         self.residuals, self.evidence = np.zeros(len(priors)), np.zeros(len(priors))
         self.importance = self.labels = 0.0
@@ -44,7 +47,8 @@ class Twin:
         middle = 0.0 if self.low is None else (self.low + self.high) / 2
         new = np.mean([j not in self.places for j in np.flatnonzero(x)])
         q = x @ self.covariance[k] @ x + self.priors[k] * new
-        return (middle + self.labels) / (1 + self.importance) + self.mean[k] @ x, q, self.noise(k)
+        centre = (middle + self.labels) / (1 + self.importance)
+        return centre + (self.mean[k] - centre * self.response[k]) @ x, q, self.noise(k)
 
     def place(self, x):
         used = [j for j in np.flatnonzero(x)]
@@ -71,7 +75,8 @@ class Twin:
                 self.evidence[k] -= h / 2 * (math.log(noise * (1 + q)) + error**2 / (noise * (1 + q)))
             self.residuals[k] += gain * error**2
             along = self.covariance[k] @ x
-            self.mean[k] += gain * error * along
+            self.mean[k] += gain * (y - self.mean[k] @ x) * along
+            self.response[k] += gain * (1 - self.response[k] @ x) * along
             self.covariance[k] -= gain * np.outer(along, along) * same
         self.importance += h
         self.labels += h * y
@@ -84,7 +89,7 @@ def rows(count, features, seed=0, filled=0.6):
 
 
 def chain_of(block, above=(), **parameters):
-    layer = {"recursive_least_squares": {"prior_variances": PRIORS, "block": block, **parameters}}
+    layer = {"bayesian_linear": {**BLOCKS, "priors": PRIORS, "dimension": block, **parameters}}
     return Chain.from_config({"chain": [*above, layer], "input": {"constant": False}})
 
 
@@ -113,11 +118,16 @@ def test_moments_noise_and_evidence_are_those_of_the_twin(block):
 
 def test_one_block_and_one_prior_are_ridge_regression():
     x, y = rows(40, 6, seed=2, filled=1.0)
-    chain = chain_of(8, prior_variances=[4.0])
+    chain = chain_of(8, priors=[4.0])
     chain.learn([line(row, label) for row, label in zip(x, y.tolist(), strict=True)])
     x = x.astype(float)
     covariance = np.linalg.inv(x.T @ x + np.diag(6 * x[0] ** 2 / 4.0))
-    assert_allclose(chain.layers[-1].saved()["covariances"][0, 0, :6, :6], covariance, rtol=1e-6, atol=1e-9)
+    saved = chain.layers[-1].saved()
+    assert_allclose(saved["matrices"][0, 0].reshape(8, 8)[:6, :6], covariance, rtol=1e-6, atol=1e-9)
+    y = y.astype(float)
+    centre = ((y.min() + y.max()) / 2 + y.sum()) / 41
+    mean = (saved["means"] - centre * saved["responses"])[0, 0, :6]
+    assert_allclose(mean, covariance @ x.T @ (y - centre), rtol=1e-6, atol=1e-9)
 
 
 EXPLORE = ["contextual_bandit", "cost_sensitive_with_features"]
@@ -161,10 +171,10 @@ def test_the_prior_goes_by_the_noise(noise, wanted):
     random = np.random.default_rng(5)
     x = random.normal(size=(200, 20)).astype(np.float32)
     y = x @ random.normal(size=20) + noise * random.normal(size=200)
-    chain = Chain.from_config({"chain": ["recursive_least_squares"], "input": {"constant": False}})
+    chain = chain_of(64, priors=[0.0625, 0.25, 1.0, 4.0, 16.0])
     chain.learn([line(row, label) for row, label in zip(x, y.tolist(), strict=True)])
     evidence = chain.layers[-1].saved()["evidence"][0]
-    assert chain.layers[-1].parameters.prior_variances[int(evidence[:5].argmax())] == wanted
+    assert chain.layers[-1].parameters.priors[int(evidence[:5].argmax())] == wanted
 
 
 def test_a_model_of_other_blocks_is_refused(tmp_path):
@@ -173,7 +183,7 @@ def test_a_model_of_other_blocks_is_refused(tmp_path):
     chain.learn([line(row, label) for row, label in zip(x, y.tolist(), strict=True)])
     learner = chain.layers[-1]
     saved = learner.saved()
-    with pytest.raises(ModelError, match="got 2 blocks, 3 of means"):
+    with pytest.raises(ModelError, match="got 2 blocks, and 3, 3, 3 of means"):
         learner.check_saved({**saved, "taken": saved["taken"][:2]})
     chain.save(tmp_path / "model")
     again = Chain.load(tmp_path / "model")
@@ -199,3 +209,25 @@ def test_units_of_features_do_not_matter():
     one, other = chain_of(8), chain_of(8)
     for row, label in zip(x, y.tolist(), strict=True):
         assert_allclose(other.learn([line(row * units, label)]), one.learn([line(row, label)]), rtol=1e-5)
+
+
+def test_labels_far_from_0_are_learned_as_labels_about_0():
+    x, y = rows(200, 6, seed=8, filled=1.0)
+    near, far = chain_of(8), chain_of(8)
+    found = near.learn([line(row, label) for row, label in zip(x, y.tolist(), strict=True)])
+    moved = far.learn([line(row, label + 4096) for row, label in zip(x, y.tolist(), strict=True)])
+    assert_allclose(moved[1:] - 4096, found[1:], atol=1e-2)
+    assert np.mean((found - y)[100:] ** 2) < 0.05 * y.var()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rank": 2}, "rank: got 2 beside covariance: blocks, wanted it left out"),
+        ({"loss": "logistic"}, "loss: got logistic beside covariance: blocks, wanted squared"),
+        ({"covariance": "own", "blocks": 2}, "blocks: got 2 beside covariance: own, wanted it left out"),
+    ],
+)
+def test_parameters_of_another_form_are_refused(parameters, message):
+    with pytest.raises(ConfigError, match=message):
+        Chain.from_config({"chain": [{"bayesian_linear": {**BLOCKS, "dimension": 4, **parameters}}]})
