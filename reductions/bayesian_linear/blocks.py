@@ -141,7 +141,9 @@ def _fullest(s, count):
     """Of the example's blocks with a free place, the one that holds most of its features; -1 if there is none."""
     best, most, taken = int64(-1), 0, int64s_at(s.taken, uint64(s.blocks))
     for j in range(count):
-        held = np.count_nonzero(_row(s, s.parts, j))
+        held, row = 0, _row(s, s.parts, j)
+        for x in row:
+            held += x != 0.0
         if held > most and taken[_block(s, j)] < s.size:
             best, most = _block(s, j), held
     return best
@@ -226,15 +228,15 @@ def sensitivity_blocks(layer, example, label, importance, offset):
 
 
 @helper
-def _update(s, number, along, moves, gain):
-    """Move means and responses by the two moves along S x, and take `gain` times its square from the covariance."""
+def _update(s, number, along, gain, error, left):
+    """Move mean and response along S x by what each misses, and take `gain` times its square from the covariance."""
     mean, response = vector_at(s, s.means, number), vector_at(s, s.responses, number)
     matrix = matrix_at(s, number)
     for i in range(s.size):
-        mean[i] += moves[0] * along[i]
-        response[i] += moves[1] * along[i]
         share = gain * along[i]
         if share != 0.0:
+            mean[i] += error * share
+            response[i] += left * share
             line = matrix[i * s.size : (i + 1) * s.size]
             for t in range(uint64(s.size)):
                 line[t] -= share * along[t]
@@ -252,9 +254,8 @@ def _learn_priors(s, sums, count, y, h):
             variance = _noise(sums, k) * (1.0 + q)
             sums.evidence[k] -= 0.5 * h * (math.log(variance) + error * error / variance)
         sums.residuals[k] += gain * error * error
-        moves = gain * (y - score), gain * (1.0 - response)
         for j in range(count):
-            _update(s, _number(s, j, k), _row(s, s.products, j), moves, gain)
+            _update(s, _number(s, j, k), _row(s, s.products, j), gain, y - score, 1.0 - response)
 
 
 @kernel

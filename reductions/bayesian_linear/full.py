@@ -51,5 +51,6 @@ def multiply_full(s, number, x, out):
     out[:] = 0.0
     for i in range(size):
         row, value = matrix[i * s.room : i * s.room + size], x[i]
-        for j in range(uint64(size) if value != 0.0 else uint64(0)):
-            out[j] += value * row[j]
+        if value != 0.0:
+            for j in range(uint64(size)):
+                out[j] += value * row[j]
