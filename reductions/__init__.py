@@ -1,1 +1,1 @@
-"""Composable reductions, one a file."""
+"""Composable reductions, one per file."""

@@ -1,10 +1,10 @@
 """The dyadic learner: p = a·b + w·x over two namespaces, by importance-aware updates of low rank.
 
-Each feature of the left namespace has a vector A_f, each of the right one a vector B_f of `rank` numbers, beside its
+Each feature of the left namespace has a vector A_f, each of the right one a vector B_f of `rank` numbers, besides its
 linear weight; a and b are their sums over the example's features, weighted by the features' values. The linear features
-of both sides, of all other namespaces and of the interactions are used too, without being written again.
+of both sides, of all other namespaces and of the interactions are used too, without being repeated.
 
-Source: P. Mineiro, "Machined Learnings", 20 May 2011; docs/dyadic.md says what was added to it and why.
+Source: P. Mineiro, "Machined Learnings", 20 May 2011; docs/explanation/dyadic.md explains what was added.
 """
 
 import math

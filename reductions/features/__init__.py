@@ -1,1 +1,1 @@
-"""Layers that show the layers below other features than an example has."""
+"""Layers that give the layers below them other features than the example has."""

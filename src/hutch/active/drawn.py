@@ -1,4 +1,4 @@
-"""The labels of a store as a sample of its pool: how many items of the pool each of them stands for."""
+"""The labels of a store as a sample of its pool: how many items of the pool each label represents."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from hutch.durable.store import Store
 
 
 def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:
-    """What people answered, and with what probability the items were drawn in all rounds together.
+    """The answers of people, and the probability with which each item was drawn over all rounds.
 
     A round draws each item of what is left of the pool with a probability P. With its labels each weighing 1 / P, and
     those of earlier rounds 1, it measures the whole pool; the mean of these measurements, round r counting as many
@@ -55,7 +55,7 @@ def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:
 
 
 def over_rounds(drawn: Mapping[str, tuple[int, float]], asked: Mapping[int, int]) -> dict[str, float]:
-    """The probability of each labelled item in all rounds together; see `labels_drawn`.
+    """The probability of each labelled item over all rounds; see `labels_drawn`.
 
     Args:
         drawn: item -> (its round, the probability with which that round drew it from what was left).

@@ -1,4 +1,4 @@
-"""Answers as other programs read them: CSV, the labels of `hutch crowd`, tasks of Label Studio."""
+"""Answers in the formats of other programs: CSV, the labels of `hutch crowd`, tasks of Label Studio."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
     """All labels of a store.
 
     Args:
-        store: has them; skipped requests and those that nobody knew are left out.
+        store: has them; skipped and unknown requests are omitted.
         form: one of `FORMATS`: a row per label with the request's fields; `worker task label`; tasks with annotations.
         names: what stands for a label; without one it is the label.
         fields: of documents that are written; empty: all.

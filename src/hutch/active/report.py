@@ -1,4 +1,4 @@
-"""How far a store's labelling has come, and whether it is time to stop."""
+"""The progress of a store's labelling, and whether it is time to stop."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from hutch.durable.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a store knows.
+    """The contents of a store in figures.
 
     Attributes:
         counts: requests and answers by kind.
@@ -58,6 +58,6 @@ def report_of(store: Store) -> Report:
 
 
 def is_enough(store: Store, predictions: float) -> bool:
-    """Whether the next label is expected to save less than one mistake in so many predictions to come."""
+    """Whether the next label is expected to save less than one mistake in that many future predictions."""
     gain = report_of(store).gain
     return gain is not None and gain * predictions < 1.0

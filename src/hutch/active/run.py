@@ -1,4 +1,4 @@
-"""The whole loop by itself: ask for some labels of a pool, wait for answers, learn them, ask for more."""
+"""The whole loop, unattended: ask for labels of a pool, wait for answers, learn them, ask for more."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class Loop:
         wanted: answers wanted per request, from different workers.
         stop: ask for no more once the next label is expected to save less than one mistake in so many predictions to
             come; None: never.
-        tell: takes what happened, a line at a time.
+        tell: called with each event, one line at a time.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class Loop:
         store.allow_labels(labels_of(chain))
 
     def start(self) -> None:
-        """Learn what the store has, save the model, and ask for the first labels."""
+        """Learn the answers in the store, save the model, and ask for the first labels."""
         self._learn()
         if self.store.counts().open < self.batch:
             self._ask()
 
     def step(self) -> bool:
-        """Learn if a batch of answers has come, or all there can be; then ask for more.
+        """Learn if a batch of answers has arrived, or all that can arrive; then ask for more.
 
         Returns:
             Whether there is more to do; not once all that is asked for is answered and learned, and no more will be.
@@ -70,7 +70,7 @@ class Loop:
         return bool(self.store.counts().open) or not self._exhausted
 
     def run(self, stop: threading.Event, seconds: float = 0.5) -> None:
-        """Step until told to stop, or nothing is left; what came last is learned."""
+        """Step until asked to stop or nothing is left; learn the last answers."""
         while not stop.wait(seconds):
             if not self.step():
                 if not self._stopped:

@@ -45,7 +45,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One learner's course through the data.
+    """One learner's run through the data.
 
     Attributes:
         name: `active`, `random` or `passive`.
@@ -136,7 +136,7 @@ def simulate(
     test: Batches | None,
     budget: float | None = None,
 ) -> dict[str, Run]:
-    """Active learning beside learning from as many random labels and from all of them.
+    """Active learning compared with learning from as many random labels, and from all labels.
 
     All three have the same learner and replay.
 
@@ -183,7 +183,7 @@ def _parameters(layer: Any) -> dict[str, Any]:
 
 
 def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dict[str, Any]:
-    """What is known about the examples that were not bought.
+    """Estimates for the examples that were not bought.
 
     Args:
         sums: of the loss estimate.
@@ -194,7 +194,7 @@ def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dic
     Returns:
         `loss`, `low`, `high`, `confidence`: the progressive loss over all examples and its interval; `wrong_left`,
         `wrong_left_low`, `wrong_left_high`: mistakes among the examples not bought, which buying the rest would save;
-        `labels_per_mistake`: how many labels each of them would cost. None where nothing can be said.
+        `labels_per_mistake`: how many labels each of them would cost. None where there is no estimate.
     """
     low, loss, high = (x if math.isfinite(x) else None for x in score_interval(sums, CONFIDENCE))
     left = [None if x is None else max(0.0, x * sums.covered - mistakes) for x in (low, loss, high)]
@@ -213,13 +213,13 @@ def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dic
 
 
 def stop_of(run: Run, predictions: float) -> dict[str, Any]:
-    """Where a run would have stopped, if a label costs as much as one mistake in so many predictions to come.
+    """Where a run would have stopped if a label costs as much as one mistake in that many future predictions.
 
     Returns:
         `predictions`; `labels`, None if it would have gone on; `gain`: mistakes in so many predictions that the label
         after the last one is expected to save; and, where there are test examples, `cost`: labels and mistakes in so
         many predictions, at the stop or else the end, and the least cost of any point of the curve, `best_cost` at
-        `best_labels`. None where nothing can be said.
+        `best_labels`. None where there is no estimate.
     """
     gains = expected_gains(run.probabilities, run.errors)
     labels = stop_after(gains, predictions)

@@ -1,6 +1,6 @@
-"""When another label is no longer worth its price: what one more is expected to save, from the labels bought so far.
+"""When another label is not worth its price: its expected saving, estimated from the labels bought so far.
 
-Each bought label counts 1/P times, so the errors of the predictions made before the labels came, weighted so, say how
+Each bought label counts 1/P times. The errors of the predictions made before the labels arrived, so weighted, show how
 the loss over everything has fallen with the number n of labels. A curve a + b / √n, a and b at least 0, is fitted to
 them by least squares; the next label is expected to lower the loss by b / √n - b / √(n + 1). Few labels cannot tell a
 floor a from bad luck, so it is drawn to 0 with the weight of 100 labels: the rule stops too late rather than too early.
@@ -18,7 +18,7 @@ _WEIGHT_OF_NO_FLOOR = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """What was expected of another label, after each label bought; one entry per label.
+    """The expected value of another label, after each label bought; one entry per label.
 
     Attributes:
         labels: labels bought.
@@ -32,7 +32,7 @@ class Gains:
 
 
 def expected_gains(probabilities: ArrayLike, errors: ArrayLike, shares: ArrayLike = 1.0) -> Gains:
-    """What was expected of another label, after each of those bought, in their order.
+    """The expected value of another label after each label bought, in order.
 
     Args:
         probabilities: with which each label was asked for, above 0 to 1; the rule must ask for everything with some.
@@ -56,7 +56,7 @@ def expected_gains(probabilities: ArrayLike, errors: ArrayLike, shares: ArrayLik
 
 
 def stop_after(gains: Gains, predictions: float) -> int | None:
-    """After how many labels to stop, if a label costs as much as one mistake in so many predictions to come.
+    """After how many labels to stop if a label costs as much as one mistake in that many future predictions.
 
     Args:
         gains: as `expected_gains` returns them.

@@ -15,11 +15,11 @@ Held = tuple[dict[str, Array], dict[str, Array]]
 
 
 class Sharded:
-    """Makes steps of EM over shards; it is what `CrowdModel.fit` takes as `over`.
+    """Creates steps of EM over shards, for the argument `over` of `CrowdModel.fit`.
 
     Args:
-        engine: that runs them.
-        shards: how many parts the items are cut into.
+        engine: runs them.
+        shards: number of shards of the items.
 
     >>> from hutch.crowd.models.dawid_skene import DawidSkene
     >>> from hutch.crowd.simulate import simulate
@@ -46,7 +46,7 @@ class ShardedSteps:
     """`hutch.crowd.models.model.Steps` over shards of the items.
 
     Args:
-        engine: that runs them.
+        engine: runs them.
         pieces: the labels of each shard.
         cuts: between the items of the shards, and before and after all.
         model: whose steps.
@@ -122,8 +122,8 @@ def crowd(
 
     Args:
         labels, model, history, reference: as of `hutch.crowd.aggregate.aggregate`.
-        shards: into how many the items are cut.
-        engine: where they are counted; None: here, one after the other.
+        shards: number of shards.
+        engine: where they run; None: here, one after another.
 
     Raises:
         UsageError: fewer than one shard.

@@ -73,7 +73,7 @@ class Division:
 
 
 def mixed(numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Numbers whose every bit depends on all bits of what came in: the end of MurmurHash3.
+    """Mix numbers so that every bit depends on all input bits: the finaliser of MurmurHash3.
 
     >>> mixed(np.arange(3, dtype=np.uint32)).tolist()
     [0, 1364076727, 821347078]
@@ -94,7 +94,7 @@ def read(config: dict[str, Any], source: str, shards: int, by: tuple[str, ...], 
         strict: stop at the first malformed place.
 
     Returns:
-        What is odd about the data (texts), which of `by` were found, the batches held out, and those of each part.
+        Warnings about the data, which of `by` were found, the batches held out, and those of each part.
     """
     chain = Chain.from_config(config)
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""Predictions for many files: one result for each, in Parquet, made by tasks that may be run again."""
+"""Predictions for many files: one Parquet result per file, written by idempotent tasks."""
 
 import hashlib
 import json
@@ -29,14 +29,14 @@ _loaded: tuple[str, Chain] | None = None
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one file.
+    """The result of one file.
 
     Attributes:
         source: the file.
         path: where its predictions are.
         examples: how many there are.
-        done_before: it was there from an earlier run.
-        problems: what is odd about the data.
+        done_before: from an earlier run.
+        problems: warnings about the data.
     """
 
     source: str
@@ -58,8 +58,8 @@ def predict(
     """Predict every file by a task of its own; the predictions are those of one process, to the bit.
 
     The predictions of `x.vw.gz` are in `x.vw.gz.parquet`: a column `prediction` (float32; uint32 for classes), and
-    `tag` where examples have one. A result appears when it is whole; one that was made of the same file by the same
-    model is not made again, so that a run that was interrupted goes on.
+    `tag` where examples have one. A result appears when it is complete, and is not made again from the same file and
+    model, so that an interrupted run resumes.
 
     Args:
         data: paths, globs, addresses.
@@ -127,7 +127,7 @@ def _made_of(source: str, digest: str) -> dict[str, Any]:
 
 
 def _there(source: str, path: str, digest: str) -> Result | None:
-    """The result of an earlier run, if it was made of the same things."""
+    """The result of an earlier run, if file and model are the same."""
     from pyarrow.lib import ArrowException
     from pyarrow.parquet import ParquetFile
 

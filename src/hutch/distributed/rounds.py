@@ -1,4 +1,4 @@
-"""Chains that learn from shards of the data, in rounds: every shard learns for a pass, what they learned is merged."""
+"""Chains that learn from shards of the data in rounds: every shard learns for a pass, then the states are merged."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +26,14 @@ MOST_SHARDS = 1024
 
 @dataclass(frozen=True)
 class Round:
-    """What came of one pass.
+    """The result of one pass.
 
     Attributes:
         number: counted from 1.
         examples: learned from.
         average_loss: progressive, in the shards.
         holdout_loss: of the merged chain, on the examples held out; NaN if there are none.
-        step: that was chosen.
+        step: the chosen step.
     """
 
     number: int
@@ -163,7 +163,7 @@ class _Job:
         self._searches = bool(holdout) and len(self._by) < 2 and len(range(*columns)) > 0
 
     def learn(self, number: int) -> Round:
-        """One pass: every shard learns, and the chain takes what they have learned."""
+        """One pass: every shard learns, and the chain takes the merged state."""
         chain, before = self._chain, self._chain.statistics
         n = self._shards
         if len(self._by) < 2:

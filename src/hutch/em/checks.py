@@ -14,7 +14,7 @@ _RANK, _SEED = 2, 3
 
 
 def _rows() -> Any:
-    """Rows of zeros and ones, which counts, probabilities and real numbers can all be."""
+    """Rows of zeros and ones, valid as counts, probabilities and real numbers."""
     random = np.random.default_rng(0)
     return (random.random((90, 5)) < random.choice([0.2, 0.8], (90, 1))).astype(np.float64)
 
@@ -56,7 +56,7 @@ def em_climbs(entry: ModelEntry) -> None:
 
 
 def constants_rebuild_it(entry: ModelEntry) -> None:
-    """`constants` and the fields of the parameters are all that a model file needs."""
+    """A model file needs only `constants` and the fields of the parameters."""
     model, parameters, rows = _made(entry)
     again = entry.rebuild({name: np.array(value) for name, value in model.constants().items()})
     same = unpack(entry.parameters, pack(parameters, "p"), "p")

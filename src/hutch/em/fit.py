@@ -1,4 +1,4 @@
-"""A learner made of settings, and the model file that holds both: what `hutch em` is built on."""
+"""A learner built from settings, and the model file that holds both: the base of `hutch em`."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -28,7 +28,7 @@ _EXPONENTS = {"exact": 1.0, "nat_oem": 0.6, "none": 0.8}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to fit. None means the default of the regularizer; what it has no use for must be None.
+    """How to fit. None means the regularizer's default; settings it does not use must be None.
 
     Attributes:
         model: a name of `hutch.em.models`.
@@ -111,9 +111,9 @@ def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: 
 
     Args:
         path: where to.
-        learner: what `create` gave.
-        settings: what it was created of.
-        counters: what else to keep, for people: anything JSON takes.
+        learner: returned by `create`.
+        settings: those it was created with.
+        counters: further information for people: any JSON.
     """
     state = {f"state.{name}": value for name, value in learner.state().items()}
     if isinstance(learner, OnlineEM):
@@ -122,10 +122,10 @@ def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: 
 
 
 def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any], Settings]:
-    """Read a model file; learning goes on bit for bit.
+    """Read a model file; learning continues bit for bit.
 
     Args:
-        path: what `save` wrote.
+        path: written by `save`.
         entries: the models known, by name.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The models that online EM knows by name: the built-in ones as one tuple, registered as a plugin's are."""
+"""The models of online EM by name: the built-in ones as one tuple, registered like those of plugins."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from hutch.em.ppca.model import PPCA, PPCAParameters
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A model that can be asked for by name.
+    """A model with a name.
 
     Attributes:
         name: as on the command line.

@@ -59,7 +59,7 @@ class NatOEM(Generic[P]):
         self._anchor: P | None = None
 
     def check(self, model: Model[P]) -> None:
-        """Raise `ConfigError` if the form needs more than this model offers."""
+        """Raise `ConfigError` if the model lacks what the form needs."""
         if self.form != "kl" and not isinstance(model, FisherModel):
             raise ConfigError(f"form: {self.form} needs a Fisher information, {type(model).__name__} has none; use kl")
 
@@ -105,7 +105,7 @@ class NatOEM(Generic[P]):
         return {"stability": np.array(self.stability)} | anchor
 
     def restore(self, state: State, kind: type[P]) -> None:
-        """Continue from what `state` gave; `kind` is the type of the parameters."""
+        """Continue from a `state`; `kind` is the type of the parameters."""
         self.stability = float(state["stability"])
         anchored = any(name.startswith("anchor.") for name in state)
         self._anchor = unpack(kind, state, "anchor") if anchored else None

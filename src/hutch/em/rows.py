@@ -15,7 +15,7 @@ _MISSING = {"", "na", "nan", "null", "?"}
 
 
 class Table(NamedTuple):
-    """What a file holds: rows (samples, features) and, if asked for, the class of each row."""
+    """The contents of a file: rows (samples, features) and, on request, the class of each row."""
 
     rows: Rows
     classes: NDArray[Any] | None
@@ -39,8 +39,8 @@ def read_rows(path: str | Path, classes: str | None = None, missing: bool = Fals
         missing: allow missing values.
 
     Raises:
-        UsageError: an ending that is not known, or a class column where there can be none.
-        DataError: the file cannot be read, or holds what is not a number, with its place.
+        UsageError: an unknown ending, or a class column where none is possible.
+        DataError: the file cannot be read, or a cell is not a number; the message gives the place.
     """
     path = Path(path)
     readers = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv}
@@ -118,7 +118,7 @@ def _numbers(records: Records, columns: list[int]) -> Rows:
 
 
 def _number(cell: str) -> float | None:
-    """The number that a cell holds, NaN if it is marked as missing, None if it holds anything else."""
+    """The number in a cell; NaN if it is marked as missing, None if it is anything else."""
     try:
         return float(cell)
     except ValueError:

@@ -1,1 +1,1 @@
-"""How good is it: rates, means and differences over all items, from the few that people labelled."""
+"""Rates, means and differences over all items, estimated from the few that people labelled."""

@@ -38,7 +38,7 @@ def read_items(
     noisy: bool = False,
     reference: Sequence[str] = (),
 ) -> Items:
-    """Read what people and judges say.
+    """Read the labels of people and judges.
 
     Args:
         people: labels of people, worker TAB item TAB label, as `hutch crowd` reads them.
@@ -75,7 +75,7 @@ def items_of(
     noisy: bool = False,
     drawn: str = "<probabilities>",
 ) -> Items:
-    """Bring together what people and judges say.
+    """Combine the labels of people and judges.
 
     Args:
         said: labels of people.
@@ -131,7 +131,7 @@ def items_of(
 
 
 def _check_same(kind: str, of_people: Iterable[str], of_judges: Iterable[str]) -> None:
-    """Refuse names of people and judges of which none is common, or of which two differ in spelling only."""
+    """Refuse names of people and judges if none is common, or if two differ only in spelling."""
     people, judges = list(of_people), dict.fromkeys(of_judges)
     missing = dict.fromkeys(name for name in people if name not in judges)
     if not missing or not judges:
@@ -147,7 +147,7 @@ def _check_same(kind: str, of_people: Iterable[str], of_judges: Iterable[str]) -
 
 
 def _check_sum(found: float, largest: float, wanted: int, place: str) -> None:
-    """Refuse probabilities with which so many items cannot have been drawn."""
+    """Refuse probabilities that do not fit the number of items drawn."""
     if abs(found - wanted) > FAR * math.sqrt(wanted * max(largest - 1, 0.0)) + 1e-6 * wanted:
         text = (
             f"1 / probability of the labelled items adds up to {found:.6g}, wanted about {wanted}, the number of items"

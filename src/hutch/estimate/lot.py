@@ -1,4 +1,4 @@
-"""Whether labels were drawn by lot: judges must say much the same of items with labels as of all."""
+"""Whether labels were drawn at random: judges must label them much as they label all items."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ SUSPECT = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The judge that speaks most against a draw by lot.
+    """The strongest evidence of a judge against a random draw.
 
     Attributes:
         p_value: of its chi-square, times the number of judges that could be compared; at most 1.
@@ -27,7 +27,7 @@ class Draw:
 
 
 def examine(items: Items) -> Draw:
-    """Compare what each judge says of items with labels and of all its items.
+    """Compare each judge's labels of the labelled items with those of all its items.
 
     The statistic is Pearson's, n Σ (share of the labelled - share of all)² / share of all, where n is the number of
     labels in effect (J. Rao, A. Scott, JASA 76, 1981): (Σ 1 / P)² / Σ (1 / P - 1) / P.

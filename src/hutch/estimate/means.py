@@ -124,7 +124,7 @@ SHRINK = (0.8, 0.6, 0.4, 0.3, 0.2, 0.1)
 
 
 def planned(found: Interval, labelled: int) -> list[dict[str, float]]:
-    """How many labels in all an interval of some half-widths would take.
+    """How many labels in total an interval of each half-width needs.
 
     The variance of a mean of n of N items falls as 1 / n - 1 / N; the interval adds two items to the n.
 

@@ -1,4 +1,4 @@
-"""What may be asked of all items: rates, means, accuracies of judges, and what they are predicted from."""
+"""Questions about all items: rates, means, accuracies of judges, and the features that predict them."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ FEW = 5
 
 @dataclass(frozen=True)
 class Items:
-    """What is known of all items.
+    """The known labels of all items.
 
     Attributes:
         classes: names.
@@ -79,7 +79,7 @@ def rate(items: Items, name: str) -> Question:
 
 
 def count(items: Items, name: str) -> Question:
-    """How many items there are of a class, labelled by people or not."""
+    """How many items belong to a class, labelled by people or not."""
     question = rate(items, name)
     return replace(question, factor=float(len(items.judged)))
 
@@ -88,7 +88,7 @@ def mean(items: Items) -> Question:
     """The mean of labels that are numbers.
 
     Raises:
-        UsageError: a label is none.
+        UsageError: a label is not a number.
     """
     values = np.array([_number(name) for name in items.classes])
     features = np.where(items.judged < 0, np.nan, values[items.judged] if len(values) else np.nan)
@@ -98,7 +98,7 @@ def mean(items: Items) -> Question:
 
 
 def accuracy(items: Items, judge: str) -> Question:
-    """How often a judge says what people say, among the items that it labelled."""
+    """How often a judge agrees with people, among the items that it labelled."""
     j = _place(judge, items.judges, "judge")
     own = items.judged[:, j]
     value = (own[items.labelled, None] == np.arange(len(items.classes))).astype(np.float64)
@@ -112,7 +112,7 @@ def accuracy(items: Items, judge: str) -> Question:
 def difference(items: Items, first: str, second: str) -> Question:
     """The accuracy of one judge less that of another, among the items that both labelled.
 
-    Where they agree the difference is 0, whatever people say: only the others are estimated.
+    Where they agree the difference is 0: only the other items are estimated.
 
     Raises:
         UsageError: no item has labels of both.
@@ -133,7 +133,7 @@ def difference(items: Items, first: str, second: str) -> Question:
 
 
 def left(items: Items, name: str) -> Question:
-    """How many items of a class are left among those that people have not labelled."""
+    """How many items of a class people have not yet labelled."""
     k = _place(name, items.classes, "class")
     found = float(items.said[:, k].sum())
     question = rate(items, name)
@@ -144,7 +144,7 @@ def ask(items: Items, question: Question, confidence: float = 0.95, always: int 
     """Answer a question.
 
     Args:
-        items: what is known.
+        items: the known labels.
         question: of these items.
         confidence: of the intervals, between 0 and 1.
         always: the interval is to hold at every look; the number of labels at which it is narrowest.

@@ -1,4 +1,4 @@
-"""Predictions of outcomes from what is known of every item, none of which has seen the outcome of its own item."""
+"""Cross-fitted predictions of outcomes: no prediction has seen the outcome of its own item."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ def cross_fitted(
 ) -> Array:
     """Ridge regression of outcomes on features, cross-fitted (items).
 
-    A labelled item is predicted by what was fitted to the other folds, another by the mean of all fits.
+    A labelled item is predicted by the fits to the other folds, any other item by the mean of all fits.
 
     Args:
         features: NaN where nothing is known: the feature's mean (items, features).

@@ -76,7 +76,7 @@ def reproduce_priors(plots: Path | None, json: bool) -> None:
     """Move a parameter under a learned prior mean, densely and sparsely, and print how far the two come apart.
 
     Args:
-        plots: directory for the trajectories, made if it is not there; None draws none.
+        plots: directory for the trajectories, created if missing; None draws none.
         json: print JSON instead of a table.
 
     Raises:
@@ -162,7 +162,7 @@ def reproduce_crowd(plots: Path | None, json: bool) -> None:
     """Run the nominal model online in the source's size, compare the models, and shrink the worker table.
 
     Args:
-        plots: directory for the curve of table sizes, made if it is not there; None draws none.
+        plots: directory for the curve of table sizes, created if missing; None draws none.
         json: print JSON instead of tables.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`hutch reproduce dyadic`: linear and dyadic learners on simulated ratings, and on a file of ratings of one's own."""
+"""`hutch reproduce dyadic`: linear and dyadic learners on simulated ratings, and on a file of your own ratings."""
 
 import time
 from collections.abc import Sequence
@@ -147,7 +147,7 @@ def reproduce_dyadic(plots: Path | None, json: bool, ratings: Path | None = None
     """Run the comparison and print its tables, or one JSON object.
 
     Args:
-        plots: directory for the curves, made if it is not there; None draws none.
+        plots: directory for the curves, created if missing; None draws none.
         json: print JSON instead of tables.
         ratings: a file of lines user TAB item TAB rating: measure on it instead of on simulated ratings.
 

@@ -1,4 +1,4 @@
-"""How a learner copes with a stream: the four evaluations of Nat-oEM's slides, on digits or synthetic PPCA classes.
+"""How well a learner handles a stream: the four evaluations of Nat-oEM's slides, on digits or synthetic PPCA classes.
 
 All figures are mean log-likelihoods of held-out samples, in nats per sample.
 """

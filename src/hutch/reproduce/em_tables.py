@@ -23,7 +23,7 @@ def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str 
     """Run the evaluations and print their tables, or one JSON object.
 
     Args:
-        plots: directory for the curves, made if it is not there; None draws none.
+        plots: directory for the curves, created if missing; None draws none.
         json: print JSON instead of tables.
         seeds: how many splits and orders, ≥ 1.
         data: `digits`, `synthetic` or `both`.

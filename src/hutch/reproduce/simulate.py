@@ -104,7 +104,7 @@ def _draw(rng: np.random.Generator, weights: NDArray[np.float64]) -> NDArray[Any
 
 
 def _distinct(rng: np.random.Generator, tasks: int, per_task: int, raters: int) -> NDArray[np.int64]:
-    """Raters of each task, the busy ones more often, none twice: those drawn again are drawn anew."""
+    """Raters of each task, the busy ones more often, none twice: duplicates are drawn again."""
     if per_task > raters:
         raise ValueError(f"got {per_task} raters per task, wanted at most {raters}, the number of raters")
     activity = 1.0 / (np.arange(raters) + 8.0) ** 0.9

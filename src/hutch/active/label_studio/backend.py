@@ -26,14 +26,14 @@ _WITH_ANNOTATION = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED")
 
 
 class Backend:
-    """What Label Studio asks of a backend.
+    """The operations that Label Studio expects of a backend.
 
     Args:
         chain: its top layer is `active`; it changes as it learns.
         model: where it is saved.
-        store: takes answers, as the source from which the chain learns.
+        store: takes answers; the chain learns from it.
         names: what people read instead of a label.
-        every: answers after which the chain learns. Each time the model has a new version, and Label Studio orders
+        every: answers after which the chain learns. Each time the model gets a new version; Label Studio orders
             tasks by the scores of the newest one only.
     """
 
@@ -46,7 +46,7 @@ class Backend:
         self._lock = threading.RLock()
 
     def setup(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Learn what a project asks; called when the backend is connected and whenever Label Studio looks at it.
+        """Read the question of a project; called when the backend is connected and whenever Label Studio checks it.
 
         Raises:
             DataError: the project does not ask for this chain's labels.
@@ -94,7 +94,7 @@ class Backend:
             return {"new": found.new, "known": found.known, "changed": found.changed, "problems": found.problems}
 
     def learn(self) -> int:
-        """Learn what was answered, save the model, and call it by a new version; returns how many examples."""
+        """Learn new answers, save the model under a new version, and return the number of examples."""
         with self._lock:
             learned, _ = learn(self.chain, self.store, self.model)
             self.version, self._new = model_version(self.model), 0
@@ -128,7 +128,7 @@ class Backend:
         return task if isinstance(task, dict) else {}
 
     def _request(self, task: Mapping[str, Any], annotation: Mapping[str, Any], body: Mapping[str, Any]) -> str:
-        """The id of a task's request, which is made for a task that people brought."""
+        """The id of a task's request, which is created if the task was not pushed."""
         data = task.get("data") if isinstance(task.get("data"), dict) else {}
         assert isinstance(data, dict)
         if REQUEST_FIELD in data:

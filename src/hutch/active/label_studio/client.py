@@ -1,4 +1,4 @@
-"""Label Studio's REST interface, as far as requests and answers need it."""
+"""The part of Label Studio's REST interface that requests and answers need."""
 
 import json
 import urllib.error
@@ -21,7 +21,7 @@ class Client:
         key: an access token: a personal one (a JWT, which is exchanged for short-lived ones) or a legacy one.
 
     Raises:
-        UsageError: the address is none of HTTP.
+        UsageError: the address is not an HTTP address.
     """
 
     def __init__(self, url: str, key: str) -> None:
@@ -40,7 +40,7 @@ class Client:
             again: a short-lived token that has expired is replaced, and the call repeated.
 
         Raises:
-            HutchError: the server cannot be reached, or refuses; the message has its reason.
+            HutchError: the server cannot be reached, or refuses; the message gives the reason.
         """
         personal = self._key.count(".") == 2
         if personal and not self._bearer:

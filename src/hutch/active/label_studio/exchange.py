@@ -1,4 +1,4 @@
-"""Moves requests to a project and answers back, each once, however often it is repeated and wherever it is cut off."""
+"""Moves requests to a project and answers back, idempotently, even after an interruption."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ BATCH = 200
 
 @dataclass
 class Pulled:
-    """What became of annotations.
+    """The outcome of reading annotations.
 
     Attributes:
         new: answers that were added.
-        known: were there already.
-        changed: replaced what the same annotation said before.
-        problems: annotations that are not answers, each with the reason.
+        known: already recorded.
+        changed: replaced an earlier answer of the same annotation.
+        problems: invalid annotations, each with the reason.
     """
 
     new: int = 0
@@ -88,7 +88,7 @@ def pull(store: Store, client: Client, project: int, question: Question) -> Pull
 def take(store: Store, question: Question, request: str, annotation: Mapping[str, Any], found: Pulled) -> None:
     """Take an annotation as the answer to a request.
 
-    An annotation is known by its own identity: events that come twice, and pulls after events, change nothing.
+    Annotations have their own ids: duplicate events, and pulls after events, change nothing.
     """
     place = f"annotation {annotation.get('id')}"
     try:

@@ -1,4 +1,4 @@
-"""What a project of Label Studio asks, and which label each choice stands for."""
+"""The question of a Label Studio project, and the label of each choice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,15 +55,15 @@ class Question:
 
 
 def question_of(configuration: str, labels: Sequence[str], names: Mapping[str, str]) -> Question:
-    """What a project's labelling configuration asks.
+    """The question in a project's labelling configuration.
 
     Args:
         configuration: XML.
-        labels: that may be given, in canonical form.
+        labels: the valid labels, in canonical form.
         names: what people read instead of a label; a choice is a label's name, or the label itself.
 
     Raises:
-        DataError: it is no XML, has no single choice, or a label has no choice.
+        DataError: it is not XML, has no single choice, or a label has no choice.
     """
     try:
         root = ElementTree.fromstring(configuration)

@@ -1,1 +1,1 @@
-"""What every model of online EM builds on."""
+"""The base of every model of online EM."""

@@ -1,4 +1,4 @@
-"""What all online learners of this package share: learn, score, and a state that can be stored bit for bit."""
+"""The base of all online learners: learn, score, and a state that is stored bit for bit."""
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
@@ -32,7 +32,7 @@ class Learner(ABC, Generic[P]):
         """Learn a batch of any size from 1.
 
         Raises:
-            DataError: the batch holds what the model cannot learn from; nothing was learned.
+            DataError: the model cannot learn from the batch; nothing was learned.
         """
 
     @abstractmethod
@@ -49,7 +49,7 @@ class Learner(ABC, Generic[P]):
 
     @abstractmethod
     def restore(self, state: State) -> None:
-        """Continue from what `state` gave, bit for bit, in a learner built with the same settings."""
+        """Continue from a `state`, bit for bit, in a learner built with the same settings."""
 
 
 def pack(parameters: Any, prefix: str) -> State:
