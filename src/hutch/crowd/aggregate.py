@@ -20,6 +20,7 @@ from hutch.crowd.models.copies import Group, copies_in_stream, find_copies, one_
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
 from hutch.crowd.models.ordered import ratings, scale_of
+from hutch.crowd.models.repeats import joined, parted
 from hutch.crowd.models.trust import LEAST_HALVES, Trust
 from hutch.crowd.room import check_room
 
@@ -195,15 +196,17 @@ def aggregate(
     else:
         check_room(model, labels, history is None)
         groups = find_copies(labels, model.reference(labels.worker_names), taught=history is not None)
-        voices, places = one_voice(labels, groups)
+        whole, places = one_voice(labels, groups)
+        people = model.reference(labels.worker_names)
+        voices = parted(whole, None if people is None else ~people)
         if options.test and history:
             fit = model.infer(voices, history)
         else:
             fit = model.fit(voices, history) if over is InProcess else model.fit(voices, history, over)
-        for group in groups if voices is not labels else ():
+        for group in groups if whole is not labels else ():
             for array in fit.state.workers.values():
                 array[list(group.workers)] = array[group.workers[0]]
-        confusions, prior = model.confusions(fit.state), model.class_prior(fit.state)
+        confusions, prior = joined(model.confusions(fit.state), whole, voices), model.class_prior(fit.state)
         factors = partial(model.factors, fit.state)
         others = partial(_others, model, voices, fit.state, not options.test, places)
     values = scale_of(labels.classes, options.ordered)

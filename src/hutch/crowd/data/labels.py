@@ -36,12 +36,13 @@ class Labels:
         classes: numbers by value, other names by the alphabet; given classes first.
         gold: int32 (items), the true class or -1.
         duplicates: exact repetitions of a triple; of what a worker says repeatedly of an item, only the most frequent
-            labels are kept, each once.
+            labels are kept, each once (`scan.group_by_item`).
         contradictions: labels that differ from an earlier one of the same worker on the same item.
         unmatched_gold: gold lines for tasks without labels.
         problems: labels that were left out, and why.
         form: what the source was read as; empty for a plain table.
         repeats: pairs of labels that a worker gave one item, and how many are equal (workers, 2); empty if unknown.
+        divided: bool (labels), the most frequent of three or more that differ much; empty if there are none.
     """
 
     item_ptr: NDArray[np.int64]
@@ -57,6 +58,7 @@ class Labels:
     problems: Problems = field(default_factory=Problems)
     form: str = ""
     repeats: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
+    divided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -91,8 +93,11 @@ class Labels:
 
     def chosen(self, keep: NDArray[np.bool_]) -> "Labels":
         """All items with some of the labels, bool (labels)."""
-        kept = np.concatenate([[0], np.cumsum(keep)])
-        return replace(self, item_ptr=kept[self.item_ptr], workers=self.workers[keep], labels=self.labels[keep])
+        kept, divided = np.concatenate([[0], np.cumsum(keep)]), self.divided
+        return replace(
+            self, item_ptr=kept[self.item_ptr], workers=self.workers[keep], labels=self.labels[keep],
+            divided=divided[keep] if len(divided) else divided,
+        )  # fmt: skip
 
     @property
     def label_items(self) -> NDArray[np.int32]:
@@ -182,7 +187,7 @@ def from_codes(
     class_code = {name: code for code, name in enumerate(ordered)}
     pointer = np.zeros(len(item_names) + 1, np.int64)
     coded_workers, coded_labels = np.empty(len(codes), np.int32), np.empty(len(codes), np.int32)
-    repeats = np.zeros((len(people), 2))
+    repeats, divided = np.zeros((len(people), 2)), np.zeros(len(codes), np.bool_)
     kept, duplicates, contradictions = scan.group_by_item(
         recoded(codes[:, 0], worker_names, people) if workers else np.ascontiguousarray(codes[:, 0]),
         np.ascontiguousarray(codes[:, 1]),
@@ -193,6 +198,7 @@ def from_codes(
         coded_workers,
         coded_labels,
         repeats,
+        divided,
     )
     truth = np.full(len(item_names), -1, np.int32)
     for item, label in matched.items():
@@ -209,6 +215,7 @@ def from_codes(
         contradictions=contradictions,
         unmatched_gold=len(gold) - len(matched),
         repeats=repeats,
+        divided=divided[:kept].copy() if divided.any() else divided[:0],
     )
 
 

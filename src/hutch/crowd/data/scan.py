@@ -4,6 +4,9 @@ import numpy as np
 
 from hutch.core.kernel.cache import compiled
 
+SURE = 0.8
+"""The share of a worker's labels of an item below which the most frequent does not speak for all."""
+
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
@@ -55,7 +58,7 @@ def code_cells(clean, begins, ends, count, slots, hashes, offsets, text, places,
 
 
 @compiled
-def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_workers, out_labels, repeats):
+def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_workers, out_labels, repeats, divided):
     """Sort labels by item; of the labels that a worker gave an item, the most frequent are kept, each once.
 
     Args:
@@ -65,6 +68,7 @@ def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_
         pointer: int64 (items + 1), zeros; out: where each item's labels begin.
         out_workers, out_labels: out, int32 (rows), by item.
         repeats: out, float64 (workers, 2): pairs of labels that a worker gave one item, and those that are equal.
+        divided: out, bool (rows): labels kept of three or more of their worker there, less than `SURE` of which agree.
 
     Returns:
         labels kept, exact duplicates, labels that differ from an earlier one of their worker on the item.
@@ -113,13 +117,13 @@ def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_
             worker = out_workers[place]
             if worker == anonymous or times[place] == most[worker]:
                 out_workers[chosen], out_labels[chosen] = worker, out_labels[place]
+                divided[chosen] = worker != anonymous and asked[worker] > 2 and most[worker] < SURE * asked[worker]
                 chosen += 1
             if latest[worker] >= 0:
                 latest[worker] = -1
                 repeats[worker, 0] += 0.5 * asked[worker] * (asked[worker] - 1.0) if worker != anonymous else 0.0
-                asked[worker] = 0.0
         for place in range(begin, end):
-            most[workers[order[place]]] = 0.0
+            most[workers[order[place]]], asked[workers[order[place]]] = 0.0, 0.0
         kept = chosen
     pointer[item_count] = kept
     return kept, duplicates, contradictions

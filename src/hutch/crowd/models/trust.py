@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array
+from hutch.crowd.models.repeats import DIVIDED
 
 EXPONENTS = np.exp(np.linspace(np.log(0.01), 0.0, 36))
 """Those tried."""
@@ -107,7 +108,8 @@ def size_of(labels: Labels) -> float:
     On ten labels of a set of judges, and on panels of three to five, posteriors would else often be worse than equal
     shares (`benchmarks/crowd/dependence.py --small`).
     """
-    workers = np.count_nonzero(np.bincount(labels.workers))
+    names = labels.worker_names
+    workers = len({names[worker].removesuffix(DIVIDED) for worker in np.unique(labels.workers).tolist()})
     return float(workers / (workers + FEW_WORKERS) * max(0.5, 1 / (1 + (FEW_ITEMS / max(labels.items, 1)) ** 2)))
 
 

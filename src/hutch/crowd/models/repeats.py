@@ -1,0 +1,59 @@
+"""Workers who label a task repeatedly, such as judges asked ten times.
+
+The runs of one worker share what misleads the worker about the item: ten of them are not ten voices, and how often they
+are right together cannot be told from how often they differ. So a worker has one say on an item, and what they say
+where their runs are divided is a voice of its own, whose confusions show what such a say is worth.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.model import Array
+
+DIVIDED = " (divided)"
+"""Behind the name of a worker, that of their divided voice."""
+LEAST_DIVIDED = 10
+"""Divided labels from which a worker has such a voice: fewer would not show what they are worth."""
+
+
+def parted(labels: Labels, among: NDArray[np.bool_] | None = None) -> Labels:
+    """Labels with the divided voices of workers behind the workers.
+
+    Args:
+        labels: the labels; a voice that they know by name goes on with however few labels.
+        among: which workers may have one (workers); None: all.
+
+    >>> from hutch.crowd.data.labels import from_triples
+    >>> runs = [("gpt", str(n), label) for n in range(20) for label in ("yes", "yes", "no" if n % 2 else "yes")]
+    >>> parted(from_triples(runs)).worker_names
+    ['gpt', 'gpt (divided)']
+    """
+    if not len(labels.divided):
+        return labels
+    codes = {name: code for code, name in enumerate(labels.worker_names)}
+    given = np.bincount(labels.workers[labels.divided], minlength=len(codes))
+    voice = np.arange(len(codes))
+    for worker in np.flatnonzero(given if among is None else given * among).tolist():
+        name = labels.worker_names[worker] + DIVIDED
+        if given[worker] >= LEAST_DIVIDED or name in codes:
+            voice[worker] = codes.setdefault(name, len(codes))
+    workers = np.where(labels.divided, voice[labels.workers], labels.workers).astype(np.int32)
+    return replace(labels, workers=workers, worker_names=[*codes])
+
+
+def joined(tables: Array, whole: Labels, parts: Labels) -> Array:
+    """Of a table for each voice, that of each worker: the mean over their labels.
+
+    Args:
+        tables: (voices, ...).
+        whole, parts: the labels before and after `parted`.
+    """
+    result, moved = tables[: len(whole.worker_names)].copy(), whole.workers != parts.workers
+    pairs = np.stack([whole.workers[moved], parts.workers[moved]], axis=1)
+    for worker, voice in np.unique(pairs, axis=0).tolist():
+        share = moved[whole.workers == worker].mean()
+        result[worker] += share * (tables[voice] - tables[worker])
+    return result
