@@ -7,7 +7,7 @@ votes. Both are cross-fitted: the channels of an item come from the other folds,
 folds. The exponents carry the judges' correlation: copies share their weight, useless judges get none.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -76,16 +76,21 @@ def learn(labels: Labels, targets: Array, before: Judging, ordered: bool, seed: 
     said = before.said + np.bincount(labels.workers * classes + labels.labels, minlength=before.said.size).reshape(
         before.said.shape
     )
+    # tables have the rows that a judge needs, first those of labels they gave: of hundreds of classes few are
+    order = np.argsort((said == 0) & (not ordered), axis=1, kind="stable")
+    named = order[:, : classes if ordered else max(int((said > 0).sum(axis=1).max(initial=0)), 1)]
+    labels = replace(labels, labels=np.argsort(order, axis=1)[labels.workers, labels.labels].astype(np.int32))
+    known_counts = np.take_along_axis(before.counts, named[:, :, None], axis=1)
     result, found = np.zeros((items, classes)), []
     precision = np.zeros(len(before.exponents))
     for division in range(divisions):
         random = np.random.default_rng(seed * DIVISIONS + division)
         folds = random.permutation(items).astype(np.int64) % folds_wanted
-        parts = np.zeros((folds_wanted, *before.counts.shape))
+        parts = np.zeros((folds_wanted, *known_counts.shape))
         kernels.count_judges(labels.item_ptr, labels.workers, labels.labels, folds, targets, parts)
         by_fold = np.stack([targets[folds == fold].sum(axis=0) for fold in range(folds_wanted)])
-        whole, votes = parts.sum(axis=0) + before.counts, by_fold.sum(axis=0) + before.targets
-        lifts = np.stack([lift(whole - part, said, ordered) for part in parts])
+        whole, votes = parts.sum(axis=0) + known_counts, by_fold.sum(axis=0) + before.targets
+        lifts = np.stack([lift(whole - part, said, ordered, named) for part in parts])
         log_prior = np.stack([log_share(votes - part) for part in by_fold])
         some = known if len(known) <= MANY else random.choice(known, MANY, replace=False)
         exponents = np.empty((folds_wanted, len(before.exponents)))
@@ -101,8 +106,9 @@ def learn(labels: Labels, targets: Array, before: Judging, ordered: bool, seed: 
             labels.item_ptr, labels.workers, labels.labels, folds, lifts, log_prior, exponents, 1 / divisions, result
         )
     result -= np.log(np.exp(result).sum(axis=1, keepdims=True))
-    after = Judging(whole, said, votes, np.mean(found, axis=0), before.precision + precision)
-    return result, after
+    counts = before.counts.copy()
+    np.put_along_axis(counts, named[:, :, None], whole, axis=1)
+    return result, Judging(counts, said, votes, np.mean(found, axis=0), before.precision + precision)
 
 
 def apply(labels: Labels, judging: Judging, ordered: bool) -> Array:
@@ -122,17 +128,26 @@ def log_share(votes: Array) -> Array:
     return np.asarray(np.log(smoothed / smoothed.sum()))
 
 
-def channels(counts: Array, said: Array, ordered: bool) -> Array:
-    """P(label | class) of every judge (judges, labels, classes)."""
-    classes = counts.shape[1]
-    base = habits(said)[:, :, None]
-    rows = counts + HABIT * base + OWN * np.eye(classes)
+def channels(counts: Array, said: Array, ordered: bool, named: NDArray[np.int64] | None = None) -> Array:
+    """P(label | class) of every judge (judges, labels, classes).
+
+    Args:
+        counts: people's votes on what a judge labelled (judges, labels, classes).
+        said: how often each label was given (judges, classes).
+        ordered: neighbours are confused more often.
+        named: the labels of the rows, all that were given (judges, labels); None: all, and if ordered in that order.
+    """
+    classes = counts.shape[2]
+    named = np.tile(np.arange(classes), (len(counts), 1)) if named is None or ordered else named
+    base = np.take_along_axis(habits(said), named, axis=1)[:, :, None]
+    rows = counts + HABIT * base + OWN * (named[:, :, None] == np.arange(classes))
+    mass = counts.sum(axis=1, keepdims=True) + HABIT + OWN
     if ordered:
         near = np.eye(classes) + 0.5 * (np.eye(classes, k=1) + np.eye(classes, k=-1))
         near /= near.sum(axis=1, keepdims=True)
         smooth = near.T @ counts @ near.T + HABIT * base
-        rows = rows + NEIGHBOUR * smooth / smooth.sum(axis=1, keepdims=True)
-    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+        rows, mass = rows + NEIGHBOUR * smooth / smooth.sum(axis=1, keepdims=True), mass + NEIGHBOUR
+    return np.asarray(rows / mass)
 
 
 def habits(said: Array) -> Array:
@@ -141,9 +156,10 @@ def habits(said: Array) -> Array:
     return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
 
 
-def lift(counts: Array, said: Array, ordered: bool) -> Array:
-    """log P(label | class) / P(label) of every judge (judges, labels, classes)."""
-    return np.log(channels(counts, said, ordered) / habits(said)[:, :, None])
+def lift(counts: Array, said: Array, ordered: bool, named: NDArray[np.int64] | None = None) -> Array:
+    """log P(label | class) / P(label) of every judge (judges, labels, classes); arguments as of `channels`."""
+    base = habits(said) if named is None else np.take_along_axis(habits(said), named, axis=1)
+    return np.log(channels(counts, said, ordered, named) / base[:, :, None])
 
 
 @dataclass(frozen=True)
