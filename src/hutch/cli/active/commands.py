@@ -63,8 +63,8 @@ def simulate(
     """
     import tempfile
 
+    from hutch.active.simulate import draw, to_json
     from hutch.active.simulate import simulate as run_simulation
-    from hutch.active.simulate import to_json
     from hutch.chain import Chain
     from hutch.core.data.files import InputFiles, check_sources
     from hutch.core.errors import UsageError
@@ -91,8 +91,6 @@ def simulate(
             budget,
         )
     if plots is not None:
-        from hutch.active.plot import draw
-
         draw(runs, plots)
     found = to_json(runs, stop)
     print(dumps(found) if as_json else _simulation_text(runs, found))
