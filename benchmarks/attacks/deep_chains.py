@@ -62,8 +62,8 @@ _GIVEN: dict[str, list[dict[str, Any]]] = {
 _BASES = ("linear", "linear", "dyadic", "ftrl_proximal", "pistol", "coin_betting", "bayesian_linear")
 
 
-def _lines(takes: str, labelled: bool, begin: int, end: int, evaluated: bool = False) -> list[str]:
-    """Examples, or blocks of them, that can be learned from the namespace `w`; `evaluated` names the policy's class."""
+def _lines(takes: str, labelled: bool, begin: int, end: int) -> list[str]:
+    """Examples, or blocks of them, that can be learned from the namespace `w`."""
     dice = random.Random(7)
     found = list[str]()
     for i in range(end):
@@ -76,8 +76,7 @@ def _lines(takes: str, labelled: bool, begin: int, end: int, evaluated: bool = F
             rows = [(" ".join(f"{k + 1}:{float(k != truth)}" for k in range(3)), text)]
         elif takes == "logged_class":
             chosen = dice.randrange(3)
-            policy = f"{1 + dice.randrange(3)} " if evaluated else ""
-            rows = [(f"{policy}{chosen + 1}:{float(chosen != truth)}:0.33", text)]
+            rows = [(f"{chosen + 1}:{float(chosen != truth)}:0.33", text)]
         elif takes == "action_costs":
             rows = [(f"{k}:{float(k != truth)}", f"|w w{k} c{truth} |u r{i % 4}") for k in range(3)]
         elif takes == "logged_action":
@@ -148,8 +147,8 @@ def try_chain(layers: list[dict[str, Any]], path: Path) -> str:
     except ConfigError as error:
         named = any(next(iter(layer)) in str(error) for layer in layers)
         return "refused" if named else f"FOUND: a refusal that names no layer: {error}"
-    takes, evaluated = whole.takes.value, any("evaluate_class_policy" in layer for layer in layers)
-    before, after = (_lines(takes, True, begin, begin + 16, evaluated) for begin in (0, 16))
+    takes = whole.takes.value
+    before, after = (_lines(takes, True, begin, begin + 16) for begin in (0, 16))
     untouched = _learned(whole)
     early = _outputs(whole, before, True)
     first.learn(before)

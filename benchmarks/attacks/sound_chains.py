@@ -9,7 +9,6 @@ BLOCKS = [line for i in range(10) for line in (*(f"{1 + (i + j) % 3} |w a{i % 5}
 DECISIONS = [line for i in range(10) for line in (f"0:{i % 3}:0.5 |w a{i % 5}", f"|w b{i % 3}", f"|w c{i % 2}", "")]
 ACTIONS = [line for i in range(10) for line in (f"0:{i % 3} |w a{i % 5}", f"1:{i % 2} |w b{i % 3}", "")]
 LOGGED = [f"{1 + i % 3}:{i % 2}:0.5 |w a{i % 5}" for i in range(20)]
-EVALUATED = [f"{1 + i % 2} {line}" for i, line in enumerate(LOGGED)]
 SLOTS = [
     line
     for i in range(10)
@@ -99,7 +98,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         [{"cost_sensitive_scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}],
         COSTS,
     ),
-    "evaluate_class_policy": ([{"evaluate_class_policy": {"classes": 3}}, *_CSOAA], EVALUATED),
     "explore_posterior": ([{"explore_posterior": {}}, *_ADF[:-1], _BAYESIAN], DECISIONS),
     "merge_namespaces": ([{"merge_namespaces": {"names": {"u": "w"}}}, "linear"], PLAIN),
     "pairwise": ([{"pairwise": {"worker": "u", "slots": 4}}, {"linear": {"loss": "logistic"}}], PLAIN),

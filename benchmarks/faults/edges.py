@@ -19,7 +19,7 @@ _JUDGES, _ALT_TEST, _SPAM, _COPIES = (
 )
 _ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutch/crowd/mixed/stream_kernels.py"
 _EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsilon", "sample_action"))
-_EVALUATE, _BAYESIAN = "reductions/bandits/evaluate_class_policy.py", "reductions/bayesian_linear/layer.py"
+_BAYESIAN = "reductions/bayesian_linear/layer.py"
 _PARTS = "src/hutch/crowd/models/parts.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
 
@@ -56,7 +56,6 @@ TESTS: dict[str, list[str]] = {
     _MIXED_STREAM: ["tests/crowd/mixed/test_stream.py"],
     _EPSILON: [f"{_BANDITS}simple_explorers_by_their_formulas"],
     _SAMPLE: [f"{_BANDITS}actions_of_a_batch_without_seeds_are_drawn_by_chance_again"],
-    _EVALUATE: ["tests/reductions/bandits/test_evaluate_class_policy.py"],
     _BAYESIAN: ["tests/reductions/bayesian_linear/test_layer.py"],
     _SKLEARN: ["tests/test_sklearn_frames.py", "tests/test_sklearn.py"],
     _JSON: ["tests/vw/json/test_reader.py", "tests/vw/test_malformed_decisions.py"],
@@ -117,8 +116,6 @@ FAULTS: tuple[Fault, ...] = (
           "(_1 - state.epsilon) / np.float32(count)", "_1 / np.float32(count)"),
     Fault("bandit layers", "seeds of the batch before are drawn with", _SAMPLE, '        self.state["seeds"] = 0\n',
           ""),
-    Fault("bandit layers", "the estimate is not corrected by the logged cost", _EVALUATE,
-          "(d.cost - x) / d.probability + x if place == known else x", "x"),
     Fault("bayesian", "the constant's precision is its variance", _BAYESIAN,
           "self._matrices[:, constant] = 1.0 / p.constant_variance",
           "self._matrices[:, constant] = p.constant_variance"),

@@ -19,7 +19,6 @@ class Inputs:
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
         passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
             stand above layers that take decisions.
-        evaluates_policy: True if labels of logged classes begin with the class that a policy chooses.
         learns_any_label: False if nothing is learned from a label that is not one of its classes.
         one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
             a second observation: layers above do not show it one twice of their own accord.
@@ -33,7 +32,6 @@ class Inputs:
     joins: bool = False
     whole_groups: bool = False
     passes_decisions: bool = False
-    evaluates_policy: bool = False
     learns_any_label: bool = True
     one_pass: bool = False
     buys_labels: bool = False

@@ -28,8 +28,6 @@ from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
 
 _CHOICE = ("class", "cost", "probability")
-_POLICY = "policy"
-"""The class that a policy chooses which is to be evaluated."""
 _WANTED = "a mapping of feature names to numbers or words, a list of names, or a word"
 
 
@@ -218,16 +216,12 @@ class RecordReader:
         for i, record in enumerate(records):
             given = record.get(self._label)
             if given is not None:
-                policy = given.get(_POLICY) if isinstance(given, Mapping) else None
                 values: list[Any] = [given.get(name) for name in _CHOICE] if isinstance(given, Mapping) else []
-                alone = _is_class(policy) and values == [None] * 3
-                good = alone or (len(values) == 3 and _is_class(values[0]) and all(map(is_number, values)))
-                good = good and (policy is None or _is_class(policy))
-                if not good or not (alone or 0 < np.float32(values[2]) <= 1):
+                good = len(values) == 3 and _is_class(values[0]) and all(map(is_number, values))
+                if not good or not 0 < np.float32(values[2]) <= 1:
                     wanted = "{'class': 2, 'cost': 0.5, 'probability': 0.25}, a probability above 0"
                     raise self._wrong(i, f"{self._label}: got {given!r:.90}, wanted a choice such as {wanted}")
-                found += [(policy, float(UNLABELED), 0.0)] if policy is not None else []
-                found += [tuple(values)] if not alone else []
+                found.append(tuple(values))
             cost_ptr[i + 1] = len(found)
         classes, costs, probabilities = zip(*found, strict=True) if found else ((), (), ())
         return {

@@ -65,7 +65,7 @@ class Bench:
     def records(self, count: int = 240, seed: int = 0) -> list[Example]:
         """Examples in groups of three with one label per group, learnable from the namespace `words`."""
         random = np.random.default_rng(seed)
-        takes, classes, names_policy = self.engine().takes, self._classes(), self._names_policy()
+        takes, classes = self.engine().takes, self._classes()
         found = []
         for i in range(count):
             if i % 3 == 0 or takes.of_decisions:
@@ -74,27 +74,17 @@ class Bench:
             words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
             sides = {"left": {f"l{random.integers(6)}": 1.0}, "right": {f"r{i // 3 % 15}": 1.0}}
             label: Any = self.labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
-            if names_policy:
-                label["policy"] = i // 3 % classes + 1
             found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
         return found
 
     def every_label(self) -> dict[int, Any]:
         """For a chain of classes: the label that names each class as the right one."""
         takes, classes = self.engine().takes, self._classes()
-        found = {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
-        if self._names_policy():
-            found = {number: {**label, "policy": number} for number, label in found.items()}
-        return found
+        return {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
 
     def unlabeled(self, records: Sequence[Example]) -> list[Example]:
-        """The same without labels; the class of a policy stays."""
-        if self._names_policy():
-            return [{**record, "label": {"policy": record["label"]["policy"]}} for record in records]
+        """The same without labels."""
         return [{name: value for name, value in record.items() if name != "label"} for record in records]
-
-    def _names_policy(self) -> bool:
-        return self.engine().layers[0].inputs.evaluates_policy
 
     def _classes(self) -> int:
         engine = self.engine()

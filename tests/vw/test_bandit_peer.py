@@ -50,10 +50,6 @@ def _several(random):
     return f"{known[0]}:1 {_logged(random)} {known[1]}:0.5:0.25 {known[2]}:2"
 
 
-def _judged(random):
-    return f"{random.integers(1, 4)} {_logged(random)}"
-
-
 def _costs(random):
     return " ".join(f"{k}:{random.random():.3f}" for k in (1, 2, 3))
 
@@ -107,9 +103,6 @@ EXPLORERS = [
         ("--cb_adf --ngram a3 --ngram b2 -q ab", ("crossed", 63)),
         ("--cbify 3 --redefine y:=: --ngram 2", (_class, 57)),
         ("--cbify 3 --cbify_cs --ngram 2 --cb_type dr", (_costs, 58)),
-        ("--cb 3 --eval --ngram 2", (_judged, 59)),
-        ("--cb 3 --eval -q xx", (_judged, 51)),
-        ("--cb 3 --eval --cb_type ips", (_judged, 52)),
     ],
 )
 def test_same_lines(arguments, text, tmp_path, monkeypatch, capfd):

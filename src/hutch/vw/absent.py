@@ -68,6 +68,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("cbify_reg cb_discrete loss_option loss_report loss_01_ratio", "cut the labels into N classes, and use --cbify N"),
     ("cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax", "use --cb_type dr or mtr"),
     ("ccb_no_slot_index", "leave it out"),
+    ("eval", "use `hutch evaluate`, which tells what a chain would have cost by a log of decisions"),
     ("cb_to_cbadf", "use --cb, which goes by actions with features"),
     (
         "cb_force_legacy",

@@ -6,13 +6,10 @@ from numpy.typing import NDArray
 from hutch.chain import Chain
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
-from hutch.core.chain.reduction import Labels, Predictions
-from hutch.core.run.decisions import best_actions, classes_of, decision_at, decisions_of, lines_of, number_text, tail
+from hutch.core.chain.reduction import Labels
+from hutch.core.run.decisions import classes_of, decision_at, decisions_of, lines_of, number_text, tail
 from hutch.core.run.output import Lines
 from hutch.core.run.progress import PlainCells
-
-_SHARED_LABEL = "357971040:0"
-"""What VW makes of the word `shared`: its hash, and the prediction 0."""
 
 
 def decision_prediction_lines(chain: Chain) -> Lines:
@@ -68,43 +65,6 @@ def ranked_classes(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
-def raw_decision_lines(chain: Chain) -> Lines:
-    """What `-r` writes: scores where costs are predicted, otherwise nothing, and zeros of a simulation, as VW does."""
-    if chain.takes.of_slots:
-        return lambda batch, outputs: b""
-    if chain.layers[0].name == "simulate_bandit_with_features":
-        return raw_zeros
-    if chain.takes is Labels.ACTION_COSTS:
-        of_probabilities = chain.predicts is Predictions.ACTION_PROBABILITIES
-        return lambda batch, outputs: raw_lines(batch, outputs.raw if of_probabilities else outputs.predictions)
-    if chain.takes is Labels.LOGGED_ACTION and chain.predicts is Predictions.ACTION_PROBABILITIES:
-        return raw_labels
-    per_class = any(layer.name == "action_per_class" for layer in chain.layers)
-    if per_class and lines_of(chain) is not best_actions:
-        return lambda batch, outputs: b"".join(2 * tail(batch, row) for row in range(len(batch)))
-    return lambda batch, outputs: b""
-
-
-def raw_labels(batch: Batch, outputs: Outputs) -> bytes:
-    """Of each decision the label of the first line, with zeros, and a line of nothing but the tag, as VW does."""
-    found = []
-    for start, first, _ in decisions_of(batch):
-        low, high = batch.cost_ptr[start : start + 2].tolist()
-        words = [_SHARED_LABEL] if first > start else [f"{number}:0" for number in batch.cost_classes[low:high]]
-        end = tail(batch, start)
-        found.append(" ".join(words).encode() + end + end)
-    return b"".join(found)
-
-
-def raw_zeros(batch: Batch, outputs: Outputs) -> bytes:
-    """The class of each line with 0, and an empty line."""
-    found, classes = [], classes_of(batch)
-    for _, first, stop in decisions_of(batch):
-        found += [b"%d:0" % classes[row] + tail(batch, row) for row in range(first, stop)]
-        found.append(b"\n")
-    return b"".join(found)
-
-
 def raw_lines(batch: Batch, raw: NDArray[np.float32]) -> bytes:
     """`-r` of costs with features: class and score of each line, 0 of a shared one."""
     scores = np.where(shared_rows(batch), 0, raw).tolist()
@@ -119,12 +79,3 @@ class DrawnCells(PlainCells):
         """See `hutch.core.run.progress.Cells`."""
         _, first, stop = decision_at(batch, i)
         return int(stop > first and outputs.ranked[first] == 0)
-
-
-def raw_costs(batch: Batch, outputs: Outputs, skipped: int = 0) -> bytes:
-    """`-r` of `--cbify_cs`, and of `--eval`: the classes of the label behind those skipped, each with 0."""
-    found = []
-    for row in range(len(batch)):
-        classes = batch.cost_classes[int(batch.cost_ptr[row]) + skipped : int(batch.cost_ptr[row + 1])].tolist()
-        found.append(" ".join(f"{number}:0" for number in classes).encode() + tail(batch, row))
-    return b"".join(found)

@@ -11,8 +11,6 @@ from hutch.vw.table import NAMED
 SLOT_NAMESPACE = "\u00ff"
 """The namespace by which the layers of slots tell them apart."""
 _BANDITS = ("cb_adf", "cb", *EXPLORING)
-_NOT_EVALUATED = (*EXPLORING, "cb_adf", "csoaa_ldf", "csoaa_rank", "clip_p")
-"""What VW does not have beside `--eval`."""
 
 
 def _is_given(options: Namespace, name: str) -> bool:
@@ -35,8 +33,6 @@ def decision_layers(options: Namespace) -> list[Any]:
     Raises:
         UsageError: options that contradict each other.
     """
-    if options.eval:
-        return _evaluation(options)
     exploring = any(_is_given(options, name) for name in EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
     if options.csoaa_ldf is None and not bandit:
@@ -156,20 +152,3 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
                 raise UsageError(f"--{given}: --{option} does not have it")
         return declared_layer(name, options, **{key: value for key, value in linear.items() if key in known})
     return {"linear": linear} if linear else "linear"
-
-
-def _evaluation(options: Namespace) -> list[Any]:
-    """The layers of `--cb` with `--eval`.
-
-    Raises:
-        UsageError: options that it does not have.
-    """
-    if options.cb is None:
-        raise UsageError("--eval needs --cb")
-    for name in _NOT_EVALUATED:
-        if _is_given(options, name):
-            raise UsageError(f"--{name}: --eval does not have it")
-    if options.cb_type == "dm":
-        raise UsageError("--eval: got --cb_type dm, whose estimates are biased, wanted ips or dr")
-    costs = {"cost_sensitive_one_against_all": {"classes": options.cb, "first_class": 1}}
-    return [declared_layer("evaluate_class_policy", options, type="ips" if options.cb_type == "ips" else None), costs]

@@ -21,7 +21,6 @@ _DECIDES = "cost_sensitive_with_features"
 _MERGER = "shared_feature_merger"
 _MERGED = [name for name, layer in DECLARED.items() if layer.makes_actions]
 """Layers that VW has above the one that merges features."""
-_BANDITS = ("contextual_bandit", "evaluate_class_policy")
 
 
 def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) -> str:
@@ -58,7 +57,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"initial_t = {float(chain.shared[0]['time']):g}",
         f"power_t = {getattr(base, 'power_t', 0.5):g}",
         f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
-        *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name in _BANDITS),
+        *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
         f"Enabled learners: {', '.join(_learners(chain, given))}",
         f"Input label = {_label_kind(chain)}",
         f"Output pred = {output_kind(chain, given)}",
@@ -68,8 +67,6 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
 
 
 def _label_kind(chain: Chain) -> str:
-    if chain.layers[0].name == "evaluate_class_policy":
-        return "CB_EVAL"
     return _LABELS.get(chain.takes.value, chain.takes.value.upper())
 
 

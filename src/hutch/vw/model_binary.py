@@ -179,7 +179,7 @@ def _fill(reader: _Reader, chain: Chain, per_model: bool) -> None:
     columns = 1
     if resumes := reader.bytes(1) == b"\1":
         columns, norms, found = columns_of(base), norms_of(base), {}
-        for name, kind in STATE:
+        for name, kind, _ in STATE:
             many = len(norms[0]) if per_model and name in PER_MODEL else 1
             found[name] = np.frombuffer(reader.bytes(np.dtype((kind, many)).itemsize), kind)
         chain.shared["time"] = found["t"]
@@ -245,7 +245,7 @@ def vw_model(chain: Chain) -> bytes:
     found = [*_text(VW_VERSION), *fields, struct.pack("<II", 4, checksum)]
     found += [numbers.astype(kind).tobytes() for numbers, kind in _counters(chain, per_model)]
     found.append(b"\1")
-    for name, kind in STATE:
+    for name, kind, _ in STATE:
         numbers = state[name] if per_model else state[name][:1]
         found.append(np.asarray(numbers, kind).tobytes())
     weights = chain.weights[:, : columns_of(base)]

@@ -12,26 +12,26 @@ VW_VERSION = "9.11.9"
 """The version of VW whose layout this is."""
 
 STATE = (
-    ("initial_t", "<f4"),
-    ("norm normalizer", "<f8"),
-    ("t", "<f8"),
-    ("sum_loss", "<f8"),
-    ("sum_loss_since_last_dump", "<f8"),
-    ("dump_interval", "<f4"),
-    ("min_label", "<f4"),
-    ("max_label", "<f4"),
-    ("weighted_labeled_examples", "<f8"),
-    ("weighted_labels", "<f8"),
-    ("weighted_unlabeled_examples", "<f8"),
-    ("example_number", "<u8"),
-    ("total_features", "<u8"),
-    ("total_weight", "<f8"),
-    ("sd::oec.weighted_labeled_examples", "<f8"),
-    ("current_pass", "<u8"),
-    ("l1_state", "<f8"),
-    ("l2_state", "<f8"),
+    ("initial_t", "<f4", ""),
+    ("norm normalizer", "<f8", ""),
+    ("t", "<f8", "time"),
+    ("sum_loss", "<f8", "sum_loss"),
+    ("sum_loss_since_last_dump", "<f8", ""),
+    ("dump_interval", "<f4", ""),
+    ("min_label", "<f4", "min_label"),
+    ("max_label", "<f4", "max_label"),
+    ("weighted_labeled_examples", "<f8", "weighted_labeled"),
+    ("weighted_labels", "<f8", "weighted_labels"),
+    ("weighted_unlabeled_examples", "<f8", "weighted_unlabeled"),
+    ("example_number", "<u8", "examples"),
+    ("total_features", "<u8", "features"),
+    ("total_weight", "<f8", ""),
+    ("sd::oec.weighted_labeled_examples", "<f8", "weighted_labeled"),
+    ("current_pass", "<u8", "pass"),
+    ("l1_state", "<f8", ""),
+    ("l2_state", "<f8", ""),
 )
-"""What VW needs to go on learning: names in the text, and types of the numbers in the bytes."""
+"""What VW needs to go on learning: the name in the text, the type in the bytes, and what SHARED calls it."""
 
 PER_MODEL = ("norm normalizer", "total_weight")
 """Those of which `--per_model_save_load` keeps one for each sub-model."""
@@ -51,33 +51,16 @@ def norms_of(base: Any) -> Sequence[NDArray[np.float64]]:
 
 def state_of(chain: Engine) -> dict[str, Any]:
     """The numbers of `STATE`, one each, or one for each sub-model."""
-    shared, base = chain.shared[0], chain.layers[-1]
+    base = chain.layers[-1]
     given: Any = base.parameters
     contraction, gravity = base.saved().get("regularization", (1.0, 0.0))
     first = getattr(given, "initial_t", None)
     if first is None:
         first = float(base.name == "linear" and not (given.adaptive or given.normalized))
-    counted = ("sum_loss", "weighted_labels", "min_label", "max_label")
-    found = {name: shared[name] for name in counted} | {
-        "initial_t": first,
-        "t": shared["time"],
-        "sum_loss_since_last_dump": 0,
-        "dump_interval": 1,
-        "weighted_labeled_examples": shared["weighted_labeled"],
-        "weighted_unlabeled_examples": shared["weighted_unlabeled"],
-        "example_number": shared["examples"],
-        "total_features": shared["features"],
-        "sd::oec.weighted_labeled_examples": shared["weighted_labeled"],
-        "current_pass": shared["pass"] + 1,
-        "l1_state": gravity,
-        "l2_state": contraction,
-    }
-    return {name: [value] for name, value in found.items()} | dict(zip(PER_MODEL, norms_of(base), strict=True))
-
-
-def is_learner(base: Any) -> bool:
-    """Whether VW has this base learner."""
-    return base.name == "linear" or base.name in _COLUMNS
+    found = {name: chain.shared[shared] + (name == "current_pass") for name, _, shared in STATE if shared}
+    own = {"initial_t": first, "sum_loss_since_last_dump": 0, "dump_interval": 1, "l1_state": gravity}
+    found |= {name: [value] for name, value in {**own, "l2_state": contraction}.items()}
+    return found | dict(zip(PER_MODEL, norms_of(base), strict=True))
 
 
 def columns_of(base: Any) -> int:

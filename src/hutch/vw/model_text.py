@@ -24,7 +24,7 @@ def hexfloat(value: float) -> str:
 
 def _state_lines(chain: Engine) -> Iterator[str]:
     found = state_of(chain)
-    for name, kind in STATE:
+    for name, kind, _ in STATE:
         yield f"{name} {found[name][0]:{'d' if kind == '<u8' else 'g'}}"
 
 

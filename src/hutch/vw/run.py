@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hutch.chain import Chain
-from hutch.core.chain.reduction import Labels
+from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.data.cache import CACHE_ENDING
 from hutch.core.errors import UsageError
@@ -17,7 +17,7 @@ from hutch.core.run.progress import Cells
 from hutch.core.run.reporters import Bar, LinesTo, MalformedData
 from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
-from hutch.vw.decision_lines import DrawnCells, raw_costs
+from hutch.vw.decision_lines import DrawnCells, raw_lines
 from hutch.vw.header import header
 from hutch.vw.outputs import (
     costs_of,
@@ -185,16 +185,11 @@ def _counted(chain: Chain, seen: Statistics) -> Statistics:
 
 
 def _raw_lines(chain: Chain, given: Namespace) -> Lines:
-    if chain.layers[0].name == "evaluate_class_policy":
-        return lambda batch, outputs: raw_costs(batch, outputs, skipped=1)  # the first one is the policy's
-    if chain.predicts.of_actions:
-        from hutch.vw.decision_lines import raw_decision_lines
-
-        return raw_decision_lines(chain)
-    if chain.predicts.value != "class":
+    if chain.layers[0].name in ("action_probabilities", "cost_sensitive_with_features"):
+        probable = chain.predicts is Predictions.ACTION_PROBABILITIES
+        return lambda batch, outputs: raw_lines(batch, outputs.raw if probable else outputs.predictions)
+    if chain.predicts.value == "scalar":
         return number_lines(raw_of)
-    if layer_named(chain, "simulate_cost_sensitive_bandit") is not None:
-        return raw_costs
-    if given.scores or given.probabilities or not chain.score_count:
+    if given.scores or given.probabilities or chain.predicts.of_actions or not chain.score_count:
         return lambda batch, outputs: b""
     return (costs_of if chain.takes.value == "cost_sensitive" else raw_scores_of)(chain)

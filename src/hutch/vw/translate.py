@@ -46,7 +46,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     if options.oaa or options.ect or options.csoaa or options.lrq:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
     layers = [*_layers(options), base_layer(options, linear)]
-    copies = _any_of(_CLASSES, options) and not options.eval  # of an example with its grams, whose hashes they change
+    copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
     place = sum(layer_name(layer) in _FEATURES for layer in layers) if copies else 0
     layers[place:place] = decision_layers(options)
     full_names = bool(options.experimental_full_name_interactions)

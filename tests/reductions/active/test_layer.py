@@ -419,10 +419,8 @@ def test_layers_that_cannot_serve_a_rule_are_named():
         class_chain("filter_tree", {"rule": "vw"})
     with pytest.raises(ConfigError, match="rule 'margin' asks of the layer below class scores, which 'filter_tree'"):
         class_chain("filter_tree", {"rule": "margin"})
-    logged = [{"evaluate_class_policy": {"classes": 3}}, {"cost_sensitive_one_against_all": {"classes": 3}}, "linear"]
-    with pytest.raises(
-        ConfigError, match="active asks for labels, but 'evaluate_class_policy' below it learns from logged"
-    ):
+    logged = [{"action_per_class": {"classes": 3}}, "contextual_bandit", "cost_sensitive_with_features", "linear"]
+    with pytest.raises(ConfigError, match="active asks for labels, but 'action_per_class' below it learns from logged"):
         Chain.from_config({"chain": [{"active": {"rule": "margin", "budget": 0.5}}, *logged]})
 
 

@@ -28,7 +28,6 @@ LAYERS = (
     "action_per_class",
     "simulate_bandit",
     "simulate_cost_sensitive_bandit",
-    "evaluate_class_policy",
 )
 CHECKS = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
 
