@@ -11,6 +11,7 @@ OUT_OF_SCOPE = ("other/*", "active/a20*", "multi/k26*", "multi/k27*", "multi/k28
 """Other learners and reductions, and a server's transcript."""
 
 DIFFERENT = {
+    "active/a04": "--direct is not supported",
     "interact/n02_textfeat": "--affix is not supported",
     "interact/n03_textfeat": "--spelling is not supported",
     "interact/n04_textfeat": "--feature_limit is not supported",

@@ -122,7 +122,6 @@ def test_hexfloat(value, text):
         ("--initial_weight 1 --normal_weights", "got --initial_weight and --normal_weights, wanted one of them"),
         ("--random_weights --sparse_weights", "--random_weights: got it with --sparse_weights"),
         ("--random_weights --coin", "--random_weights: --coin does not have it"),
-        ("--direct", "needs --active"),
         ("--cats 3", "--cats is not supported: cut the range of actions into N classes"),
         ("--mellowness 1", "needs --active"),
         ("--passes 0", "--passes: got 0"),

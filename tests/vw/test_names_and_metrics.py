@@ -93,11 +93,49 @@ def test_wrong_csv_is_named(here, options, table, message):
     assert message in str(error.value)
 
 
-def test_features_of_json_are_left_out(here):
-    (here / "all.json").write_text('{"_label":1,"u":{"name":"ann","age":3},"x":1,"y":2}\n')
-    (here / "some.json").write_text('{"_label":1,"u":{"name":"ann"}}\n')
-    run("-d all.json --json --readable_model all.m --quiet --ignore_features_dsjson_experimental u|age |y |x".split())
-    run("-d some.json --json --readable_model some.m --quiet".split())
-    assert (here / "all.m").read_text() == (here / "some.m").read_text()
-    with pytest.raises(UsageError, match=r"got 'age', wanted NAMESPACE\|NAME"):
-        run("-d all.json --json --ignore_features_dsjson_experimental age".split())
+@pytest.mark.parametrize(
+    ("options", "lines", "weighed"),
+    [
+        ("", ["1 |f a", "-1 2 |f b", "0.5 |f a b", "7 |f a"], ["1 3 |f a", "-1 1 |f b", "0.5 0.1 |f a b", "7 |f a"]),
+        ("--oaa 3", ["1 |f a", "3 |f b", "2 2 |f a"], ["1 3 |f a", "3 |f b", "2 2 |f a"]),
+        ("--json", ['{"_label":1,"f":{"a":1}}'], ['{"_label":{"label":1,"weight":3},"f":{"a":1}}']),
+    ],
+)
+def test_classes_have_weights(here, options, lines, weighed):
+    for name, text, more in (
+        ("plain", lines, ["--classweight", "1:3", "--classweight", "-1:0.5,0:0.1"]),
+        ("weighed", weighed, []),
+    ):
+        (here / name).write_text("\n".join(text) + "\n")
+        run(["-d", name, *options.split(), "--quiet", "--readable_model", f"{name}.m", "-p", f"{name}.p", *more])
+    for ending in "mp":
+        assert (here / f"plain.{ending}").read_text() == (here / f"weighed.{ending}").read_text()
+
+
+@pytest.mark.parametrize("more", ["--csoaa 3", "--classweight 1", "--classweight 1.5:2"])
+def test_weights_of_classes_are_refused(here, more):
+    (here / "here.vw").write_text("1 |f a\n")
+    with pytest.raises(UsageError, match="^--classweight: got"):
+        run(f"-d here.vw --quiet --classweight 1:2 {more}".split())
+
+
+def test_the_weights_of_the_features_of_data(here):
+    (here / "train.vw").write_text("1 |f a b\n2 |f c |g d:2\n1 |f a\n")
+    (here / "some.vw").write_text("|f c new\n|f a\n")
+    run("-d train.vw --oaa 2 -f model --quiet -b 10".split())
+    run("-d train.vw -i model --invert_hash all -t --quiet".split())
+    run("-i model -d some.vw --audit_regressor found -p none".split())
+    names = {line.rpartition(":")[0]: line.rpartition(":")[2] for line in (here / "all").read_text().splitlines()}
+    found = (here / "found").read_text().splitlines()
+    rows = [line.split(":") for line in found]
+    assert {name.partition("[")[0] for name, _, _ in rows} == {"f^c", "f^a", "Constant"} and len(rows) == 6
+    assert all(names[f"{name}:{row}"] == weight for name, row, weight in rows)
+    assert not (here / "none").exists()
+
+
+def test_noop_learns_nothing(here):
+    (here / "train.vw").write_text("1 |f a b\n2 |f a\n")
+    run("-d train.vw --noop -p p --quiet".split())
+    assert (here / "p").read_text().split() == ["0", "0"]
+    with pytest.raises(UsageError, match="^--noop: --coin does not have it"):
+        run("-d train.vw --noop --coin --quiet".split())

@@ -16,9 +16,10 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("version", "use `hutch --version`"),
     ("dry_run", "use --to-yaml, which checks the options and reads no data"),
     ("initial_pass_length", "use --passes"),
+    ("direct", "use --active, which writes the importance behind each prediction"),
     ("examples", "cut the data with `head`"),
     ("sort_features", "leave it out: features are used in the order of the line"),
-    ("feature_limit", "leave features out before Hutch reads them"),
+    ("feature_limit ignore_features_dsjson_experimental", "leave features out before Hutch reads them"),
     ("affix spelling dictionary dictionary_path", _FEATURES),
     (
         "flatbuffer",
@@ -39,13 +40,11 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "use `hutch train --shards N`, on a cluster `hutch train --shards N --ray ADDRESS`",
     ),
     ("feature_mask", "train with --ignore or --keep"),
-    ("classweight", "write importances into the data"),
     ("active_cover oracular alpha beta_scale", "use --active, or the `active` layer of `hutch train -C`"),
     (
         "cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline",
         "use --active with --oaa, or the `active` layer of `hutch train -C`",
     ),
-    ("audit_regressor", "use --audit, or look into a model with `hutch inspect`"),
     ("autolink", "use --link, or -q for products of features"),
     (
         "automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type "
@@ -123,7 +122,6 @@ _PARTS: tuple[tuple[str, str], ...] = (
         _FEATURES,
     ),
     ("nn inpass multitask dropout meanfield", _NOT_LINEAR),
-    ("noop", "use --testonly, which learns nothing"),
     ("print", "use --audit, which shows every example"),
     ("ot", "use --cb N or --cb_explore N"),
     ("sendto", "use `hutch serve`, which predicts and learns over HTTP"),

@@ -92,7 +92,7 @@ def _words(chain: Chain, layers: list[Layer]) -> Iterator[str]:
     names = [name for name, _ in layers]
     explores = any(name.startswith("explore_") for name in names)
     of_classes = any(DECLARED[name].makes_actions for name in names if name in DECLARED)
-    unsaid = {"cb" if explores else "cb_explore"}  # what others bring, or another form of it
+    unsaid = {"cb" if explores else "cb_explore", "cb_explore_adf", "noop"}  # or said by others
     unsaid |= {"cb_adf"} if explores or of_classes else set()
     unsaid |= {"csoaa_ldf"} if "contextual_bandit" in names else set()
     if explores and not of_classes:
@@ -110,7 +110,7 @@ def _words(chain: Chain, layers: list[Layer]) -> Iterator[str]:
         if name == "cost_sensitive_with_features" and given.lists == "all" and names[0] == name:
             yield "--csoaa_rank"
         for option, key in _sets(name):
-            if option.name not in unsaid | {"cb_explore_adf"}:
+            if option.name not in unsaid:
                 yield from _said(option, key, given, by_letter=chain.config.input.namespaces == "letter")
 
 

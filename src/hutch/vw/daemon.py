@@ -38,6 +38,8 @@ class Daemon:
     """
 
     def __init__(self, options: Namespace) -> None:
+        if options.classweight:
+            raise HutchError("--classweight: got it with --daemon, wanted importances in the lines")
         self.chain = build_chain(options)
         self._options = options
         self._parser = TextParser(replace(self.chain.parser, strict=options.strict_parse), "<client>")

@@ -147,7 +147,7 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
         raise UsageError(f"got {' and '.join('--' + name for name in asked.values())}, wanted one of them")
     for name, option in asked.items():
         known = (*_SHARED, "l1", "l2") if option == "ftrl" else _SHARED
-        for given in ["sgd"] if options.sgd else linear:
+        for given in [name for name in ("sgd", "noop") if getattr(options, name)] or linear:
             if given not in (*known, *_UNUSED):
                 raise UsageError(f"--{given}: --{option} does not have it")
         return declared_layer(name, options, **{key: value for key, value in linear.items() if key in known})

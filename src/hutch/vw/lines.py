@@ -12,6 +12,7 @@ import numpy as np
 
 from hutch.chain import Chain
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch, joined
+from hutch.core.chain.reduction import Labels
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, UsageError, at, did_you_mean
 from hutch.core.run.decisions import decisions_of, slot_rows
@@ -100,6 +101,26 @@ class LineReader:
             numbered = str(self._labels.index(name) + 1).encode() + mark + cost
             label = label[: word.start()] + numbered + label[word.end() :]
         return label + bar + features
+
+
+def class_weights(chain: Chain, texts: Iterable[str]) -> See:
+    """Multiplies the importance of examples, as `--classweight` says.
+
+    Raises:
+        UsageError: what is said is not CLASS:NUMBER, or labels are neither numbers nor classes.
+    """
+    if chain.takes not in (Labels.SIMPLE, Labels.MULTICLASS):
+        raise UsageError("--classweight: got labels with costs, wanted numbers or classes")
+    pairs = [pair.partition(":") for text in texts for pair in text.split(",")]
+    for name, mark, weight in pairs:
+        if not re.fullmatch("-?[0-9]+", name) or not NUMBER.fullmatch(weight):
+            raise UsageError(f"--classweight: got {name + mark + weight!r}, wanted CLASS:NUMBER, a whole number first")
+    weights = {int(name): np.float32(weight) for name, _, weight in pairs}
+
+    def see(names: dict[int, str], batch: Batch) -> None:
+        batch.importance *= weights.get(int(batch.labels[0]), np.float32(1))
+
+    return see
 
 
 def csv_lines(given: Namespace) -> Make:

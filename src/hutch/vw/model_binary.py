@@ -27,7 +27,7 @@ from hutch.vw.translate import chain_of
 
 _VERSION = re.compile(rb"[\x02-\x20]\0\0\0(\d+)\.(\d+)\.(\d+)\0", re.DOTALL)
 _MOST_TEXT = 1 << 20
-_OF_EXAMPLES = ("simulation", "mellowness", "direct", "probabilities", "scores")
+_OF_EXAMPLES = ("simulation", "mellowness", "probabilities", "scores")
 """Options beside the learner's own that VW does not keep, and that a layer of the model needs to be told again."""
 _COUNTERS = {
     "explore_first": ("left", "<u8"),

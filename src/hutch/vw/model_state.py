@@ -63,6 +63,11 @@ def state_of(chain: Engine) -> dict[str, Any]:
     return found | dict(zip(PER_MODEL, norms_of(base), strict=True))
 
 
+def is_learner(base: Any) -> bool:
+    """Whether VW has this base learner."""
+    return base.name == "linear" or base.name in _COLUMNS
+
+
 def columns_of(base: Any) -> int:
     """Numbers per row of a model that can go on learning."""
     if base.name in _COLUMNS:

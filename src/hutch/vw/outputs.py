@@ -5,16 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
-from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.decisions import tail
 from hutch.core.run.output import Lines, class_lines, number_lines, predictions_of
-
-_QUERY = b"query?"
 
 
 def layer_named(chain: Chain, *names: str) -> Any:
@@ -136,20 +132,6 @@ def is_bounded(chain: Chain) -> bool:
     return layer_named(chain, "bootstrap") is not None and chain.predicts.value == "scalar"
 
 
-def is_query(batch: Batch, i: int) -> bool:
-    """Whether an example has no label, and a tag by which `--direct` is asked for the importance of one."""
-    return bool(batch.labels[i] == UNLABELED) and batch.tag(i).startswith(_QUERY)
-
-
-def direct_answers(batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
-    """`--direct`: the predictions, and for queries the importance of the label."""
-    found = outputs.predictions.copy()
-    for i in np.flatnonzero(batch.labels == UNLABELED).tolist():
-        if is_query(batch, i):
-            found[i] = outputs.queries[i]
-    return found
-
-
 def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     """What `-p` writes, and a daemon answers.
 
@@ -169,8 +151,6 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
         return class_lines(labels)
     if is_bounded(chain):
         return bounded
-    if given.direct:
-        return number_lines(direct_answers)
     if active is not None and not active.simulation:
         return requests
     return number_lines(predictions_of)

@@ -86,7 +86,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         else:
             parser.add_argument(*names, action=_Once, type=_reader(option))
     parser.add_argument("files", nargs="*")
-    found, unknown = parser.parse_known_args(list(arguments))
+    words: list[str] = []
+    for word in arguments:
+        if words and re.match(r"-[.\d]", word) and re.fullmatch(r"--\w+", words[-1]):
+            words[-1] += f"={word}"  # argparse takes -1e3 and -1:2 for options
+        else:
+            words.append(word)
+    found, unknown = parser.parse_known_args(words)
     refuse([word for word in unknown if re.match("-+[^-.0-9]", word)] or unknown)
     return found
 

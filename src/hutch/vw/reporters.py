@@ -22,7 +22,7 @@ from hutch.core.run.progress import PlainCells
 from hutch.core.run.run import Reporter, Run
 from hutch.vw.declared import DECLARED
 from hutch.vw.header import kept_options
-from hutch.vw.outputs import FirstClass, class_name, direct_answers, is_query
+from hutch.vw.outputs import FirstClass, class_name
 
 
 class LogLoss(Reporter):
@@ -101,10 +101,10 @@ def _log_losses(batch: Batch, outputs: Outputs, smallest: NDArray[np.int64]) -> 
 class Audit(Reporter):
     """Prints each example's features and weights below its prediction."""
 
-    def __init__(self, chain: Chain, *, direct: bool, learns: bool) -> None:
+    def __init__(self, chain: Chain, *, learns: bool) -> None:
         self._chain, self._learns = chain, learns
         self._texts: list[str] = []
-        self._prediction = number_lines(direct_answers if direct else predictions_of)
+        self._prediction = number_lines(predictions_of)
 
     def line(self, names: dict[int, str], batch: Batch) -> None:
         """Look at an example before it is learned."""
@@ -152,6 +152,10 @@ class ReadableModels(Reporter):
         }
         if given.readable_model:
             write_model_text(self._chain, given.readable_model, kept_options(given), **how)
+        if given.audit_regressor:
+            found = [(name, row, self._chain.weights[row, 0]) for row, name in self._names.items()]
+            text = "".join(f"{name}:{row}:{weight:g}\n" for name, row, weight in found if weight)
+            write_text(given.audit_regressor, text)
         if given.invert_hash:
             write_model_text(self._chain, given.invert_hash, kept_options(given), names=self._names, **how)
 
@@ -199,29 +203,26 @@ class Metrics(Reporter):
 
 
 class VwCells:
-    """Shows classes by name, how sure the chain was as `3(72%)`, and importances in place of predictions.
+    """Shows classes by name, how sure the chain was as `3(72%)`.
 
     Args:
         chain: the chain.
         labels: names of the classes; empty for numbers.
         sure: the scores are probabilities.
         unnamed: the prediction has no name, since scores are predicted.
-        direct: see `hutch.vw.outputs.direct_answers`.
     """
 
-    def __init__(self, chain: Chain, labels: Sequence[str], *, sure: bool, unnamed: bool, direct: bool) -> None:
+    def __init__(self, chain: Chain, labels: Sequence[str], *, sure: bool, unnamed: bool) -> None:
         self._plain, self._labels = PlainCells(chain), labels
-        self._sure, self._unnamed, self._direct = sure, unnamed, direct
+        self._sure, self._unnamed = sure, unnamed
 
     def label(self, batch: Batch, i: int) -> float | int | str | None:
         """See `hutch.core.run.progress.Cells`."""
         label = self._plain.label(batch, i)
         return class_name(label, self._labels) if isinstance(label, int) else label
 
-    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
+    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> str:
         """See `hutch.core.run.progress.Cells`."""
-        if self._direct:
-            return float(outputs.queries[i]) if is_query(batch, i) else self._plain.prediction(batch, i, outputs)
         if self._unnamed:
             return "unknown"
         name = class_name(int(outputs.predictions[i]), self._labels)

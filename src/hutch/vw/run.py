@@ -67,14 +67,14 @@ def run_options(options: Namespace) -> RunOptions:
     holds_out = not options.testonly and not options.holdout_off and (passes > 1 or after > 0)
     return RunOptions(
         data,
-        learn=not options.testonly,
+        learn=not (options.testonly or options.audit_regressor),
         passes=passes,
         holdout=Holdout(period, after, patience, keeps_last=True) if holds_out else Holdout(),
         model=options.final_regressor,
-        predictions=_place(options.predictions),
+        predictions=None if options.audit_regressor else _place(options.predictions),
         raw=_place(options.raw_predictions),
         progress=options.progress or NAMED["progress"].default,
-        quiet=options.quiet or options.driver_output_off,
+        quiet=options.quiet or options.driver_output_off or bool(options.audit_regressor),
         strict=options.strict_parse,
         cache=_cache(options, data),
         fresh=options.kill_cache,
@@ -113,9 +113,14 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh, "readers": {}}
     reporters = list(_reporters(chain, options, given))
     watchers = [found.line for found in reporters if isinstance(found, Audit)]
-    watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and given.invert_hash]
+    names_asked = given.invert_hash or given.audit_regressor
+    watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and names_asked]
     if watchers and chain.takes is Labels.LOGGED_CLASS:
         raise UsageError("--audit and --invert_hash: got --cb, --cb_explore or --cbify, wanted --cb_adf")
+    if given.classweight:
+        from hutch.vw.lines import class_weights
+
+        watchers.append(class_weights(chain, given.classweight))
     if given.json or given.dsjson:
         from hutch.vw.json.reader import reader_of
 
@@ -137,9 +142,9 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     cells: Cells | None = None
     if chain.layers[0].name == "simulate_bandit_with_features":
         cells = DrawnCells(chain)
-    elif (given.probabilities and not chain.predicts.of_actions) or labels or given.direct:
+    elif (given.probabilities and not chain.predicts.of_actions) or labels:
         unnamed = bool(labels) and (given.scores or given.probabilities)
-        cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed, direct=given.direct)
+        cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed)
     views = [chain.plugins.on_progress]
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views, cells=cells)()
 
@@ -150,7 +155,7 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
     if given.probabilities:
         log_loss = DecisionLogLoss() if chain.predicts.of_actions else LogLoss(chain)
     if given.audit:
-        yield Audit(chain, direct=given.direct, learns=options.learn)
+        yield Audit(chain, learns=options.learn)
     if log_loss:
         yield log_loss
     scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities or is_bounded(chain))
@@ -172,7 +177,7 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         yield Metrics(chain, given.extra_metrics)
     if chain.takes is Labels.ACTION_COSTS:
         yield NoCosts()
-    if given.readable_model or given.invert_hash:
+    if given.readable_model or given.invert_hash or given.audit_regressor:
         yield ReadableModels(chain, given)
 
 

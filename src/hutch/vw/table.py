@@ -64,7 +64,6 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Read logged decisions as JSON lines.",
                 note="a bad line is reported and passed over, as is one without actions",
             ),
-            new_words("ignore_features_dsjson_experimental", "A|NAME", "Features of JSON to leave out."),
             new_flag("chain_hash", "Hash a text in JSON after its key, not together with it."),
             new_flag(
                 "csv",
@@ -115,6 +114,12 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "FILE",
                 "Write the weights as text, with the names of the features.",
                 note="ends where the weights end; no checksum",
+            ),
+            new_text(
+                "audit_regressor",
+                "FILE",
+                "Write the weights of the features of the data, with their names; learn nothing, predict nothing.",
+                note="the sub-models of a feature stand together; there is no table",
             ),
             new_flag("hexfloat_weights", "Write weights as hexadecimal numbers, in full precision."),
             new_flag(
@@ -181,6 +186,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_float("l1", "Strength of L1 regularization.", sets="base.l1"),
             new_float("l2", "Strength of L2 regularization.", sets="base.l2"),
             new_float("sparse_l2", "Strength of L2 regularization of the features present.", sets="base.sparse_l2"),
+            new_flag("noop", "Learn nothing.", sets="base.learning_rate", value=0.0),
             new_flag("no_bias_regularization", _NO_EFFECT),
             new_float("initial_weight", "Initial value of all weights.", sets="base.initial_weight"),
             new_flag(
@@ -256,6 +262,12 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 reads="letters",
             ),
             new_words("keep", "A", "The only namespaces to use.", sets="input.keep", reads="letters"),
+            new_words(
+                "classweight",
+                "CLASS:X,...",
+                "Multiply the importance of examples with these labels.",
+                note="needs data, `-d`; decisions and labels of costs have none",
+            ),
             new_flag("noconstant", "Add no constant feature.", sets="input.constant", value=False),
         ),
     ),
@@ -343,7 +355,6 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "With --active: higher asks for more labels. With --regcb and --squarecb: wider ranges of costs.",
                 needs=("active", "regcb", "regcbopt", "squarecb"),
             ),
-            new_flag("direct", "Answer a line tagged query? with an importance.", needs=("active",)),
         ),
     ),
     ("Decisions and bandits", DECISION_OPTIONS),

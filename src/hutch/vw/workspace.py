@@ -35,6 +35,7 @@ _NEED_DATA = (
     "cache",
     "cache_file",
     "invert_hash",
+    "audit_regressor",
     "daemon",
 )
 _COUNTED = ("time", "features")
@@ -84,6 +85,8 @@ class Workspace:
         self.finished = True  # until there is something to finish
         self._words, self._log = _words(arg_str, arg_list, options), StringIO() if enable_logging else None
         self._options = given = parse_options(self._words)
+        if given.classweight:
+            raise UsageError("--classweight: `hutch vw` has it, wanted importances in the lines")
         reads = bool(given.data or given.files)
         for name in _NEED_DATA:
             if not reads and getattr(given, name):

@@ -1,7 +1,6 @@
 """One line of JSON, as the reader in Python reads it."""
 
 import json
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -61,8 +60,8 @@ class Names:
         by_index: the names of features, as far as they were kept.
     """
 
-    def __init__(self, options: ParserOptions, chained: bool, ignored: Collection[tuple[str, str]]) -> None:
-        self._options, self._chained, self.ignored = options, chained, ignored
+    def __init__(self, options: ParserOptions, chained: bool) -> None:
+        self._options, self._chained = options, chained
         self._mask = (1 << options.bits) - 1
         self._spaces: dict[str, Space] = {}
         self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
@@ -188,8 +187,6 @@ class Line:
         names, known = self._names, space.indices
         indices, values = example.features.setdefault(space.number, ([], []))
         before, key = len(indices), ""
-        if names.ignored:
-            pairs = tuple(pair for pair in pairs if (space.name.strip(), pair[0]) not in names.ignored)
         try:
             for key, value in pairs:
                 kind = type(value)

@@ -6,7 +6,7 @@ begin with an underscore are the label, the tag, words of a text and so on; thos
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import SHARED_ROW, Batch, joined
 from hutch.core.data.chunks import Chunk, Chunks
 from hutch.core.data.roles import Roles
-from hutch.core.errors import UsageError, reading, warn
+from hutch.core.errors import reading, warn
 from hutch.core.hooks import hookimpl
 from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, half_pair
 from hutch.core.text import problems
@@ -47,24 +47,20 @@ class JsonReader:
         options: how names are hashed, and the kind of the labels.
         log: lines are those of `--dsjson`.
         chained: a text's hash begins with that of its key; else both are one name.
-        ignored: features to leave out, by namespace and key.
 
     Attributes:
         names: what the words of lines stand for.
         watchers: told of the names and of each line's examples before the chain is.
     """
 
-    def __init__(
-        self, options: ParserOptions, *, log: bool, chained: bool, ignored: Collection[tuple[str, str]] = ()
-    ) -> None:
+    def __init__(self, options: ParserOptions, *, log: bool, chained: bool) -> None:
         self._options, self._log, self._chained = options, log, chained
-        self.names = Names(options, chained, ignored)
+        self.names = Names(options, chained)
         self._groups = 0
         self._of_slots = self.names.slots
         self._decides = options.label in ("action_costs", "logged_action") or self._of_slots
         self._compiled = options.label in ("simple", "multiclass") and not log
         self._compiled |= self._decides and not self._of_slots
-        self._compiled &= not ignored
         self.watchers: list[Callable[[dict[int, str], Batch], Any]] = []
 
     def __call__(self, chunks: Chunks | list[Chunk], parser: TextParser) -> Iterator[Batch]:
@@ -197,15 +193,8 @@ class JsonReader:
 
 
 def reader_of(given: Namespace, options: ParserOptions) -> JsonReader:
-    """The reader that a command line with `--json` or `--dsjson` asks for.
-
-    Raises:
-        UsageError: a feature to ignore without a bar behind its namespace.
-    """
-    ignored = {tuple(text.split("|")) for text in given.ignore_features_dsjson_experimental}
-    if wrong := [pair for pair in ignored if len(pair) != 2]:
-        raise UsageError(f"--ignore_features_dsjson_experimental: got {'|'.join(wrong[0])!r}, wanted NAMESPACE|NAME")
-    return JsonReader(options, log=given.dsjson, chained=given.chain_hash, ignored=ignored)
+    """The reader that a command line with `--json` or `--dsjson` asks for."""
+    return JsonReader(options, log=given.dsjson, chained=given.chain_hash)
 
 
 def read_decision_log(
