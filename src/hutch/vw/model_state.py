@@ -57,7 +57,9 @@ def state_of(chain: Engine) -> dict[str, Any]:
     first = getattr(given, "initial_t", None)
     if first is None:
         first = float(base.name == "linear" and not (given.adaptive or given.normalized))
-    found = {name: chain.shared[shared] + (name == "current_pass") for name, _, shared in STATE if shared}
+    found: dict[str, Any] = {
+        name: chain.shared[shared] + (name == "current_pass") for name, _, shared in STATE if shared
+    }
     own = {"initial_t": first, "sum_loss_since_last_dump": 0, "dump_interval": 1, "l1_state": gravity}
     found |= {name: [value] for name, value in {**own, "l2_state": contraction}.items()}
     return found | dict(zip(PER_MODEL, norms_of(base), strict=True))

@@ -112,7 +112,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         notes.say("decisions that are held out are learned, too, as in VW; `hutch train` only tests them")
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh, "readers": {}}
     reporters = list(_reporters(chain, options, given))
-    watchers = [found.line for found in reporters if isinstance(found, Audit)]
+    watchers: list[Any] = [found.line for found in reporters if isinstance(found, Audit)]
     names_asked = given.invert_hash or given.audit_regressor
     watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and names_asked]
     if watchers and chain.takes is Labels.LOGGED_CLASS:
