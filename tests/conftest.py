@@ -15,6 +15,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+_LONG = ("test_attacks", "test_checks", "test_docs", "test_new_reduction", "test_notebooks", "test_walk", "test_world")
+"""Files that take long: a process that gets one of them last lets all others wait."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long, where `--no-loadscope-reorder` leaves them."""
+    items.sort(key=lambda item: item.path.stem not in _LONG)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Every process collects all tests, so nothing may be compiled before one of them runs."""
     cache = sys.modules.get("hutch.core.kernel.cache")
