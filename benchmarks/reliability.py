@@ -59,7 +59,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, int], Found]]] = {
 
 RUNS = Path(__file__).parent / "attacks" / "runs.jsonl"
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
-_HEAD = "| command | tried | came of it | found |\n|---|---|---|---|\n"
+_HEAD = "| command | tried | result | found |\n|---|---|---|---|\n"
 
 
 def row(run: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Speed of Hutch beside Vowpal Wabbit, whole processes in alternation; writes docs/performance.md.
+"""Speed of Hutch and Vowpal Wabbit, whole processes in alternation; writes docs/performance.md.
 
     python benchmarks/speed.py [--folder DIR] [--scale X] [--pairs N] [--only NAME ...] [--no-page]
 
@@ -215,7 +215,7 @@ def page(rows: list[str], options: argparse.Namespace, load: str) -> str:
     """The page of the documentation, up to what `start/commands.py` and `threads.py` write."""
     measured = f"{about(load)}, --scale {options.scale:g}, {options.pairs} pairs of runs each"
     lines = [
-        "# Speed beside Vowpal Wabbit",
+        "# Speed compared with Vowpal Wabbit",
         "",
         "<!-- written by benchmarks/speed.py -->",
         "",
