@@ -34,7 +34,6 @@ from hutch.crowd.data.labels import from_codes
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.requests import ask_more
 from hutch.plugins.manager import installed
 
 BITS = 22
@@ -298,7 +297,8 @@ def stream(items: Items, test: Items, crowd: Crowd, threshold: float) -> tuple[R
         while True:
             posterior = chain.run_batch(batch(chain, [block(pairs, features)]), learn=False, scores=True)[0].scores[-1:]
             share = 1.0 if i < 150 else 0.05
-            if not ask_more(posterior, np.array([len(pairs)]), draws[i : i + 1], threshold, random_share=share)[0]:
+            by_lot = draws[i] < share and len(pairs) < 3
+            if not by_lot and (len(pairs) >= 7 or 1 - posterior[0].max() <= threshold):
                 break
             worker = int(people[len(pairs)])
             pairs.append((worker, crowd.ask(i, worker)))

@@ -124,8 +124,8 @@ def judges_alone(folder: Path, seeds: int) -> None:
     truth = read_gold(folder / "truth.tsv")
     tasks = sorted(truth)
     print(f"{folder.name}: {len(tasks)} items, {len({row[0] for row in rows})} judges, no people")
-    for size in (20, 100):
-        for kind in (TwoLevel, Mixed):
+    for size in (0, 20, 100):
+        for kind in (TwoLevel, Mixed)[: 2 if size else 1]:
             found = []
             for seed in range(seeds):
                 chosen = np.random.default_rng(100 + seed).permutation(len(tasks))[:size]

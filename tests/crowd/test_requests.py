@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hutch.crowd.requests import ask_more, ask_pool, best_worker, entropy, pool, worker_value
+from hutch.crowd.requests import best_worker, entropy, pool, worker_value
 
 ROW = np.array([[0.9, 0.1], [0.2, 0.8]])
 
@@ -41,21 +41,6 @@ def test_empty_pool():
     assert len(found.next(3)) == len(found.unsettled(3)) == 0
 
 
-@pytest.mark.parametrize(
-    ("best", "labels", "draw", "expected"),
-    [
-        (0.6, 0, 0.5, True),
-        (0.8, 0, 0.5, False),
-        (0.6, 7, 0.5, False),
-        (0.99, 2, 0.01, True),
-        (0.99, 3, 0.01, False),
-    ],
-)
-def test_stream_rule(best, labels, draw, expected):
-    posterior = np.array([[best, 1 - best]])
-    assert ask_more(posterior, np.array([labels]), np.array([draw])).tolist() == [expected]
-
-
 def test_informative_and_unknown_workers_are_preferred():
     spammer, expert = np.full((2, 2), 0.5), np.array([[0.99, 0.01], [0.01, 0.99]])
     adversary = expert[::-1]
@@ -65,35 +50,6 @@ def test_informative_and_unknown_workers_are_preferred():
 
 def test_entropy_of_certainty_is_zero():
     assert entropy(np.array([0.0, 1.0, 0.0])) == 0
-
-
-def test_a_pool_is_asked_by_doubt_and_by_lot():
-    random = np.random.default_rng(0)
-    best = random.random(400) / 2 + 0.5
-    posterior, counts = np.stack([1 - best, best], axis=1), random.integers(0, 8, 400)
-    found = list(ask_pool(posterior, counts, 40, seed=1))
-    assert len({asked.item for asked in found}) == len(found) == 40
-    assert all(counts[asked.item] < 7 for asked in found)
-    score = np.where(counts < 7, (1 - best) / (1 + counts), -1)
-    assert [asked.item for asked in found if asked.probability == 1] == np.argsort(-score, kind="stable")[:38].tolist()
-    eligible = np.sum(counts < 7)
-    assert {asked.probability for asked in found[38:]} == {2 / (eligible - 38)}
-    assert all(asked.prediction == 2 and asked.importance == 1 / asked.probability for asked in found)
-
-
-def test_chances_of_a_pool_are_what_they_say():
-    posterior, counts = np.linspace([0.5, 0.5], [0.9, 0.1], 20), np.ones(20, int)
-    rounds = [list(ask_pool(posterior, counts, 6, seed, random_share=0.5)) for seed in range(2000)]
-    chances = np.bincount([asked.item for some in rounds for asked in some], minlength=20) / 2000
-    assert chances[:3].tolist() == [1, 1, 1]
-    assert chances[3:] == pytest.approx(np.full(17, 3 / 17), abs=0.04)
-
-
-def test_an_early_pool_is_asked_by_lot_alone():
-    posterior = np.linspace([0.5, 0.5], [0.9, 0.1], 20)
-    assert {asked.probability for asked in ask_pool(posterior, np.zeros(20, int), 5, seed=0)} == {0.25}
-    assert not list(ask_pool(np.zeros((0, 2)), np.zeros(0, int), 5, seed=0))
-    assert not list(ask_pool(posterior, np.full(20, 7), 5, seed=0))
 
 
 def test_only_workers_at_hand_are_asked():

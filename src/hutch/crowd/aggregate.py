@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Method = Literal["batch", "online"]
 _FEW = 64
 _LARGEST = 1e15
+_SAME, _TURNED = 0.95, 0.2  # agreement below which workers may be alike without copying; share of items they turn
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Aggregate:
         others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
         copies: workers who copy; each group counted as one voice where the others agree on enough to tell.
         votes: the frame that the labels came from; None if they came otherwise.
+        turned: the copies turn the verdict around, and may be alike without copying; both verdicts are averaged.
     """
 
     labels: Labels
@@ -81,6 +83,7 @@ class Aggregate:
     others: Callable[[], Array]
     copies: Sequence[Group] = ()
     votes: "FrameVotes | None" = None
+    turned: bool = False
 
     @property
     def doubt(self) -> str:
@@ -90,6 +93,8 @@ class Aggregate:
             return "two halves of the workers do not predict each other: take the classes as unknown"
         if any(not group.one_voice for group in self.copies):
             return "some workers agree, and nobody else does: they may be experts or copies"
+        if self.turned:
+            return "what is true depends on whether some workers who agree often are one voice: gold can tell"
         return ""
 
     def tasks(self) -> Any:
@@ -185,8 +190,9 @@ def aggregate(
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if history is not None:
         _check_history(model, options, history)
+    people = model.reference(labels.worker_names)
     if options.method == "online":
-        groups, voices = copies_in_stream(labels, model.reference(labels.worker_names)), labels
+        groups, voices = copies_in_stream(labels, people), labels
         stream = stream_of(model, labels.classes, options.slots, history)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
         rows = stream.slots_of(labels.worker_names)
@@ -195,9 +201,8 @@ def aggregate(
         others = partial(stream.others, stream.in_slots(labels))
     else:
         check_room(model, labels, history is None)
-        groups = find_copies(labels, model.reference(labels.worker_names), taught=history is not None)
+        groups = find_copies(labels, people, taught=history is not None)
         whole, places = one_voice(labels, groups)
-        people = model.reference(labels.worker_names)
         voices = parted(whole, None if people is None else ~people)
         if options.test and history:
             fit = model.infer(voices, history)
@@ -211,8 +216,13 @@ def aggregate(
         others = partial(_others, model, voices, fit.state, not options.test, places)
     values = scale_of(labels.classes, options.ordered)
     _check_posterior(model, labels, fit.posterior)
-    probability = model.probability(voices, fit)
-    return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, groups, votes)
+    probability, turned = model.probability(voices, fit), False
+    if history is None and any(group.one_voice and not group.in_stream and group.agreement < _SAME for group in groups):
+        each = parted(labels, None if people is None else ~people)
+        alike = model.fit(each, None, over)
+        turned = bool((alike.posterior.argmax(axis=1) != fit.posterior.argmax(axis=1)).mean() > _TURNED)
+        probability = (probability + model.probability(each, alike)) / 2 if turned else probability
+    return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, groups, votes, turned)
 
 
 def _others(model: CrowdModel, voices: Labels, state: State, learned: bool, places: NDArray[np.int64]) -> Array:

@@ -136,3 +136,26 @@ def test_tails_equal_their_sums():
             assert binomial_tail(float(count), float(trials), share) == pytest.approx(terms[count:].sum(), abs=1e-9)
     assert incomplete_beta(2.0, 3.0, 0.0) == 0 and incomplete_beta(2.0, 3.0, 1.0) == 1
     assert student_tail(1.0, 1) == pytest.approx(0.25)
+
+
+def two_parties(items=400, seed=0):
+    """Six variants of one judge, right in .8, and twelve judges whom half of the items mislead; and the truth."""
+    random = np.random.default_rng(seed)
+    truth, fooled = random.integers(2, size=items), random.random(items) < 0.5
+    one = np.where(random.random(items) < 0.8, truth, 1 - truth)
+    columns = [np.where(random.random(items) < 0.08, 1 - one, one) for _ in range(6)]
+    for _ in range(12):
+        wrong = random.random(items) < np.where(fooled, 0.7, 0.3)
+        columns.append(np.where(wrong, 1 - truth, truth))
+    triples = [(f"j{j}", f"t{i}", str(said)) for j, column in enumerate(columns) for i, said in enumerate(column)]
+    return from_triples(triples, classes=["0", "1"]), truth.astype(np.int32)
+
+
+def test_who_may_be_alike_without_copying_does_not_turn_the_verdict_in_silence():
+    labels, truth = two_parties()
+    found = aggregate(labels)
+    assert [group.workers for group in found.copies] == [tuple(range(6))] and found.copies[0].one_voice
+    assert found.turned and "gold can tell" in found.doubt
+    assert log_loss(found.probability, truth) < np.log(2)
+    np.testing.assert_allclose(found.probability.sum(axis=1), 1)
+    assert (found.report().spam == 0.1).all()
