@@ -1,9 +1,9 @@
 """What runs report: predictions, events, the progress table, a bar, and what is odd about the data."""
 
-import math
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import Any
 
 from hutch.core.batch import Batch
 from hutch.core.chain.derived import first_class
@@ -70,32 +70,26 @@ class EventsTo(Reporter):
         run.progress.views.append(lambda event: write_now(file, event_json(event).encode() + b"\n"))
 
 
-_CLEAR = "\r\x1b[K"  # begin of the line, and nothing behind it
-_OFTEN = 0.1  # seconds
-
-
 class Bar(Reporter):
-    """The share of the data that was read, the rate and the time left, in the last line of a terminal."""
+    """A live bar below the table, on a terminal and over data whose size is known."""
 
-    _due = math.inf
+    def __init__(self) -> None:
+        self._bar: Any = None
 
     def open(self, run: Run, stack: ExitStack) -> None:
         """See `Reporter`."""
-        if run.files.total and sys.stderr.isatty():
-            self._due, say = _OFTEN, run.notes.say
-            run.notes.say = lambda line: say(_CLEAR + line)
-            stack.callback(print, _CLEAR, end="", file=sys.stderr, flush=True)
-            stack.callback(setattr, run.notes, "say", say)
+        if not run.files.total or not sys.stderr.isatty():
+            return
+        from hutch.core.run.bar import ProgressBar
+
+        before, self._bar = run.notes.say, ProgressBar(run.files.total, run.options.passes)
+        stack.callback(lambda: setattr(run.notes, "say", before))
+        run.notes.say = stack.enter_context(self._bar).say
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
         """See `Reporter`."""
-        if (seconds := run.progress.seconds) < self._due:
-            return
-        self._due = seconds + _OFTEN
-        done = (run.progress.pass_number - 1 + run.files.position / (run.files.total or 1)) / run.options.passes
-        rate, left = run.progress.statistics.examples / seconds, seconds / max(done, 1e-9) - seconds
-        text = f"{done:4.0%}  {rate:,.0f} examples/s  {left:,.0f} s left"
-        print(_CLEAR + text, end="", file=sys.stderr, flush=True)
+        if self._bar is not None:
+            self._bar.update(run.progress.pass_number, run.files.position, run.progress.statistics.examples)
 
 
 class MalformedData(Reporter):
