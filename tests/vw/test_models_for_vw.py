@@ -128,6 +128,8 @@ def test_the_layout_is_that_of_other_models():
         ([{"filter_tree": {"classes": 3}}, "linear"], "no filter_tree"),
         (["explore_posterior", "contextual_bandit", "cost_sensitive_with_features", "linear"], "no explore_posterior"),
         ([{"link": {"function": "logistic"}}, "binary", "linear"], "no link|no binary"),
+        ([{"low_rank_quadratic": {"pairs": [{"namespaces": ["a", "b"], "rank": 2}], "dropout": True}}, "linear"],
+         "what low_rank_quadratic has seen"),
         ([{"dyadic": {"left": "user", "right": "item"}}], "no dyadic"),
         ([{"linear": {"loss": "probit"}}], "no loss 'probit'"),
         ([{"linear": {"interactions": [["user", "item"]]}}], "no such linear: got interactions"),
