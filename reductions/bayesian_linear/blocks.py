@@ -111,15 +111,15 @@ def _collect(s, features, shared):
         How many blocks these are, -1 if there is no memory; and the share of the features that have no place.
     """
     n, count, without, failed = features.length, int64(0), 0, False
-    rows, values, weights, size = rows_of(features, n), values_of(features, n), weights_of(shared), uint64(s.size)
-    numbers, most = int64s_at(s.numbers, uint64(s.blocks)), np.float32(s.used * s.size)
+    rows, values, weights, size = rows_of(features, n), values_of(features, n), weights_of(shared), uint64(s.room)
+    numbers, most = int64s_at(s.numbers, uint64(s.blocks)), np.float32(s.used * s.room)
     for i in range(n):
         x, place = np.float64(values[i]), weights[uint64(rows[i])]
         if not np.float32(1) <= place <= most:
             without += x != 0.0
             continue
         at = int64(place) - 1
-        block = at // s.size
+        block = at // s.room
         if numbers[block] == 0:
             more = uint64(count + 1)
             room, found = _8 * more * size, reserve(s.found, _8 * more)
@@ -130,7 +130,7 @@ def _collect(s, features, shared):
             _row(s, s.parts, count)[:] = 0.0
             count = int64(more)
             numbers[block] = count
-        _row(s, s.parts, numbers[block] - 1)[at - block * s.size] += x
+        _row(s, s.parts, numbers[block] - 1)[at - block * s.room] += x
     for j in range(count):
         numbers[_block(s, j)] = 0
     return int64(-1) if failed else count, np.float64(without) / np.float64(n) if without > 0 else 0.0
@@ -144,7 +144,7 @@ def _fullest(s, count):
         held, row = 0, _row(s, s.parts, j)
         for x in row:
             held += x != 0.0
-        if held > most and taken[_block(s, j)] < s.size:
+        if held > most and taken[_block(s, j)] < s.room:
             best, most = _block(s, j), held
     return best
 
@@ -157,21 +157,22 @@ def _give_places(s, features, shared, count):
     priors = float64s_at(s.priors, uint64(s.prior_count))
     for i in range(n):
         row, x = uint64(rows[i]), np.float64(values[i])
-        if x == 0.0 or np.float32(1) <= weights[row] <= np.float32(s.used * s.size):
+        if x == 0.0 or np.float32(1) <= weights[row] <= np.float32(s.used * s.room):
             continue
-        if (block < 0 or taken[block] == s.size) and s.used < s.blocks:
+        if (block < 0 or taken[block] == s.room) and s.used < s.blocks:
             block = s.used
             s.used += 1
-        if block >= 0 and taken[block] < s.size:
+        if block >= 0 and taken[block] < s.room:
             place = taken[block]
             taken[block] += 1
+            s.size = max(s.size, taken[block])
             for k in range(s.prior_count):
                 matrix = matrix_at(s, uint64(block * s.prior_count + k))
-                matrix[place * (s.size + 1)] = priors[k] / (np.float64(n) * max(x * x, _LEAST))
-            weights[row] = np.float32(block * s.size + place + 1)
+                matrix[place * (s.room + 1)] = priors[k] / (np.float64(n) * max(x * x, _LEAST))
+            weights[row] = np.float32(block * s.room + place + 1)
         else:
             other = int64(row) % s.blocks
-            weights[row] = np.float32(other * s.size + (int64(row) // s.blocks) % taken[other] + 1)
+            weights[row] = np.float32(other * s.room + (int64(row) // s.blocks) % taken[other] + 1)
 
 
 @helper
@@ -237,7 +238,7 @@ def _update(s, number, along, gain, error, left):
         if share != 0.0:
             mean[i] += error * share
             response[i] += left * share
-            line = matrix[i * s.size : (i + 1) * s.size]
+            line = matrix[i * s.room : i * s.room + s.size]
             for t in range(uint64(s.size)):
                 line[t] -= share * along[t]
 

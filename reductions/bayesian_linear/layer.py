@@ -50,16 +50,7 @@ from hutch.reductions.linear.layer import Linear, namespaces_of
 from hutch.reductions.linear.memory import Buffer
 from hutch.reductions.linear.terms import MOST_TERMS
 
-_OF_A_ROW = (
-    "namespace",
-    "features",
-    "rank",
-    "prior_variance",
-    "reach",
-    "constant_variance",
-    "sparse_variance",
-    "forgetting",
-)
+_OF_ALL = ("dimension", "loss", "covariance", "min_prediction", "max_prediction")
 _OF_BLOCKS = ("priors", "blocks", "interactions", "permutations", "duplicate_interactions", "ignore_linear")
 _FULL = 512
 _RANK = 32
@@ -126,10 +117,11 @@ class BayesianLinearParameters(Parameters):
     ignore_linear: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in _OF_A_ROW if self.covariance == "blocks" else _OF_BLOCKS:
-            if (got := getattr(self, name)) != getattr(type(self), name):
+        blocks = self.covariance == "blocks"
+        for name, got in vars(self).items():
+            if name not in _OF_ALL and (name in _OF_BLOCKS) != blocks and got != getattr(type(self), name):
                 raise ValueError(f"{name}: got {got!r} beside covariance: {self.covariance}, wanted it left out")
-        if self.covariance == "blocks" and self.loss.name != "squared":
+        if blocks and self.loss.name != "squared":
             raise ValueError(f"loss: got {self.loss.name} beside covariance: blocks, wanted squared")
         low, high = self.min_prediction, self.max_prediction
         if low is not None and high is not None and low > high:
@@ -182,7 +174,6 @@ class BayesianLinear(Reduction):
             priors=np.array(p.priors),
             prior_count=count,
             room=size,
-            size=size,
             blocks=p.blocks,
             taken=self._taken,
             means=self._means,
@@ -346,9 +337,10 @@ class BayesianLinear(Reduction):
     def loading(self, arrays: Mapping[str, Stored]) -> None:
         """Forget what was kept for h_min; let as many blocks be in use as the model has."""
         if self._in_blocks:
+            taken, before = dense(arrays["taken"]), int(self.state["used"][0])
             for array in (self._taken, self._means, self._responses, self._matrices):
-                array[int(self.state["used"][0]):] = 0  # fmt: skip
-            self.state["used"] = len(dense(arrays["taken"]))
+                array[len(taken) : before] = 0
+            self.state.set(used=len(taken), size=int(np.max(taken, initial=0)))
         else:
             self._groups["probed"] = 0
 

@@ -45,8 +45,8 @@ BAYESIAN = np.dtype(
         ("constant_variance", "f8"),
         ("sparse_variance", "f8"),
         ("forgetting", "f8"),
-        # of covariances in blocks, where `used` of them are in use, means and matrices go by block and prior, and
-        # groups are SUMS of sub-models
+        # of covariances in blocks, where `used` of them are in use, with up to `size` places each; means and matrices
+        # go by block and prior, and groups are SUMS of sub-models
         ("gathered", "u8"),  # address of the FEATURES record
         ("blocks", "i8"),  # how many there may be
         ("priors", "u8"),  # address of float64[prior_count]

@@ -231,3 +231,12 @@ def test_labels_far_from_0_are_learned_as_labels_about_0():
 def test_parameters_of_another_form_are_refused(parameters, message):
     with pytest.raises(ConfigError, match=message):
         Chain.from_config({"chain": [{"bayesian_linear": {**BLOCKS, "dimension": 4, **parameters}}]})
+
+
+def test_a_chain_that_is_restored_to_fewer_blocks_forgets_the_others():
+    x, y = rows(60, 12)
+    lines = [line(row, label) for row, label in zip(x, y.tolist(), strict=True)]
+    fresh, used = chain_of(5), chain_of(5)
+    used.learn(lines[30:])
+    used.restore({name: array.copy() for name, array in fresh.arrays().items()})
+    assert_array_equal(used.learn(lines[:30]), fresh.learn(lines[:30]))
