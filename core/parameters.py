@@ -1,7 +1,7 @@
 """The parameters of layers and models: frozen dataclasses whose annotations say which values are valid.
 
 Nothing here imports pydantic. It checks values against the annotations where somebody gives some
-(`hutch.core.config.adapter`); a chain that was checked before starts without it.
+(`hutch.core.config.adapter`).
 """
 
 import inspect

@@ -1,6 +1,5 @@
 """Files, compressed files and standard input as chunks of whole lines, in bounded memory."""
 
-import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.ahead import in_order
 from hutch.core.data.packed import ENDINGS, Decompressed
-from hutch.core.data.places import only_file, opened
+from hutch.core.data.places import missing, only_file, opened
 from hutch.core.errors import DataError, at
 from hutch.core.text.columns import FEED
 from hutch.core.text.parser import LONGEST_LINE, PADDING, ParserOptions, TextParser
@@ -124,7 +123,8 @@ class Chunks:
                     yield from self._lines(stream, source, number, buffers, place)
                     before = place()
             except OSError as error:
-                raise DataError(at(source, None, None, _reason(error))) from error
+                why = missing(source) or f"cannot be read: {error.strerror or error}"
+                raise DataError(at(source, None, None, why)) from error
 
     def _lines(
         self, stream: Any, name: str, number: int, buffers: list[mmap], place: Callable[[], int]
@@ -194,15 +194,6 @@ def _total(sources: list[str]) -> int | None:
             return None
         total += os.path.getsize(source)
     return total
-
-
-def _reason(error: OSError) -> str:
-    wanted = {
-        errno.ENOENT: "no such file",
-        errno.EISDIR: "is a directory, wanted a file of examples",
-        errno.EACCES: "cannot be read: permission denied",
-    }
-    return wanted.get(error.errno or 0, f"cannot be read: {error.strerror or error}")
 
 
 def batches(

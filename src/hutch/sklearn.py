@@ -5,10 +5,8 @@ categories, missing values, text and dates as they are. Needs the extra `sklearn
 module.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
@@ -80,35 +78,27 @@ _LEAST = float(np.finfo(np.float32).tiny)
 _NO_CLASSIFICATION = (KIND_POISSON, KIND_QUANTILE, KIND_EXPECTILE)
 
 
-@lru_cache(maxsize=64)
-def _lacks(config: str) -> tuple[str, str]:
-    """Why chains of a configuration, given as JSON, have no scores, and why no probabilities; empty if they have."""
-    try:
-        chain = Chain.from_config(json.loads(config))
-    except HutchError:
-        return "", ""  # `fit` says what is wrong
-    scores = "" if chain.takes == Labels.SIMPLE or chain.score_count else "the layer on top has no scores"
-    try:
-        Probabilities(chain)
-    except ConfigError as error:
-        return scores, str(error)
-    return scores, ""
-
-
-def _offers(which: int) -> Any:
-    """A test whether a classifier's chains have scores (0) or probabilities (1); it raises an AttributeError if not."""
+def _offers(what: Callable[[Chain], Any]) -> Any:
+    """A test whether a classifier's chain has something; an AttributeError says what `what` has found missing."""
 
     def test(estimator: Any) -> bool:
-        classes = len(estimator.classes_) if hasattr(estimator, "classes_") else 3
         try:
-            config = json.dumps(estimator._config(estimator._layers(classes), 0))
-        except (TypeError, ValueError):
+            chain = getattr(estimator, "chain_", None)
+            chain = chain or Chain.from_config(estimator._config(estimator._layers(3), 0))
+        except (HutchError, TypeError, ValueError):
             return True  # `fit` says what is wrong
-        if why := _lacks(config)[which]:
-            raise AttributeError(why)
+        try:
+            what(chain)
+        except ConfigError as error:
+            raise AttributeError(str(error)) from None
         return True
 
     return test
+
+
+def _scores(chain: Chain) -> None:
+    if chain.takes != Labels.SIMPLE and not chain.score_count:
+        raise ConfigError("the layer on top has no scores")
 
 
 @dataclass(eq=False, repr=False)
@@ -156,23 +146,32 @@ class _ChainEstimator(_Settings):
             self._seed = int(check_random_state(self._seed).randint(1 << 31))
         return Chain.from_config(self._config(layers, int(self._seed)))
 
-    def _is_posterior(self) -> bool:
-        """Whether the default is a posterior of all columns: for tables of numbers, unless `linear` is asked for."""
-        asked = (self.layers, self.loss, self.learning_rate, self.l2, self.interactions)
+    def _layers(self, classes: int | None) -> list[Any]:
+        """The layers for so many classes, or for numbers (None): those given, or what suits the rows and the loss."""
+        if self.layers is not None:
+            return list(self.layers) if classes is None else with_classes(self.layers, classes)
+        asked = (self.loss, self.learning_rate, self.l2, self.interactions)
         once = self.passes in (None, 1) and not self.early_stopping
-        return self._row[0] > 0 and once and all(value is None for value in asked)
+        if self._row[0] > 0 and once and all(value is None for value in asked):
+            return self._posterior(classes)
+        if classes is None:
+            loss = next(iter(self.loss)) if isinstance(self.loss, Mapping) else self.loss
+            link = [{"link": {"function": "poisson"}}] if loss == "poisson" else []  # predictions are means of labels
+            return [*link, {"linear": {}}]
+        above = [] if classes == 2 else [{"one_against_all": {"classes": classes}}]
+        return [*above, {"linear": {"loss": "logistic"}}]
 
-    def _posterior(self, classes: int, loss: str) -> list[Any]:
-        """The layers of that posterior, with reach and variances that suit tables, and outliers cut off for classes."""
+    def _posterior(self, classes: int | None) -> list[Any]:
+        """A posterior of all columns, with reach and variances that suit tables, and outliers cut off for classes."""
         columns, words = self._row
         row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
-        row |= {"reach": 10.0, "constant_variance": 4.0}
-        clip = {"clip": _UNBOUNDED} if loss == "squared" else {}
-        scaled = {"standardise": {"columns": 1 << 12 if words else columns, **clip}}
-        if classes == 2:
-            return [scaled, {"bayesian_linear": {**row, "loss": loss}}]
-        row |= {"loss": "squared", "covariance": "own" if classes * columns**2 <= _OWN else "shared"}
-        return [scaled, {"multinomial": {"classes": classes}}, {"bayesian_linear": row}]
+        row |= {"reach": 10.0, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
+        clip = {"clip": _UNBOUNDED} if classes is None else {}
+        above: list[Any] = [{"standardise": {"columns": 1 << 12 if words else columns, **clip}}]
+        if classes is not None and classes > 2:
+            row["covariance"] = "own" if classes * columns**2 <= _OWN else "shared"
+            above.append({"multinomial": {"classes": classes}})
+        return [*above, {"bayesian_linear": row}]
 
     def _config(self, layers: Layers, seed: int) -> dict[str, Any]:
         """What `_build` makes a chain of."""
@@ -477,15 +476,6 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
         check_classification_targets(y)
         return y
 
-    def _layers(self, classes: int) -> list[Any]:
-        """The layers of the chain."""
-        if self.layers is not None:
-            return with_classes(self.layers, classes)
-        if self._is_posterior():
-            return self._posterior(classes, "logistic")
-        layers: list[Any] = [{"linear": {"loss": "logistic"}}]
-        return layers if classes == 2 else [{"one_against_all": {"classes": classes}}, *layers]
-
     def _start(self, classes: NDArray[Any], above: Layers = ()) -> None:
         if len(classes) < 2:
             raise ValueError(f"got {len(classes)} class, wanted at least two classes")
@@ -548,12 +538,12 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
             return self.classes_[upper.astype(int)]  # type: ignore[no-any-return]
         return self.classes_[np.clip(found.astype(int) - 1, 0, len(self.classes_) - 1)]  # type: ignore[no-any-return]
 
-    @available_if(_offers(0))
+    @available_if(_offers(_scores))
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Scores, shape (rows,) for two classes under a binary chain, else (rows, classes)."""
         return self._raw(X)
 
-    @available_if(_offers(1))
+    @available_if(_offers(Probabilities))
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The probability of each class, shape (rows, classes), where the chain knows it: of `loss="logistic"` the
         logistic function of the scores, over several classes divided by their sum; of layers whose scores are
@@ -665,9 +655,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         return self
 
     def _start(self) -> None:
-        loss = next(iter(self.loss)) if isinstance(self.loss, Mapping) else self.loss
-        link = [{"link": {"function": "poisson"}}] if loss == "poisson" else []  # predictions are means of the labels
-        layers: Any = self.layers or (self._posterior(2, "squared") if self._is_posterior() else [*link, "linear"])
+        layers = self._layers(None)
         chain = self._build(layers)
         if chain.takes != Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes labels {chain.takes.value!r}, wanted 'simple'")
@@ -675,7 +663,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         scalable = loss in ("squared", "quantile") and all(layer.name != "link" for layer in chain.layers)
         self._scaled, self._target, self._shift, self._told = self.scale_y and scalable, TargetScale(), 0.0, False
         if self._scaled and self.layers is None:
-            name, given = ("linear", {}) if layers[-1] == "linear" else next(iter(layers[-1].items()))
+            [(name, given)] = layers[-1].items()
             bounds = {"min_prediction": -_UNBOUNDED, "max_prediction": _UNBOUNDED}
             chain = self._build([*layers[:-1], {name: {**given, **bounds}}])
         self.chain_ = chain
