@@ -142,15 +142,18 @@ class Buffers:
         """Make room for any text of the known size; what is not written takes no memory.
 
         A feature or a cost is preceded by a blank or a line's beginning, a constant by a line that is not empty: each
-        takes two bytes. Of bars and line feeds there may be as many as bytes in a block.
+        takes two bytes. Of bars and line feeds there may be as many as bytes in a block, or in the text.
         """
-        room = max(self.size // 2, BLOCK) + SPARE
+        room = max(self.size // 2, min(self.size, BLOCK)) + SPARE
         lengths = {
             "tag_bytes": self.size,
             "seen_slot": 1 << (2 * room).bit_length(),
             "seen_serial": 1 << (2 * room).bit_length(),
         }
-        self.arrays = {name: np.zeros(lengths.get(name, room), kind) for name, kind in _COLUMNS.items()}
+        self.arrays = {name: np.empty(lengths.get(name, room), kind) for name, kind in _COLUMNS.items()}
+        self.arrays["seen_serial"][:] = 0
+        for name in ("row_ptr", "row_namespaces", "namespace_ptr", "tag_ptr", "cost_ptr"):
+            self.arrays[name][0] = 0
         self.record["room"] = room
         for name, array in self.arrays.items():
             self.record[name] = array.ctypes.data

@@ -194,37 +194,37 @@ class Served:
             batches = await asyncio.to_thread(batches_of, self.chain, kind, body)
         return await self._run(batches, False, self.position)
 
-    async def learn(self, kind: str, body: bytes, id: str = "") -> Answered:
+    async def learn(self, kind: str, body: bytes, id: str = "", batches: list[Batch] | None = None) -> Answered:
         """Put a body into the log, then learn it.
 
         Args:
             kind: of the body.
             body: examples with labels.
             id: under which the client will send it again if it hears nothing; empty for none.
+            batches: the body, in memory of its own; None: it is yet to be read.
 
         Raises:
             DataError: the first place that cannot be used; nothing was logged.
             StoreError: the log cannot be written; nothing was learned.
         """
         try:
-            return await self._learn(kind, body, id)
+            return await self._learn(kind, body, id, batches)
         except NotFinite:
             raise
         except HutchError as error:
             self.rejected[next(reason for kind, reason in _REASONS.items() if isinstance(error, kind))] += 1
             raise
 
-    async def _learn(self, kind: str, body: bytes, id: str) -> Answered:
+    async def _learn(self, kind: str, body: bytes, id: str, ready: list[Batch] | None) -> Answered:
         if self.failure:
             raise StoreError(self.failure)
-        ready: Any = None
-        if len(body) > _SMALL:
+        if ready is None and len(body) > _SMALL:
             ready = await asyncio.to_thread(batches_of, self.chain, kind, body)
-        elif not self.chain.can_learn_one(single(kind, body)):
+        elif ready is None and not self.chain.can_learn_one(single(kind, body)):
             ready = batches_of(self.chain, kind, body)
-        else:
+        if ready is None:
             check_numbers([self.chain.last_one], self.limits)
-        if ready is not None:
+        else:
             check_labels(self.chain, ready)
             check_numbers(ready, self.limits)
         future: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
@@ -269,23 +269,23 @@ class Served:
                 task.add_done_callback(self._tasks.discard)
                 self._tasks.add(task)
             else:
-                self._learn_now(number, entry, future)
+                self._learn_now(number, entry, future, ready)
 
-    def _learn_now(self, number: int, entry: Entry | None, future: Any) -> None:
-        """Learn an entry from what was sent, as after a crash."""
+    def _learn_now(self, number: int, entry: Entry | None, future: Any, ready: list[Batch] | None = None) -> None:
+        """Learn an entry; read from what was sent, as after a crash, if it is not ready."""
         if entry is None:
             self.position = number
             return
         if entry.audit:
             active_layer(self.chain).examples_per_label = self._examples_per_label(entry.audit)
         try:
-            one = None if self.chain.decides else single(entry.kind, entry.body)
+            one = None if ready or self.chain.decides else single(entry.kind, entry.body)
             clear_flags()
             outputs = None if one is None else self.chain.run_one(one, True)
             doubtful = outputs is not None and may_have_overflowed()
             runs: list[tuple[Batch, Outputs]] = []
             if outputs is None:
-                batches = batches_of(self.chain, entry.kind, entry.body)
+                batches = ready or batches_of(self.chain, entry.kind, entry.body)
                 if entry.choice is not None:
                     batches = [with_choice(batches[0], self.chain.takes, entry.choice)]
                 for batch in batches:
@@ -475,8 +475,8 @@ class Served:
                 await asyncio.sleep(0.001)
             if self.failure:
                 raise StoreError(self.failure)
-            for number in [*self._unrecorded]:
-                self._record(number, recorded := asyncio.get_running_loop().create_future())
+            while self._unrecorded:  # one that a client asks for again is recorded meanwhile
+                self._record(next(iter(self._unrecorded)), recorded := asyncio.get_running_loop().create_future())
                 with suppress(NotFinite):
                     await recorded
             through, metadata = self.position, self.chain.metadata()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import Batch
+from hutch.core.batch import Batch, joined
 from hutch.core.errors import HutchError, UsageError
 from hutch.core.net.lines import Answer
 from hutch.core.run.predictions import PredictionText
@@ -55,12 +55,12 @@ class _Lines:
             return self._written(batch, self._served.chain.run_apart(batch, False).predictions)
         if not labeled.all():
             return await self._in_turn(lines, labeled)
-        tags = batch.tag_ptr.copy(), batch.tags.copy()  # the next text overwrites them
+        batch = joined(batch)  # the next text overwrites it
         try:
-            predictions = (await self._served.learn(TEXT, lines)).predictions
+            answered = await self._served.learn(TEXT, lines, batches=[batch] if len(batch) > 1 else None)
         except HutchError as error:
             return await self._refused(lines, error)
-        return bytes(self._text.lines(predictions, *tags))
+        return self._written(batch, answered.predictions)
 
     def _written(self, batch: Batch, predictions: NDArray[Any]) -> bytes:
         return bytes(self._text.lines(predictions, batch.tag_ptr, batch.tags))
