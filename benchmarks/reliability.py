@@ -59,7 +59,9 @@ ATTACKS: dict[str, tuple[int, Callable[[int, int], Found]]] = {
 
 RUNS = Path(__file__).parent / "attacks" / "runs.jsonl"
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
+FAILURES = RUNS.with_name("nth_failure.jsonl")
 _HEAD = "| command | tried | result | found |\n|---|---|---|---|\n"
+_FAILED = "| command | what fails | how many | tried | result |\n|---|---|---|---|---|\n"
 
 
 def row(run: dict[str, Any]) -> str:
@@ -75,10 +77,18 @@ def row(run: dict[str, Any]) -> str:
 
 
 def page(text: str) -> str:
-    """The page with its table of runs written anew."""
-    before, head, after = text.partition(_HEAD)
-    rows = [row(json.loads(line)) for line in RUNS.read_text().splitlines()]
-    return before + head + "".join(rows) + after[after.index("\n\n") + 1 :]
+    """The page with its tables of runs and of failures written anew."""
+    for head, path, made in ((_HEAD, RUNS, row), (_FAILED, FAILURES, row_of_failures)):
+        before, head, after = text.partition(head)
+        rows = [made(json.loads(line)) for line in path.read_text().splitlines()]
+        text = before + head + "".join(rows) + after[after.index("\n\n") + 1 :]
+    return text
+
+
+def row_of_failures(run: dict[str, Any]) -> str:
+    """A command of `nth_failure.py` as the page shows it."""
+    ends = ", ".join(f"{times} {what}" for what, times in run["ends"].items())
+    return f"| `{run['command']}` | {run['failed']} | {run['found']} | {sum(run['ends'].values())} | {ends} |\n"
 
 
 def main() -> int:

@@ -192,10 +192,10 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("SELECT 1 FROM store").fetchall()  # makes the file of its write-ahead log
-    except (sqlite3.Error, OSError, UnicodeDecodeError, StoreError) as error:
+    except BaseException as error:
         if connection is not None:
             connection.close()
-        if isinstance(error, StoreError):
+        if not isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):
             raise
         raise fail(f"cannot be used as a label store: {why_unusable(path, error)}") from None
     return connection
