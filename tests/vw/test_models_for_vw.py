@@ -131,7 +131,6 @@ def test_the_layout_is_that_of_other_models():
         ([{"low_rank_quadratic": {"pairs": [{"namespaces": ["a", "b"], "rank": 2}], "dropout": True}}, "linear"],
          "what low_rank_quadratic has seen"),
         ([{"dyadic": {"left": "user", "right": "item"}}], "no dyadic"),
-        ([{"linear": {"loss": "probit"}}], "no loss 'probit'"),
         ([{"linear": {"interactions": [["user", "item"]]}}], "no such linear: got interactions"),
         ([{"linear": {"ignore_linear": ["user"]}}], "no such linear: got ignore_linear"),
         ([{"simulate_bandit": {"classes": 3}}, "explore_epsilon", "contextual_bandit", "cost_sensitive_with_features",
@@ -141,6 +140,12 @@ def test_the_layout_is_that_of_other_models():
 def test_what_vw_does_not_have_is_refused_by_name(layers, message):
     with pytest.raises(UsageError, match=f"^VW .*{message}"):
         vw_model(Chain.from_config({"chain": layers, "weights": {"bits": 8}}))
+
+
+def test_losses_of_plugins_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr("hutch.vw.command_line._LOSSES", ("squared", "hinge"))
+    with pytest.raises(UsageError, match="^VW has no loss 'logistic', wanted one of squared, hinge"):
+        vw_model(Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}], "weights": {"bits": 8}}))
 
 
 def test_the_command(capsys):
