@@ -14,6 +14,8 @@ settings.load_profile("patient")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as commands have it: threads of several processes spin idly
+
 
 _LONG = ("test_attacks", "test_checks", "test_docs", "test_new_reduction", "test_notebooks", "test_walk", "test_world")
 """Files that take long: a process that gets one of them last lets all others wait."""
