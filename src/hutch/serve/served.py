@@ -163,6 +163,10 @@ class Served:
         """Whether its top layer asks for labels."""
         return self.chain.layers[0].name == "active"
 
+    @property
+    def _whole(self) -> list[str]:
+        return [name for name, limit in limits_of_arrays(self.chain.stack).items() if limit.grows]
+
     def _copied(self, outputs: Outputs) -> Answered:
         return Answered(outputs.predictions.copy(), outputs.scores.copy(), self.position)
 
@@ -500,19 +504,16 @@ class Served:
     ) -> None:
         """Write the model, and let the log forget what it holds."""
         metadata["log"] = self.log.note(self.place, through)
-        whole = [name for name, limit in limits_of_arrays(self.chain.stack).items() if limit.grows]
         with self._writing:
-            self._file.save(arrays, metadata, whole, through, keep)
+            self._file.save(arrays, metadata, self._whole, through, keep)
             self.saved, self.saved_at = through, time.time()
         self._forget()
 
     def write(self, path: Path) -> None:
         """Write the model as it is now to another file, as its own place in the log."""
         metadata = {**self.chain.metadata(), "log": self.log.note(self.place, self.position)}
-        limits = limits_of_arrays(self.chain.stack)
         written = self._file.held.follow if path.resolve() == self._file.held.path else None
-        whole = [name for name, each in limits.items() if each.grows]
-        save_model(path, self.chain.arrays(), metadata, whole=whole, written=written)
+        save_model(path, self.chain.arrays(), metadata, whole=self._whole, written=written)
 
     def _forget(self) -> None:
         self.log.saved(self.key, self.saved, self._file.oldest)
