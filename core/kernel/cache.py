@@ -405,12 +405,12 @@ class AddressKernel:
 
 @contextmanager
 def _compiling(name: str) -> Iterator[None]:
-    """While something is compiled: show on a terminal what it is, how much was before, and how long that took."""
+    """While something is compiled: show on a terminal or in a notebook what it is, and how long it has taken so far."""
     global _spent
-    shown = sys.stderr is not None and sys.stderr.isatty()
+    shown = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
     if shown:
-        text = f"compiling once for this machine: {name} (kernel {compilations() + 1}, {_spent:.0f} s so far)"
-        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+        said = f"kernel {compilations() + 1}, {_spent:.0f} s so far; 'hutch warmup' does it ahead"
+        print(f"\rcompiling once for this machine: {name} ({said})\x1b[K", end="", file=sys.stderr, flush=True)
     begun, collects = time.perf_counter(), gc.isenabled()
     gc.disable()  # Numba makes millions of small objects that stay: searching them is a tenth of the time
     try:

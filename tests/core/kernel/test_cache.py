@@ -172,18 +172,23 @@ def test_a_helper_in_a_folder_of_hutch_is_followed(tmp_path: Path) -> None:
         assert " ".join(run(tmp_path, tmp_path / "cache", program)[:2]) == expected
 
 
-def test_a_terminal_shows_what_is_compiled_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
+@pytest.mark.parametrize(("terminal", "notebook"), [(True, False), (False, True), (False, False)])
+def test_a_terminal_and_a_notebook_show_what_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, notebook: bool
+) -> None:
+    class Output(io.StringIO):
         def isatty(self) -> bool:
-            return True
+            return terminal
 
     monkeypatch.setattr(kernel_cache, "_spent", 12.4)
-    monkeypatch.setattr(sys, "stderr", said := Terminal())
+    monkeypatch.setattr(sys, "stderr", output := Output())
+    if notebook:
+        monkeypatch.setitem(sys.modules, "ipykernel", kernel_cache)
     with kernel_cache._compiling("learn"):
-        shown = said.getvalue()
-    number = kernel_cache.compilations() + 1
-    assert shown == f"\rcompiling once for this machine: learn (kernel {number}, 12 s so far)\x1b[K"
-    assert said.getvalue() == f"{shown}\r\x1b[K" and kernel_cache._spent > 12.4
+        shown = output.getvalue()
+    said = f"learn (kernel {kernel_cache.compilations() + 1}, 12 s so far; 'hutch warmup' does it ahead)"
+    assert shown == (f"\rcompiling once for this machine: {said}\x1b[K" if terminal or notebook else "")
+    assert output.getvalue() == (f"{shown}\r\x1b[K" if shown else "") and kernel_cache._spent > 12.4
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
