@@ -137,9 +137,8 @@ class Mixed(CrowdModel):
         return {"counts": counts}
 
     def settle(self, state: State, sums: Sums) -> None:
-        """Rows of the history plus these."""
-        reference = state.scratch["judge"] == 0
-        state.workers["counts"][reference] = state.scratch["counts"][reference] + sums["counts"][reference]
+        """Rows of the history plus these, which are 0 for judges."""
+        np.add(state.scratch["counts"], sums["counts"], out=state.workers["counts"])
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q from the forecast and the people's labels."""
