@@ -36,7 +36,7 @@ class _OfModels(Collector):
             "hutch_recent_loss": (f"The same, over the last {WINDOW} examples or so.", _recent_loss),
             "hutch_recent_examples": ("Examples behind the recent loss and the drift.", lambda s: s.recent),
             "hutch_drift": ("Recent loss less progressive loss.", lambda s: _recent_loss(s) - _mean_loss(s)),
-            "hutch_log_entries_to_save": ("Requests learned that the model's file does not hold.", _unsaved),
+            "hutch_log_entries_to_save": ("Requests learned that the file lacks.", lambda s: s.position - s.saved),
             "hutch_seconds_since_save": ("Seconds since the model's file was written.", lambda s: now - s.saved_at),
             "hutch_model_age_seconds": ("Seconds since the model learned last.", lambda s: now - s.learned_at),
         }
@@ -66,10 +66,6 @@ def _mean_loss(served: Served) -> float:
 
 def _recent_loss(served: Served) -> float:
     return served.recent_loss if served.recent else math.nan
-
-
-def _unsaved(served: Served) -> float:
-    return float(served.position - served.saved)
 
 
 class Metrics:

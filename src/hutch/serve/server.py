@@ -53,9 +53,7 @@ async def serve(
     vw: socket.socket | None = None,
     limits: Limits | None = None,
 ) -> None:
-    """Serve until a signal tells to stop; then answer what is under way, learn what is on disk, and save.
-
-    It stops as well where a model can learn no more, such as for lack of memory.
+    """Serve until a signal tells to stop, or no memory is left to learn; then answer what is under way, learn and save.
 
     Args:
         models: by name; Vowpal Wabbit's protocol speaks to the first.
