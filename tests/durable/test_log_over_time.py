@@ -165,6 +165,19 @@ def test_as_many_ids_are_remembered_as_is_said(tmp_path: Path) -> None:
         assert [remembered(log, f"id{k}") for k in range(4)] == [False, False, True, True]
 
 
+def test_few_saves_go_through_all_ids(tmp_path: Path) -> None:
+    with opened(tmp_path / "log.db", most=100) as log:
+        log.adopt({}, tmp_path, "a")
+        seen: list[str] = []
+        log.store._connection.set_trace_callback(seen.append)
+        for count in (4, 4, 30):
+            with_ids(log, count)
+            log.saved(1, log.last())
+            seen.append("saved")
+        counted = "".join("c" if "OFFSET" in text else "s" for text in seen if "OFFSET" in text or text == "saved")
+        assert counted == "ccs" + "s" + "ccs"
+
+
 def test_time_in_service_goes_on_and_is_not_that_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passed = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: passed[0])
