@@ -94,16 +94,6 @@ def test_labels_follow_a_matrix() -> None:
     np.testing.assert_array_equal(one.learn(x, y, [1, 2, 1]), other.learn(x, labels=y, importance=[1, 2, 1]))
 
 
-@pytest.mark.parametrize(
-    ("method", "name", "near"),
-    [("learn", "y", "labels"), ("predict", "sample_weight", "importance"), ("learn", "column", "columns")],
-)
-def test_a_mistyped_argument_is_named(method: str, name: str, near: str) -> None:
-    message = f"{method}\\(\\) got an unexpected keyword argument '{name}'; did you mean '{near}'?"
-    with pytest.raises(TypeError, match=message):
-        getattr(Chain.from_config(LOGISTIC), method)(np.eye(2), **{name: [1, -1]})
-
-
 def test_a_namespace_that_nobody_has_is_warned_of_once() -> None:
     chain = Chain.from_config({"chain": [{"linear": {"interactions": [["f", "flim"], [":", "f"]]}}]})
     chain.learn(LINES)

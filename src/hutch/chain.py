@@ -47,6 +47,7 @@ class Chain(OneByOne, Engine):
     Attributes:
         config: the configuration.
         plugins: what is installed.
+        occupancy_from: examples from which `learn` looks at how full the table is, and says so if it is crowded.
         remarks: texts by name that the model keeps for whoever made it; they change nothing.
 
     Raises:
@@ -86,7 +87,7 @@ class Chain(OneByOne, Engine):
         except OverflowError as error:
             raise ConfigError(f"the chain has a number that is too large: {error}") from None
         self._unexpected = Unexpected(self)
-        self._occupancy_at = _ENOUGH
+        self.occupancy_from: float = _ENOUGH
         self.remarks: dict[str, str] = {}
 
     @classmethod
@@ -202,8 +203,8 @@ class Chain(OneByOne, Engine):
         if self.statistics.examples >= _ENOUGH:
             for text in self._unexpected.about_namespaces():
                 warn(text)
-        if self.statistics.examples >= self._occupancy_at:
-            self._occupancy_at = 2 * self.statistics.examples  # looking takes about a millisecond
+        if self.statistics.examples >= self.occupancy_from:
+            self.occupancy_from = 2 * self.statistics.examples  # looking takes about a millisecond
             if crowded := advice(self):
                 warn(crowded)
         return found

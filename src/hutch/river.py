@@ -30,6 +30,12 @@ def _record(x: Features) -> dict[str, Any]:
     return {"": {name: named[name] for name in sorted(named)}}
 
 
+def _memory(model: Any) -> int:
+    """Bytes of what was learned; River's own walk over all references goes on into kernels and plugins."""
+    chain: Chain = model.chain
+    return chain.weights.nbytes + sum(array.nbytes for layer in chain.layers for array in layer.saved().values())
+
+
 class HutchClassifier(base.Classifier):  # type: ignore[misc]
     """A chain of reductions as a classifier, whose labels are booleans, words or numbers, met as they come.
 
@@ -68,6 +74,8 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
             self._has_probabilities = bool(Probabilities(self.chain))
         except ConfigError:
             self._has_probabilities = False  # such as hinge loss
+
+    _raw_memory_usage = property(_memory)
 
     @property
     def _multiclass(self) -> bool:
@@ -157,6 +165,8 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
         loss = getattr(getattr(self.chain.layers[-1].parameters, "loss", None), "name", None)
         self._scaled = loss == "squared" and can_rescale(self.chain)
         self._target, self._started = TargetScale(), False
+
+    _raw_memory_usage = property(_memory)
 
     def learn_one(self, x: Features, y: float, w: float = 1.0) -> None:
         """Learn a row.

@@ -5,6 +5,7 @@ categories, missing values, text and dates as they are. Needs the extra `sklearn
 module.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
@@ -241,6 +242,7 @@ class _ChainEstimator(_Settings):
         else:
             if self.passes is None and self.chain_.layers[0].name == "standardise":
                 self._meet_columns(learned)
+            self.chain_.occupancy_from = math.inf  # said once, at the end
             self._make_passes(passes, learned, tested)
             for text in (overflow_of(self.chain_.weights), advice(self.chain_)):
                 if text:

@@ -63,7 +63,7 @@ class TargetScale:
             if stop == len(y):
                 return
             centre, scale = float(means[stop]), float(deviations[stop])
-            _rescale(chain, self.scale / scale, (self.centre - centre) / scale)
+            rescale(chain, self.scale / scale, (self.centre - centre) / scale)
             self.centre, self.scale, start = centre, scale, stop
 
     def _add(self, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -90,7 +90,7 @@ def can_rescale(chain: Chain) -> bool:
     return known and int(chain.shared["multiplier"][0]) == 1 and chain.parser.constant
 
 
-def _rescale(chain: Chain, ratio: float, shift: float) -> None:
+def rescale(chain: Chain, ratio: float, shift: float) -> None:
     """Let a chain predict ratio p + shift where it predicted p, with all that it has learned on the new scale."""
     weights, base = chain.weights, chain.layers[-1]
     weights[:, 0] *= ratio

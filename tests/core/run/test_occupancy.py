@@ -6,7 +6,10 @@ import pytest
 from hutch import Chain
 from hutch.core.run.occupancy import advice, share_used
 
+CROWDED = pytest.mark.filterwarnings("ignore:.* rows are used, so features share rows")
 
+
+@CROWDED
 @pytest.mark.parametrize("layers", [["linear"], [{"one_against_all": {"classes": 3}}, "linear"]])
 @pytest.mark.parametrize("bits", [12, 19])
 def test_the_estimate_is_near_the_count(layers: list[object], bits: int) -> None:

@@ -272,7 +272,7 @@ FOUND = [
     (Wide, "width", "sub-models of the layer below: got one asked that is number 1, from 0, wanted 1 in all"),
     (Wide, "submodels", "not tried, since it could end the process: sub-models of the layer below: got one"),
     (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),
-    (Teaching, "unlabeled_examples", "weights after unlabeled examples: got other bits, wanted the same"),
+    (Teaching, "unlabeled_examples", "after unlabeled examples: weights: got other bits, wanted the same"),
     (Silent, "parameters_documented", "parameter rate: got no description, wanted one"),
     (Unweighted, "importance", "learned with importance 3: got the same as with importance 1, wanted more of it"),
     (OneForAll, "submodels", "sub-model 1 after sub-model 0 has learned: example "),

@@ -52,8 +52,7 @@ def joined(tables: Array, whole: Labels, parts: Labels) -> Array:
         whole, parts: the labels before and after `parted`.
     """
     result, moved = tables[: len(whole.worker_names)].copy(), whole.workers != parts.workers
-    pairs = np.stack([whole.workers[moved], parts.workers[moved]], axis=1)
-    for worker, voice in np.unique(pairs, axis=0).tolist():
+    for worker, voice in sorted(set(zip(whole.workers[moved].tolist(), parts.workers[moved].tolist(), strict=True))):
         share = moved[whole.workers == worker].mean()
         result[worker] += share * (tables[voice] - tables[worker])
     return result

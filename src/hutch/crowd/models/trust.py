@@ -109,7 +109,7 @@ def size_of(labels: Labels) -> float:
     shares (`benchmarks/crowd/dependence.py --small`).
     """
     names = labels.worker_names
-    workers = len({names[worker].removesuffix(DIVIDED) for worker in np.unique(labels.workers).tolist()})
+    workers = len({names[worker].removesuffix(DIVIDED) for worker in np.flatnonzero(np.bincount(labels.workers))})
     return float(workers / (workers + FEW_WORKERS) * max(0.5, 1 / (1 + (FEW_ITEMS / max(labels.items, 1)) ** 2)))
 
 
