@@ -202,7 +202,7 @@ def test_an_array_for_each_decision() -> None:
 
 def test_a_table_that_features_share_is_reported_once_as_examples_double() -> None:
     chain = Chain.from_config({"chain": ["linear"], "weights": {"bits": 8}})
-    lines = [f"{k % 2} |f w{k} v{3 * k}" for k in range(400)]
+    lines = [f"{k % 2} |f w{k} v{3 * k}" for k in range(1200)]
     with pytest.warns(UserWarning, match=r"rows are used, so features share rows: -b 1\d \(weights.bits\)"):
         chain.learn(lines)
     with warnings.catch_warnings():

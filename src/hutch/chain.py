@@ -87,7 +87,7 @@ class Chain(OneByOne, Engine):
         except OverflowError as error:
             raise ConfigError(f"the chain has a number that is too large: {error}") from None
         self._unexpected = Unexpected(self)
-        self.occupancy_from: float = _ENOUGH
+        self.occupancy_from: float = 10 * _ENOUGH
         self.remarks: dict[str, str] = {}
 
     @classmethod

@@ -173,6 +173,10 @@ class Connection:
     def in_transaction(self) -> bool:
         return self._inner.in_transaction
 
+    @property
+    def total_changes(self) -> int:
+        return self._inner.total_changes
+
     def execute(self, sql: str, arguments: Any = ()) -> Any:
         world, verb = self._world, sql.split(None, 1)[0].upper()
         if verb in ("SELECT", "ROLLBACK", "SAVEPOINT", "RELEASE", "PRAGMA", "CREATE"):
