@@ -252,9 +252,10 @@ def test_a_header_that_comes_again_is_no_gold(tmp_path):
         read_gold(path)
 
 
-def test_one_field_is_one_field(tmp_path):
-    (tmp_path / "labels.tsv").write_text("ann\n")
-    with pytest.raises(DataError, match=r"got 1 field, wanted 3"):
+@pytest.mark.parametrize(("text", "got"), [("ann\n", "1 field"), ("ann\tt1\n", "2 fields"), ("ann,t1\n", "2 fields")])
+def test_fields_of_a_line_with_too_few_are_counted(tmp_path, text, got):
+    (tmp_path / "labels.tsv").write_text(text)
+    with pytest.raises(DataError, match=f"got {got}, wanted 3"):
         read_labels(tmp_path / "labels.tsv")
 
 

@@ -78,8 +78,9 @@ def first_line(data: bytes, roles: int) -> FirstLine | None:
 
     Args:
         data: the text, UTF-8.
-        roles: a line with so many fields between tabs is separated by them, one between semicolons likewise if there
-            are fewer commas, any other by commas. Spreadsheets also write `sep=;` above it.
+        roles: a line with so many fields between tabs, or with more tabs than semicolons and commas, is separated by
+            tabs, one with so many between semicolons by those if there are fewer commas, any other by commas.
+            Spreadsheets also write `sep=;` above it.
     """
     start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     first = LINE.search(data, start)
@@ -89,7 +90,8 @@ def first_line(data: bytes, roles: int) -> FirstLine | None:
     if first is None:
         return None
     tabs, semicolons, commas = (first.group().count(sign) for sign in (b"\t", b";", b","))
-    separator = "\t" if tabs >= roles - 1 else ";" if semicolons >= roles - 1 > commas else ","
+    tabbed = tabs >= roles - 1 or tabs > semicolons + commas
+    separator = "\t" if tabbed else ";" if semicolons >= roles - 1 > commas else ","
     if told:
         separator = told[1].decode()
     line = data.count(b"\n", 0, first.start()) + 1
