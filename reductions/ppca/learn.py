@@ -12,6 +12,8 @@ from hutch.em.constrained.record import CLASS, COUNTS, constraint_of
 from hutch.em.ppca.model import NOISE_FLOOR
 from hutch.reductions.ppca.state import matrix_at, sketch_at, workspace_at
 
+_ROUNDING = 1e-28  # of squares of float64
+
 
 @helper
 def prepare(s, e):
@@ -52,17 +54,19 @@ def _anchor_weight(s):
 
 @helper
 def _start(s, rows):
-    """Mean and variance of the first rows; 1 if they are all equal."""
+    """Mean and variance of the first rows; 1 if they are all equal but for rounding."""
     count, dimension = rows.shape
+    size = 0.0
     first = float64s_at(s.first_mean, uint64(dimension + 1))
     first[:] = 0.0
     for i in range(count):
         for t in range(dimension):
             first[t] += rows[i, t] / count
+            size += rows[i, t] ** 2 / (count * dimension)
     for i in range(count):
         for t in range(dimension):
             first[dimension] += (rows[i, t] - first[t]) ** 2 / (count * dimension)
-    if not first[dimension] > 0.0:
+    if not first[dimension] > _ROUNDING * size:
         first[dimension] = 1.0
     _restart(s)
 

@@ -48,6 +48,8 @@ PPCA = np.dtype(
 )
 ppca_of = state_of(PPCA)
 
+_NOTHING = np.finfo(np.float32).eps  # of a latent feature, whose deviation is about 1
+
 
 def sketch_size(rank: int, dimension: int) -> int:
     """Numbers of a sketch: noise, its floor, mean, loadings."""
@@ -103,15 +105,22 @@ def take_row(s, e):
 
 
 @helper
-def _write_latent(s, values):
-    """The posterior mean of each latent variable, turned as `hutch.em.constrained.alignment` says."""
+def _write_latent(s, indices, values):
+    """Write the posterior means, turned as `hutch.em.constrained.alignment` says; returns how many are not 0.
+
+    As in text, what is 0 is no feature: rates of learners below are normalised by the sizes of features.
+    """
     mean, _, _ = sketch_at(s, s.report)
     row, shown = float64s_at(s.row, uint64(s.dimension)), matrix_at(s.shown, s.rank, s.dimension)
-    workspace = workspace_at(s)
+    workspace, output, count = workspace_at(s), uint32s_at(s.output_indices, uint64(s.rank)), 0
     for t in range(s.dimension):
         row[t] -= mean[t]
     for k in range(s.rank):
-        values[k] = np.float32(dot(shown[k], row, workspace))
+        latent = np.float32(dot(shown[k], row, workspace))
+        if abs(latent) > _NOTHING:
+            indices[count], values[count] = output[k], latent
+            count += 1
+    return count
 
 
 @helper
@@ -136,14 +145,11 @@ def show_latent(s, e):
     )
     old_starts, old_ids = int64s_at(e.namespaces, uint64(count + 1)), uint32s_at(e.namespace_ids, uint64(count))
     old_indices, old_values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
-    output = uint32s_at(s.output_indices, uint64(s.rank))
     at, n, written = 0, 0, rank == 0
     for j in range(count + 1):
         if not written and (j == count or old_ids[j] == CONSTANT_NAMESPACE):
             starts[at], ids[at], written = n, uint32(s.output), True
-            copy(output[:rank], indices[n:])
-            _write_latent(s, values[n : n + rank])
-            at, n = at + 1, n + rank
+            at, n = at + 1, n + _write_latent(s, indices[n:], values[n:])
         if j < count and (s.keep == 1 or old_ids[j] != s.namespace):
             starts[at], ids[at] = n, old_ids[j]
             for i in range(old_starts[j] - old_starts[0], old_starts[j + 1] - old_starts[0]):

@@ -210,6 +210,16 @@ def test_the_model_stays_valid(dimension, rank, offset, constant, seed):
     assert np.isfinite(model.loadings).all() and np.isfinite(chain.weights).all()
 
 
+@pytest.mark.parametrize("warm_up", [4, 7])
+@pytest.mark.parametrize("value", [1.0, 0.1])
+def test_rows_that_never_vary_have_no_latent_features(value, warm_up):
+    line = "|p " + " ".join(f"{j}:{value}" for j in range(DIMENSION))
+    chain = build({"warm_up": warm_up}, below={"linear": {"loss": "squared"}})
+    chain.learn([f"1 {line}"] * 40)
+    assert np.isfinite(chain.weights).all()
+    assert seen_below(chain, line)[1].tolist() == [1.0]  # the constant
+
+
 def test_hashed_features_that_share_a_dimension_are_added():
     chain = build({"features": "hashed", "dimension": 1, "rank": 1})
     chain.learn([f"1 |p some:{i} other:{2 * i}" for i in range(1, 22)])
