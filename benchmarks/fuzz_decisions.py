@@ -83,7 +83,7 @@ MORE = (
     "--loss_function logistic",
     "--min_prediction -1 --max_prediction 1",
 )
-KINDS = ("adf", "explore_adf", "explore_adf", "explore_adf", "ldf", "cb", "cb_explore", "cbify", "cbify_ldf")
+KINDS = ("adf", "explore_adf", "explore_adf", "explore_adf", "ldf", "cb", "cb_explore", "cbify")
 _PREDICT = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -103,7 +103,6 @@ class Case:
         return bool(
             ("--coin" in words and "--cb_type dr" in words)
             or (single and re.search(r"-q|--cubic|--interactions", words))
-            or ("--cbify_ldf" in words and "shared" in self.data)
             or (self.second == "" and re.search(r"--(bag|cover|cb_type dr)", words))
             or (self.second is not None and "--cbify" in words)
             or (self.second == "-t" and re.search(r"--regcb|--elim", words))
@@ -193,8 +192,6 @@ def draw(rng: random.Random) -> Case:
         words, data = [form], decisions(rng, True, shared)
         if form.endswith("mc") and rng.random() < 0.4 and not shared:
             words.append("--probabilities --loss_function logistic")
-    elif kind == "cbify_ldf":
-        words, data = ["--cbify_ldf", *words], decisions(rng, True, rng.random() < 0.1)
     elif kind == "cbify":
         costs = rng.random() < 0.3
         words = [f"--cbify {classes}", *(["--cbify_cs"] if costs else []), *words]

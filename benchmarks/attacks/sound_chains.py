@@ -50,7 +50,6 @@ _MULTINOMIAL = {"multinomial": {"classes": 3}}
 _ROW_OF_WORDS = {"namespace": "w", "dimension": 8, "features": "named"}
 _BAYESIAN = {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "logistic"}}
 _BLOCKS = {"bayesian_linear": {"covariance": "blocks", "dimension": 8, "loss": "squared"}}
-_PAIRS = [{"namespaces": ["w", "u"], "rank": 2}]
 _DYADIC = {"left": "w", "right": "u", "rank": 2}
 CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "linear": ([{"linear": {"loss": "logistic", "interactions": [["w", "u"]]}}], PLAIN),
@@ -69,7 +68,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "multinomial": ([_MULTINOMIAL, {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "squared"}}], CLASSES),
     "cost_sensitive_one_against_all": ([{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"], COSTS),
     "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
-    "low_rank_quadratic": ([{"low_rank_quadratic": {"pairs": _PAIRS}}, "linear"], PLAIN),
     "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
     "bootstrap": ([{"bootstrap": {"models": 3, "type": "vote"}}, "linear"], PLAIN),
     "link": ([{"link": {"function": "logistic"}}, "binary", "linear"], PLAIN),
@@ -102,7 +100,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "merge_namespaces": ([{"merge_namespaces": {"names": {"u": "w"}}}, "linear"], PLAIN),
     "pairwise": ([{"pairwise": {"worker": "u", "slots": 4}}, {"linear": {"loss": "logistic"}}], PLAIN),
     "sample_action": (["sample_action", {"explore_epsilon": {}}, *_ADF], DECISIONS),
-    "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
     "simulate_cost_sensitive_bandit": (
         [{"simulate_cost_sensitive_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF],
         COSTS,

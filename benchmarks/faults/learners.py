@@ -22,7 +22,7 @@ _DEFAULTS = "reductions/linear/default_rates.py"
 _ALL, _COSTS = "reductions/one_against_all.py", "reductions/cost_sensitive_one_against_all.py"
 _TOURNAMENT, _GRAMS = "reductions/error_correcting_tournament.py", "reductions/features/ngrams.py"
 _REWRITING = "core/kernel/rewriting.py"
-_RANK, _MERGE = "reductions/features/low_rank_quadratic.py", "reductions/features/merge_namespaces.py"
+_MERGE = "reductions/features/merge_namespaces.py"
 _RULES, _DECISION = "reductions/active/rules.py", "reductions/active/decision.py"
 _MEMORY, _ACTIVE = "reductions/active/memory.py", "reductions/active/layer.py"
 _BLOCK, _ANCHOR = "reductions/crowd_em/block.py", "reductions/crowd_em/anchor.py"
@@ -183,10 +183,6 @@ FAULTS: tuple[Fault, ...] = (
           "    prediction = learn_next(layer, example, label, importance, offset)\n"),
     Fault("vw layers", "merged namespaces lose their second part", _MERGE, "        for k in range(j, count):",
           "        for k in range(j, j + 1):"),
-    Fault("vw layers", "both sides of a low-rank pair do not take turns", _RANK,
-          "turn = int64((state.seen + uint64(1)) % uint64(2))", "turn = int64(0)"),
-    Fault("vw layers", "dropout keeps all latent features when it learns", _RANK, "if not draw > 0.5:",
-          "if not draw > -1.0:"),
     Fault("vw layers", "a logistic link is inverted without its odds", "reductions/link.py",
           "return math.log(share / (_1 - share)) if", "return math.log(share) if"),
     Fault("vw layers", "0 is a positive decision", "reductions/binary.py", "sign = _1 if below > _0 else -_1",

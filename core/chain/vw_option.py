@@ -10,7 +10,7 @@ from typing import Any, Literal
 Kind = Literal["flag", "int", "float", "text", "texts", "words"]
 Reads = Literal["value", "size", "letters", "terms", "loss"]
 
-EXPLORING = ("cb_explore_adf", "cb_explore", "cbify", "cbify_ldf")
+EXPLORING = ("cb_explore_adf", "cb_explore", "cbify")
 """The options that ask for a layer that explores."""
 
 LEARNER = ("weights", "input", "seed", "base")

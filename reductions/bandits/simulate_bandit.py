@@ -1,16 +1,14 @@
 """Data that says what every choice costs as a test of bandits: the chain chooses, and learns only from that cost.
 
 A choice is drawn from the probabilities that the explorer below gives. The layers below are told what it cost, and the
-probability of the draw. Three kinds of labels say what a choice costs:
+probability of the draw. Two kinds of labels say what a choice costs:
 
 * a class (`simulate_bandit`): it costs `right`, every other class `wrong`.
 * a cost c for each class (`simulate_cost_sensitive_bandit`): right + (wrong - right) c; a class without one has c = 0.
-* a cost c for each action of a decision (`simulate_bandit_with_features`): the same.
 
-Classes become actions as in `action_per_class`, and the prediction is the class drawn. Of a decision the action drawn
-comes first in what is predicted.
+Classes become actions as in `action_per_class`, and the prediction is the class drawn.
 
-Source: VW 9.11.9, `--cbify`, `--cbify_cs` and `--cbify_ldf`.
+Source: VW 9.11.9, `--cbify` and `--cbify_cs`.
 """
 
 from collections.abc import Mapping
@@ -48,19 +46,7 @@ from hutch.reductions.bandits.scratch import floats, make_columns, numbers
 from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
-CLASS, COSTS, ACTION_COSTS = range(3)
-
-
-class SimulateBanditWithFeaturesParameters(Parameters):
-    """Parameters of `simulate_bandit_with_features`.
-
-    Attributes:
-        right: what a cost of 0 becomes.
-        wrong: what a cost of 1 becomes.
-    """
-
-    right: float = 0.0
-    wrong: float = 1.0
+CLASS, COSTS = range(2)
 
 
 class SimulateBanditParameters(Parameters):
@@ -89,8 +75,8 @@ class SimulateCostSensitiveBanditParameters(SimulateBanditParameters):
 
 STATE = np.dtype(
     [
-        ("kind", "i8"),  # of labels: CLASS, COSTS or ACTION_COSTS
-        ("copies", "u8"),  # address of the COPIES, where choices are classes; else 0
+        ("kind", "i8"),  # of labels: CLASS or COSTS
+        ("copies", "u8"),  # address of the COPIES
         ("scratch", "u8"),  # BUFFER
         ("seed", "u8"),
         ("draws", "u8"),
@@ -120,11 +106,9 @@ def _draw(layer, example, importance, offset):
 @helper
 def _cost(state, example, label, drawn):
     """What the label says that an action costs, and how much the cheapest one costs."""
-    e, d = example_of(example), decision_of(example)
+    e = example_of(example)
     if state.kind == CLASS:
         return _0 if np.float32(drawn) + _1 == label else _1, _0
-    if state.kind == ACTION_COSTS:
-        return float32s_at(d.costs, d.count)[drawn], _0
     cost, least = _0, UNLABELED
     classes, costs = uint32s_at(e.cost_classes, e.cost_count), float32s_at(e.costs, e.cost_count)
     for j in range(len(costs)):
@@ -160,19 +144,14 @@ def _teach(layer, example, probability, drawn, cost, importance, offset):
 @helper
 def _run(layer, example, label, importance, offset, learns):
     state, e = own_of(layer), example_of(example)
-    if state.copies != uint64(0):
-        if not make_copies(state.copies, example):
-            return _1
-        fill_importance(decision_of(example), importance)
+    if not make_copies(state.copies, example):
+        return _1
+    fill_importance(decision_of(example), importance)
     probability = _draw(layer, example, importance, offset)
-    drawn, features = int64(ranked_of(decision_of(example))[0]), e.features
+    drawn = int64(ranked_of(decision_of(example))[0])
     cost, least = _cost(state, example, label, drawn)
     if learns:
         _teach(layer, example, probability, drawn, cost, importance, offset)
-    if state.kind == ACTION_COSTS:
-        e.features, e.raw = features, probability
-        e.loss = np.float64(cost * importance) if cost != UNLABELED else 0.0
-        return np.float32(drawn)
     end_copies(state.copies, example)
     e.features = e.length
     is_known = label != UNLABELED if state.kind == CLASS else least != UNLABELED
@@ -211,11 +190,11 @@ class _Simulation(Reduction):
         super().__init__(parameters, context)
         if context.submodels != 1:
             raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
-        self._copies = None if self.kind == ACTION_COSTS else Copies(parameters.classes, context)
+        self._copies = Copies(parameters.classes, context)
         self.state = Record(
             STATE,
             kind=self.kind,
-            **({"copies": self._copies} if self._copies else {}),
+            copies=self._copies,
             scratch=Buffer(),
             seed=hash_namespace("vw", 0, "all"),
             right=parameters.right,
@@ -232,12 +211,11 @@ class _Simulation(Reduction):
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Look at how features are named."""
-        if self._copies:
-            self._copies.look_at(batch)
+        self._copies.look_at(batch)
 
     def doubts(self) -> str | None:
         """Of features that share their weights."""
-        return self._copies.doubts() if self._copies else None
+        return self._copies.doubts()
 
 
 class SimulateBandit(_Simulation):
@@ -250,8 +228,8 @@ class SimulateBandit(_Simulation):
         learner="cbify-adf",
         options=(
             new_int("cbify", "Learn classes 1 to N from guesses and their costs alone.", sets="classes"),
-            new_float("loss0", "cost of the right class.", default=0, needs=("cbify", "cbify_ldf"), sets="right"),
-            new_float("loss1", "cost of every other class.", default=1, needs=("cbify", "cbify_ldf"), sets="wrong"),
+            new_float("loss0", "cost of the right class.", default=0, needs=("cbify",), sets="right"),
+            new_float("loss1", "cost of every other class.", default=1, needs=("cbify",), sets="wrong"),
             new_flag("flip_loss_sign", "let costs be rewards.", needs=("cbify",)),
         ),
         makes_actions=True,
@@ -282,20 +260,4 @@ class SimulateCostSensitiveBandit(_Simulation):
     known_failures = SimulateBandit.known_failures
 
 
-class SimulateBanditWithFeatures(_Simulation):
-    """Chooses an action and learns from the cost of the choice alone."""
-
-    name: ClassVar[str] = "simulate_bandit_with_features"
-    kind = ACTION_COSTS
-    Parameters: ClassVar[type[Parameters]] = SimulateBanditWithFeaturesParameters
-    vw = VwLayer(
-        learner="cbify_ldf",
-        options=(new_flag("cbify_ldf", "Learn decisions with all costs known from guesses and their costs alone."),),
-        beside=(("loss0", "right"), ("loss1", "wrong")),
-        makes_actions=True,
-    )
-    takes = Labels.ACTION_COSTS
-    predicts = Predictions.ACTION_PROBABILITIES
-
-
-hutch_register_reductions = registering(SimulateBandit, SimulateCostSensitiveBandit, SimulateBanditWithFeatures)
+hutch_register_reductions = registering(SimulateBandit, SimulateCostSensitiveBandit)

@@ -69,10 +69,6 @@ CHAINS: dict[str, list[Any]] = {
         {"ngrams": {"size": 2}},
         {"linear": {"interactions": [["task", "task"]]}},
     ],
-    "low_rank_quadratic over linear": [
-        {"low_rank_quadratic": {"pairs": [{"namespaces": ["rater", "task"], "rank": 2}], "dropout": True}},
-        LINEAR,
-    ],
     "one_against_all, predicting first, over regularised linear": [
         {"one_against_all": {**CLASSES, "predict_first": True}},
         {"linear": {"l1": 1e-4, "l2": 1e-4, "initial_weight": 0.1}},

@@ -1,4 +1,4 @@
-"""One against all, tournaments, costs, links, binary decisions and low-rank features: against what they are made of."""
+"""One against all, tournaments, costs, links and binary decisions: against what they are made of."""
 
 from dataclasses import replace
 from unittest.mock import patch
@@ -59,16 +59,6 @@ LAYERS = {
         {"linear": {"loss": "logistic"}},
     ],
     "csoaa": [{"cost_sensitive_one_against_all": {"classes": 4}}, "linear"],
-    "lrq": [{"low_rank_quadratic": {"pairs": [{"namespaces": ["a", "b"], "rank": 2}]}}, "linear"],
-    "lrq dropout": [
-        {"low_rank_quadratic": {"pairs": [{"namespaces": ["a", "b"], "rank": 2}], "dropout": True}},
-        {"linear": {"interactions": ["ab"]}},
-    ],
-    "oaa lrq": [
-        {"one_against_all": {"classes": 4}},
-        {"low_rank_quadratic": {"pairs": [{"namespaces": ["a", "a"], "rank": 1}]}},
-        {"linear": {"loss": "logistic"}},
-    ],
     "ngrams": [
         {"ngrams": {"size": 3, "skips": 1, "namespaces": ["a"]}},
         {"one_against_all": {"classes": 4}},
@@ -80,7 +70,7 @@ LAYERS = {
 
 def data_for(name):
     lines = lines_of()
-    return costs_of() if name == "csoaa" else simple_of(lines) if name in ("lrq", "lrq dropout", "binary") else lines
+    return costs_of() if name == "csoaa" else simple_of(lines) if name == "binary" else lines
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -388,29 +378,6 @@ def test_what_moves_a_prediction_to_a_threshold_is_the_same_through_a_link(funct
     assert 0 < scores[0] < np.inf and scores[0] == pytest.approx(scores[1], rel=1e-4)
 
 
-@pytest.mark.parametrize("lines", [["1 |a x:2 y |b u v:0.5"], ["1 |a x:2 y |b u v:0.5"] * 3])
-def test_sides_of_a_low_rank_pair_take_turns(lines):
-    """One more line before, which teaches nothing, lets the other side begin."""
-
-    def weights(pair, lines):
-        chain = make({"low_rank_quadratic": {"pairs": [{"namespaces": pair, "rank": 2}]}}, "linear")
-        chain.learn(lines)
-        return chain.weights
-
-    later = weights(["a", "b"], ["|c z", *lines])
-    np.testing.assert_array_equal(later, weights(["b", "a"], lines))
-    assert not np.array_equal(later, weights(["a", "b"], lines))
-
-
-def test_dropout_leaves_out_half_of_the_latent_features():
-    pair, counts = {"namespaces": ["a", "b"], "rank": 200}, []
-    for dropout in (False, True):
-        chain = make({"low_rank_quadratic": {"pairs": [pair], "dropout": dropout}}, "linear")
-        chain.learn(["1 |a x |b y"])
-        counts.append(np.count_nonzero(chain.weights[:, 0]) - 3)  # the line's own features and the constant
-    assert counts[0] == 400 and 260 < counts[1] < 340  # drawn in one of the two rounds, or in both: three quarters
-
-
 def test_binary_says_the_sign():
     lines = simple_of(lines_of())
     plain, binary = make({"linear": {"loss": "hinge"}}), make("binary", {"linear": {"loss": "hinge"}})
@@ -460,7 +427,6 @@ def test_h_min_is_the_importance_that_gets_there(loss, label, target, link):
     [
         ([{"one_against_all": {"classes": 1}}, "linear"], "classes"),
         ([{"error_correcting_tournament": {"classes": 3, "errors": -1}}, "linear"], "errors"),
-        ([{"low_rank_quadratic": {"pairs": []}}, "linear"], "pairs"),
         ([{"link": {"function": "logit"}}, "linear"], "function"),
         (["one_against_all", "linear"], "classes"),
     ],

@@ -46,7 +46,6 @@ LAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "filter_tree": ("filter_tree", {"classes": CLASSES}),
     "hedge": ("hedge", {"copies": [{}, {}]}),
     "link": ("link", {"function": "logistic"}),
-    "low_rank_quadratic": ("low_rank_quadratic", {"pairs": [{"namespaces": ["left", "right"], "rank": 2}]}),
     "merge_namespaces": ("merge_namespaces", {"names": {"left": "right"}}),
     "nat_oem": ("nat_oem", {"mode": "step"}),
     "ngrams": ("ngrams", {"size": 2}),

@@ -17,12 +17,12 @@ def _decisions(seed, kind, count=60):
     found = []
     for _ in range(count):
         n = int(random.integers(1, 6))
-        has_shared = random.random() < 0.8 and kind != "alone"
+        has_shared = random.random() < 0.8
         more = f"|a u{random.integers(4)} w" if kind == "crossed" else ""
         lines = [f"shared |u u{random.integers(4)} v:{random.normal():.3f} {more}"] if has_shared else []
         chosen = int(random.integers(n)) if random.random() < 0.9 else -1
         for k in range(n):
-            label = f"{k + 1}:{random.random():.3f} " if kind in ("costs", "alone") else ""
+            label = f"{k + 1}:{random.random():.3f} " if kind == "costs" else ""
             if kind in ("bandit", "crossed") and k == chosen:
                 label = f"{k}:{random.normal():.3f}:{random.uniform(0.05, 1):.3f} "
             words = " ".join(f"a{random.integers(9)}:{random.uniform(-1, 2):.3f}" for _ in range(3))
@@ -91,8 +91,6 @@ EXPLORERS = [
         ("--cbify 3 --bag 2", (_class, 37)),
         ("--cbify 3 --cb_explore_adf --squarecb --loss0 -1 --loss1 2 -q xx", (_class, 38)),
         ("--csoaa_ldf mc --probabilities --loss_function logistic", ("costs", 41)),
-        ("--cbify_ldf --softmax --lambda 4 --cb_type dr", ("alone", 42)),
-        ("--cbify_ldf --squarecb --elim --mellowness 0.1 -q a:", ("alone", 53)),
         ("--cbify 3 --cbify_cs --cover 2", (_costs, 50)),
         ("--cbify 3 --cbify_cs --cover 2 --flip_loss_sign", (_costs, 54)),
         ("--cb 3 --ngram 2", (_logged, 55)),

@@ -39,7 +39,7 @@ def predictions(path="p"):
         "--loss_function quantile --quantile_tau 0.8 -b 10 --hash all",
         "--interactions aab --ignore_linear b --noconstant",
         "--binary --loss_function logistic",
-        "--lrq ab2 --random_seed 3",
+        "-q ab --random_weights --random_seed 3",
         "--active --simulation --mellowness 0.01",
     ],
 )
@@ -109,7 +109,8 @@ def test_hexfloat(value, text):
         ("--error 1", "--error needs --ect"),
         ("--loss_function foo", "unknown loss 'foo'"),
         ("--link foo", "--link: got 'foo'"),
-        ("--lrq ab", "wanted two letters and a rank"),
+        ("--lrq ab2", "--lrq is not supported: use the `dyadic`"),
+        ("--cbify_ldf", "--cbify_ldf is not supported: use --cbify N"),
         ("--ngram x", "--ngram: got 'x'"),
         ("--skips 2", "needs --ngram"),
         ("--l1 0.1 --l1 0.2", "--l1: got 0.1 and 0.2, wanted one value"),
@@ -193,13 +194,13 @@ def test_options_that_contradict_the_model_are_refused(data, options, text):
 
 
 def test_a_link_can_be_put_on_a_model(data):
-    run(["-d", "train.vw", "-f", "model", "--loss_function", "logistic", "--quiet", "--lrq", "ab2"])
+    run(["-d", "train.vw", "-f", "model", "--loss_function", "logistic", "--quiet", "--ngram", "2"])
     run(["-d", "train.vw", "-i", "model", "-t", "-p", "p", "--quiet"])
     run(["-d", "train.vw", "-i", "model", "-t", "--link", "logistic", "-p", "q", "-f", "linked", "--quiet"])
     np.testing.assert_allclose(predictions("q"), 1 / (1 + np.exp(-predictions("p"))), atol=2e-6)
     run(["-d", "train.vw", "-i", "linked", "-t", "--binary", "-p", "r", "--quiet"])
     np.testing.assert_array_equal(predictions("r"), 1)
-    assert [layer.name for layer in Chain.load("linked").layers] == ["low_rank_quadratic", "link", "linear"]
+    assert [layer.name for layer in Chain.load("linked").layers] == ["ngrams", "link", "linear"]
 
 
 def test_a_learning_rate_given_with_a_model_counts(data):

@@ -156,7 +156,6 @@ def lines(count=120):
         ("--coin --loss_function logistic", "--loss_function logistic"),
         ("--ftrl", ""),
         ("--pistol", ""),
-        ("--lrq fg2", ""),
         ("--binary --loss_function hinge", "--loss_function hinge"),
     ],
 )

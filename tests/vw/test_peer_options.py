@@ -160,7 +160,7 @@ def check(arguments, lines):
         "m",
         "--hexfloat_weights",
     ]
-    if re.search("passes|holdout|lrq", arguments):  # VW counts empty lines when it holds out, and for --lrq's turns
+    if re.search("passes|holdout", arguments):  # VW counts empty lines when it holds out
         lines = [line for line in lines if line]
     if "redefine" in arguments:  # features of a namespace that stands twice in a line come in another order
         lines = [line for line in lines if not re.search(r"\|([a-d]).*\|\1", line)]
@@ -232,16 +232,6 @@ CLASSES = st.sampled_from(
     ]
 )
 COSTED = st.sampled_from(["--csoaa 4", "--csoaa 4 --loss_function hinge"])
-LOW_RANK = st.sampled_from(
-    [
-        "--lrq ab2",
-        "--lrq ab2 cd3",
-        "--lrq aa1 --lrqdropout",
-        "--lrq ac4 --loss_function logistic",
-        "--oaa 5 --lrq ab2",
-    ]
-)
-FEW_UPDATES = some("--sgd -l 0.1", "--adaptive -l 0.1", "-q ab", "--noconstant")
 
 
 @SETTINGS
@@ -280,15 +270,6 @@ def test_classes(arguments, lines):
     lines=files(COSTS, st.just("")),
 )
 def test_costs(arguments, lines):
-    check(arguments, lines)
-
-
-@SETTINGS
-@given(
-    arguments=command_lines(LOW_RANK, FEW_UPDATES, REGULARIZATION, PASSES),
-    lines=files(st.sampled_from(["1", "2"])),
-)
-def test_low_rank(arguments, lines):
     check(arguments, lines)
 
 

@@ -81,7 +81,7 @@ def _explained(chain: Any, line: str) -> dict[str, Any]:
     return {**found, "sums": None, "features": features}
 
 
-_MAKERS = ("merge_namespaces", "ngrams", "low_rank_quadratic")
+_MAKERS = ("merge_namespaces", "ngrams")
 """Layers that make features of their own, which have no name in the line."""
 
 
@@ -100,7 +100,6 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
     if not len(batch):
         return []
     base, multiplier = chain.layers[-1], int(chain.shared[0]["multiplier"])
-    latent = any(layer.name == "low_rank_quadratic" for layer in chain.layers)
     called: dict[int, dict[str, None]] = {}
     for feature in feature_names(line, chain.parser):
         called.setdefault(feature.index, {})[str(feature)] = None
@@ -108,8 +107,7 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
     if any(layer.name in _MAKERS for layer in chain.layers):
         names = {index: next(iter(several)) for index, several in called.items()}
         gathered, values, _ = base.gathered()
-        if not latent:
-            gathered = gathered - gathered % np.uint32(multiplier)
+        gathered = gathered - gathered % np.uint32(multiplier)
         rows = [
             (names.get(row // multiplier, "?") + (f"^{row % multiplier}" if row % multiplier else ""), row, value)
             for row, value in zip(gathered.tolist(), values.tolist(), strict=True)
@@ -121,7 +119,7 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
         named.setdefault(row, set()).update(own, [name])
     mask, found = int(chain.shared[0]["mask"]), []
     for name, row, value in rows:
-        weights = [chain.weights[(row + k) & mask, 0] for k in range(1 if latent else base.context.submodels)]
+        weights = [chain.weights[(row + k) & mask, 0] for k in range(base.context.submodels)]
         shrunk = [float(np.sign(w) * max(abs(w) - gravity, np.float32(0)) * contraction) for w in weights]
         found.append(
             {

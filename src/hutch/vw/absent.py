@@ -5,7 +5,7 @@ What is named as a way instead is never refused itself; a test reads the options
 
 _CONTINUOUS = "cut the range of actions into N classes, and use --cb_explore N"
 _TREES = "use --oaa, --ect or the `filter_tree` layer"
-_NOT_LINEAR = "use -q, --cubic, --lrq or the `dyadic` layer for what a linear model cannot say"
+_NOT_LINEAR = "use -q, --cubic or the `dyadic` layer for what a linear model cannot say"
 _OTHER_BASE = "use the default learner, with --passes"
 _FEATURES = "make the features before Hutch reads them"
 _COMPARE = "compare chains on one log with `hutch evaluate`"
@@ -74,6 +74,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "use --cb, --cb_explore or --cbify without it: the same labels, learned as actions with features of their own, "
         "with all explorers",
     ),
+    ("cbify_ldf", "use --cbify N on classes, or --cb_explore_adf on the costs of what was chosen"),
     ("cs_absolute_loss", "use --csoaa with --loss_function quantile"),
     ("wap wap_ldf ldf_override", "use --csoaa or --csoaa_ldf"),
     ("metrics", "use `hutch train --events FILE`, which writes JSON lines"),
@@ -104,7 +105,10 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "use --cb_explore_adf with --squarecb, however many actions there are",
     ),
     ("freegrad restart project fepsilon flipschitz_const", "use --coin or --pistol, which need no learning rate"),
-    ("rank new_mf lrqfa", "use the `dyadic` layer of `hutch train -C`, whose steps are importance-aware, or --lrq"),
+    (
+        "rank new_mf lrq lrqdropout lrqfa",
+        "use the `dyadic` layer of `hutch train -C`, whose steps are importance-aware, or -q",
+    ),
     ("adax", "use --adaptive"),
     ("l1_state l2_state", "leave it out: a model continued with -i keeps both"),
     ("interact", "use -q, which multiplies every pair of features"),

@@ -54,7 +54,7 @@ def _as_it_is(layer: Any) -> Layer:
     if layer.name == "linear":
         rate = {"learning_rate": float(layer.saved()["learning_rate"][0])} if given.decay != 1 else {}
         given = replace(given, initial_weight=0.0, random_weights=None, initial_constant=0.0, **rate)
-    if layer.name.startswith(("active", "simulate_")) or getattr(given, "dropout", False):
+    if layer.name.startswith(("active", "simulate_")):
         raise UsageError(f"VW does not keep in a model what {layer.name} has seen")
     if hasattr(given, "interactions"):
         given = replace(given, interactions=tuple(tuple(term) for term in given.interactions))
@@ -76,9 +76,7 @@ def _check(chain: Chain, again: Chain, layers: list[Layer], found: list[Layer]) 
         for key in (field.name for field in fields(given)):
             if (got := getattr(given, key)) != getattr(theirs, key):
                 raise UsageError(f"VW has no such {name}: got {key} {got}, and there it is {getattr(theirs, key)}")
-    named = (
-        any(layer.inputs.namespaces for layer in chain.layers) or chain.config.input.ignore or chain.config.input.keep
-    )
+    named = chain.config.input.ignore or chain.config.input.keep
     for key in ("hash", "hash_seed", "constant", "ignore", "keep", *(("namespaces",) if named else ())):
         ours, theirs = (getattr(each.config.input, key) for each in (chain, again))
         if ours != theirs:
@@ -134,8 +132,6 @@ def _said(option: Option, key: str, given: Any, by_letter: bool) -> list[str]:
     brings = option.brings_layer or (option.name == "csoaa_ldf")
     if option.note.endswith("lacks it"):
         raise UsageError(f"VW has no {option.layer}")
-    if option.name == "lrq":
-        return [name, *(_coded([*pair.namespaces]) + str(pair.rank) for pair in given.pairs)]
     if option.name == "redefine":
         return [name, *(f"{_coded(new)}:={_coded(old)}" for old, new in given.names.items())]
     if value is None or (key and not brings and value == getattr(type(given), key, None)):

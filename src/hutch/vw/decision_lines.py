@@ -7,9 +7,8 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels
-from hutch.core.run.decisions import classes_of, decision_at, decisions_of, lines_of, number_text, tail
+from hutch.core.run.decisions import classes_of, decisions_of, lines_of, number_text, tail
 from hutch.core.run.output import Lines
-from hutch.core.run.progress import PlainCells
 
 
 def decision_prediction_lines(chain: Chain) -> Lines:
@@ -18,8 +17,6 @@ def decision_prediction_lines(chain: Chain) -> Lines:
         return lines_of(chain)
     if chain.layers[0].name == "action_probabilities":
         return probabilities
-    if chain.layers[0].name == "simulate_bandit_with_features":
-        return drawn_places
     return chosen_classes if chain.layers[0].parameters.lists == "best" else ranked_classes
 
 
@@ -45,16 +42,6 @@ def probabilities(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
-def drawn_places(batch: Batch, outputs: Outputs) -> bytes:
-    """A line for each action: its place, counted from 1, if it is the one drawn, else 0."""
-    found = []
-    for _, first, stop in decisions_of(batch):
-        for row in range(first, stop):
-            drawn = stop > first and row == first + int(outputs.ranked[first])
-            found.append((b"%d" % (row - first + 1) if drawn else b"0") + tail(batch, row))
-    return b"".join(found)
-
-
 def ranked_classes(batch: Batch, outputs: Outputs) -> bytes:
     """Classes and scores, the best first."""
     found, classes = [], classes_of(batch)
@@ -70,12 +57,3 @@ def raw_lines(batch: Batch, raw: NDArray[np.float32]) -> bytes:
     scores = np.where(shared_rows(batch), 0, raw).tolist()
     pairs = zip(classes_of(batch), scores, strict=True)
     return b"".join(b"%d:%s%s" % (c, f"{score:g}".encode(), tail(batch, k)) for k, (c, score) in enumerate(pairs))
-
-
-class DrawnCells(PlainCells):
-    """In place of the action drawn, what VW shows: 1 if it is the first one, else 0."""
-
-    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> int:
-        """See `hutch.core.run.progress.Cells`."""
-        _, first, stop = decision_at(batch, i)
-        return int(stop > first and outputs.ranked[first] == 0)

@@ -59,22 +59,17 @@ def decision_layers(options: Namespace) -> list[Any]:
 
 def _actions(options: Namespace) -> list[Any]:
     """The layer that makes actions of classes, or a bandit's test of data with classes or costs."""
-    asked = [name for name in ("cb", "cb_explore", "cbify", "cbify_ldf") if _is_given(options, name)]
+    asked = [name for name in ("cb", "cb_explore", "cbify") if _is_given(options, name)]
     if not asked:
         return []
     if len(asked) > 1 or options.cb_adf:
         raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them and no --cb_adf")
-    if asked == ["cbify_ldf"] and options.csoaa_ldf is not None:
-        raise UsageError("--csoaa_ldf: --cbify_ldf does not have it")
     if asked[0] in ("cb", "cb_explore"):
         return [declared_layer("action_per_class", options)]
     right, wrong = _losses(options)
     costs = {"right": right if right != 0 else None, "wrong": wrong if wrong != 1 else None}
-    if asked == ["cbify_ldf"]:
-        return [declared_layer("simulate_bandit_with_features", options, **costs)]
-    return [
-        declared_layer("simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit", options, **costs)
-    ]
+    name = "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit"
+    return [declared_layer(name, options, **costs)]
 
 
 def _losses(options: Namespace) -> tuple[float, float]:
@@ -110,7 +105,7 @@ def _range_of_costs(options: Namespace) -> dict[str, Any]:
     Raises:
         UsageError: the options name another range.
     """
-    if options.cbify is None and not options.cbify_ldf:
+    if options.cbify is None:
         return {}
     for name, owner, default in (("cb_min_cost", "loss0", 0.0), ("cb_max_cost", "loss1", 1.0)):
         given, cost = getattr(options, name), getattr(options, owner)

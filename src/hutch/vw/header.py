@@ -45,7 +45,6 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"final_regressor = {options.model}" if options.model else "",
         f"predictions = {given.predictions}" if given.predictions else "",
         f"raw predictions = {given.raw_predictions}" if given.raw_predictions else "",
-        *_low_rank_lines(chain),
         *_sums_lines(chain),
         f"using cache_file = {options.cache}" if cached else "",
         f"creating cache_file = {options.cache}" if options.cache and not cached else "",
@@ -109,7 +108,7 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     top = chain.layers[0]
     if chain.takes.of_slots:
         return "DECISION_PROBS"
-    if top.name == _DECIDES and top.parameters.lists == "best" or top.name == "simulate_bandit_with_features":
+    if top.name == _DECIDES and top.parameters.lists == "best":
         return "MULTICLASS"
     classes = layer_named(chain, "action_per_class")
     if classes is not None and classes.context.below.name == "contextual_bandit":
@@ -180,11 +179,3 @@ def _regularization_lines(base: Any, given: Namespace) -> Iterator[str]:
     for name in ("l1", "l2"):
         if getattr(base, name, 0) and (not given.initial_regressor or getattr(given, name) is not None):
             yield f"using {name} regularization = {getattr(base, name):g}"
-
-
-def _low_rank_lines(chain: Chain) -> Iterator[str]:
-    layer = layer_named(chain, "low_rank_quadratic")
-    if layer is not None:
-        dropout = "(using dropout) " if layer.parameters.dropout else ""
-        pairs = "".join(f"{''.join(pair.namespaces)}{pair.rank} " for pair in layer.parameters.pairs)
-        yield f"creating low rank quadratic features for pairs: {dropout}{pairs}"

@@ -14,7 +14,7 @@ from hutch.vw.decisions import declared_layer
 from hutch.vw.translate import chain_of, linear_parameters
 
 _STATELESS = {
-    "binary": ("low_rank_quadratic", "link", "active", "linear"),
+    "binary": ("link", "active", "linear"),
     "link": ("active", "linear"),
 }
 """Layers that a command line may add to a model that was learned without them, and above which others."""

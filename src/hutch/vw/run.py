@@ -17,7 +17,7 @@ from hutch.core.run.progress import Cells
 from hutch.core.run.reporters import Bar, LinesTo, MalformedData
 from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
-from hutch.vw.decision_lines import DrawnCells, raw_lines
+from hutch.vw.decision_lines import raw_lines
 from hutch.vw.header import header
 from hutch.vw.outputs import (
     costs_of,
@@ -140,9 +140,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         how = {"read_text": reader, "readers": {}}  # neither kept nor cached: each line is looked at in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)
     cells: Cells | None = None
-    if chain.layers[0].name == "simulate_bandit_with_features":
-        cells = DrawnCells(chain)
-    elif (given.probabilities and not chain.predicts.of_actions) or labels:
+    if (given.probabilities and not chain.predicts.of_actions) or labels:
         unnamed = bool(labels) and (given.scores or given.probabilities)
         cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed)
     views = [chain.plugins.on_progress]

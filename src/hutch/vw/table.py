@@ -327,15 +327,6 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 sets="bootstrap.type",
                 needs=("bootstrap",),
             ),
-            new_words(
-                "lrq", "ABK", "Low-rank interaction of namespaces A and B, of rank K.", sets="low_rank_quadratic"
-            ),
-            new_flag(
-                "lrqdropout",
-                "Train low-rank interactions with dropout.",
-                sets="low_rank_quadratic.dropout",
-                needs=("lrq",),
-            ),
             new_text(
                 "link",
                 "NAME",

@@ -43,7 +43,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
         options.cb_explore_adf = options.cb_sample = True
     _check_needs(options)
     linear = linear_parameters(options)
-    if options.oaa or options.ect or options.csoaa or options.lrq:
+    if options.oaa or options.ect or options.csoaa:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
     layers = [*_layers(options), base_layer(options, linear)]
     copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
@@ -291,7 +291,7 @@ def _one_against_all(parameters: dict[str, Any], options: Namespace) -> list[Any
     if options.oaa is not None:
         parameters["first_class"] = "detect" if options.indexing is None else options.indexing
         linked = (options.link or "identity") != "identity" and not options.probabilities
-        if options.bootstrap or options.l1 or options.l2 or options_of_first_weights(options) or linked or options.lrq:
+        if options.bootstrap or options.l1 or options.l2 or options_of_first_weights(options) or linked:
             parameters["predict_first"] = True
     return [{"one_against_all": parameters}]
 
@@ -299,11 +299,6 @@ def _one_against_all(parameters: dict[str, Any], options: Namespace) -> list[Any
 def _cost_sensitive(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     first = "detect" if options.indexing is None else options.indexing
     return [{"cost_sensitive_one_against_all": {**parameters, "first_class": first}}]
-
-
-def _low_rank(parameters: dict[str, Any], options: Namespace) -> list[Any]:
-    pairs = [_pair(value) for value in sorted(set(map(decode, options.lrq)))]
-    return [{"low_rank_quadratic": {"pairs": pairs, **parameters}}]
 
 
 def _link(parameters: dict[str, Any], options: Namespace) -> list[Any]:
@@ -327,14 +322,7 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "ngrams": _grams,
     "one_against_all": _one_against_all,
     "cost_sensitive_one_against_all": _cost_sensitive,
-    "low_rank_quadratic": _low_rank,
     "link": _link,
     "active": _active,
 }
 """Layers of which an option's value is not the parameter as it is."""
-
-
-def _pair(value: str) -> dict[str, Any]:
-    if not re.fullmatch(r"..\d+", value, re.DOTALL) or ":" in value[:2] or int(value[2:]) < 1:
-        raise UsageError(f"--lrq: got {value!r}, wanted two letters and a rank")
-    return {"namespaces": [value[0], value[1]], "rank": int(value[2:])}

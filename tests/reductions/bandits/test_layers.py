@@ -24,7 +24,6 @@ LAYERS = (
     "explore_cover",
     "sample_action",
     "action_probabilities",
-    "simulate_bandit_with_features",
     "action_per_class",
     "simulate_bandit",
     "simulate_cost_sensitive_bandit",
@@ -241,23 +240,6 @@ def test_probabilities_of_actions_are_sigmoids_of_scores():
         outputs, _ = chain.run_batch(batch, learn=False)
         np.testing.assert_array_equal(outputs.raw[1:], scored.predict([decision]))
         assert chain.learn([decision]).shape == scored.learn([decision]).shape
-
-
-def test_a_simulated_decision_learns_from_its_draw_alone():
-    lower = ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]
-    simulated = Chain.from_config({"chain": [{"simulate_bandit_with_features": {"right": -1.0, "wrong": 1.0}}, *lower]})
-    logged = Chain.from_config({"chain": lower})
-    for record, features, *_ in _decisions(50):
-        costs = [float(k % 3) for k in features]
-        decision = {key: record[key] for key in ("shared", "actions")} | {"costs": costs}
-        [batch] = to_batches([decision], simulated.parser)
-        outputs, _ = simulated.run_batch(batch)
-        drawn = int(outputs.ranked[1])
-        assert outputs.losses[0] == costs[drawn]
-        chances = logged.predict([decision | {"costs": None}])
-        np.testing.assert_allclose(outputs.predictions[1:], chances / chances.sum(), rtol=1e-5)
-        told = {"chosen": drawn, "cost": 2 * costs[drawn] - 1, "probability": float(outputs.predictions[1 + drawn])}
-        logged.learn([{key: record[key] for key in ("shared", "actions")} | told])
 
 
 @compiled

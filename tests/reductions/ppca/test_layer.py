@@ -290,26 +290,6 @@ def test_a_crowd_above_teaches_each_item_once():
     assert np.mean(found == 1 + (rows[45:, 0] > 3)) > 0.95
 
 
-@pytest.mark.parametrize("below", [[], [{"nat_oem": {}}]], ids=str)
-def test_low_rank_quadratic_cannot_stand_above_it(below):
-    pairs = {"low_rank_quadratic": {"pairs": [{"namespaces": ["q", "r"], "rank": 2}]}}
-    with pytest.raises(ConfigError, match="'ppca' below it cannot find its features; wanted 'ppca' above it"):
-        build(above=[pairs, *below])
-
-
-def test_low_rank_quadratic_below_it_sees_latent_features():
-    pairs = [{"namespaces": ["q", "latent"], "rank": 2}]
-    parameters = {"namespace": "p", "dimension": DIMENSION, "rank": 3}
-    layers = [{"ppca": parameters}, {"low_rank_quadratic": {"pairs": pairs}}, "linear"]
-    chain, rows = Chain.from_config({"weights": {"bits": 16}, "chain": layers}), make_rows()
-    chain.learn(lines_of(rows))
-    free = build()
-    free.learn(lines_of(rows))
-    assert_same_model(layer_of(chain).model, layer_of(free).model)
-    chain.predict([text(rows[0])])
-    assert chain.last_features == 2 + 3 + 1 and chain.layers[-1].gathered()[0].size == 6 + 2 * 1 * 3
-
-
 def test_the_shipped_chain_builds():
     chain = Chain.from_config(Path(__file__).parents[3] / "configs" / "ppca.yaml")
     assert layer_of(chain).parameters.rank == 15
