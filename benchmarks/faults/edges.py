@@ -17,7 +17,7 @@ _JUDGES, _ALT_TEST, _SPAM, _COPIES = (
     "src/hutch/crowd/spam.py",
     "src/hutch/crowd/models/copies.py",
 )
-_ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutch/crowd/mixed/stream_kernels.py"
+_ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutch/crowd/mixed/stream.py"
 _EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsilon", "sample_action"))
 _BAYESIAN = "reductions/bayesian_linear/layer.py"
 _PARTS = "src/hutch/crowd/models/parts.py"
@@ -110,8 +110,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("reports", "chance agreement is a sum", _COPIES, "(1 - self.chance, 0.05)", "(1 + self.chance, 0.05)"),
     Fault("ordinal crowds", "spreads of tilts ignore what the mean explains", _ORDINAL,
           "hessian[i, j] -= total * means[i] * means[j]", "pass"),
-    Fault("ordinal crowds", "judges' exponents are drawn to the mean forecast", _MIXED_STREAM,
-          "weight * (moment - mean * middle)", "weight * moment"),
+    Fault("ordinal crowds", "judges' exponents are drawn to 0 each time they are due", _MIXED_STREAM,
+          'pull += shared["hessian"] @ exponents', "pull += 0.0"),
     Fault("bandit layers", "the best action gets epsilon more than is left", _EPSILON,
           "(_1 - state.epsilon) / np.float32(count)", "_1 / np.float32(count)"),
     Fault("bandit layers", "seeds of the batch before are drawn with", _SAMPLE, '        self.state["seeds"] = 0\n',

@@ -10,7 +10,6 @@ _JUDGES, _ALT_TEST, _PANEL, _NAMES, _ROWS, _STREAM = (
     f"src/hutch/crowd/{name}.py"
     for name in ("judges", "alt_test", "mixed/panel", "data/names", "data/rows", "mixed/stream")
 )
-_STREAM_KERNELS = "src/hutch/crowd/mixed/stream_kernels.py"
 _MULTINOMIAL, _CHECKED, _ROUNDS = (
     "reductions/multinomial.py",
     "core/kernel/checked.py",
@@ -133,8 +132,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("judges", "a judge agrees with the person that is left out", _ALT_TEST,
           "votes[item, said[item]] - (mine == said[item])", "votes[item, said[item]]"),
     Fault("judges", "the least useful come first", _JUDGES, "key=lambda row: -row.use", "key=lambda row: row.use"),
-    Fault("judges", "people of a stream are damped by one label too many", _STREAM_KERNELS,
-          "rate = damping(count, rho)", "rate = damping(count + 1, rho)"),
+    Fault("judges", "a stream reads items without what it learned since it was last due", _STREAM,
+          "some, shared, progress, learns=True)", "some, shared, progress, learns=False)"),
     Fault("judges", "classes of a stream begin with half a count", _STREAM,
           'self.state.shared["class_counts"] + 1', 'self.state.shared["class_counts"] + 0.5'),
     Fault("judges", "what gold teaches is not held back", _PANEL, " - RIDGE * b)", ")"),

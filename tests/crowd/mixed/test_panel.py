@@ -4,6 +4,7 @@ import pytest
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
+from hutch.crowd.mixed import panel as panel_of_judges
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.online import stream_of
@@ -54,6 +55,22 @@ def test_forecasts_are_the_tempered_posterior_and_what_each_label_adds(panel):
     wanted = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
     assert np.exp(state.items["forecast"]) == pytest.approx(wanted, abs=1e-9)
     assert np.abs(state.scratch["factor"]).max() > 0.1
+
+
+@pytest.mark.parametrize("gold", [5, 40])
+def test_weights_are_where_gold_and_ridge_pull_alike(panel, gold):
+    rows, truth = panel
+    labels = from_triples(rows, gold={f"t{i}": truth[f"t{i}"] for i in range(gold)})
+    state = Mixed().start(labels, None)
+    known = labels.gold >= 0
+    missed = np.eye(2)[labels.gold[known]] - np.exp(state.items["forecast"][known])
+    place = np.cumsum(known) - 1
+    pull = np.zeros_like(state.workers["weights"])
+    for worker, item, label in zip(labels.workers, labels.label_items, labels.labels, strict=True):
+        if known[item]:
+            pull[worker] += np.outer(np.eye(2)[label] - 0.5, missed[place[item]])
+    assert np.abs(pull).max() > 0.1
+    assert panel_of_judges.RIDGE * state.workers["weights"] == pytest.approx(pull, abs=0.02)
 
 
 def test_what_gold_taught_is_kept(panel, tmp_path):

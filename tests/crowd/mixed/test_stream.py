@@ -8,9 +8,8 @@ import pytest
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.mixed import forecast, stream_kernels
+from hutch.crowd.mixed import kernels
 from hutch.crowd.mixed.model import Mixed
-from hutch.crowd.mixed.stream import CONSTANTS
 from hutch.crowd.models.online import run, stream_of
 
 _spec = importlib.util.spec_from_file_location("crowd_of_judges", Path(__file__).with_name("crowd_of_judges.py"))
@@ -90,15 +89,16 @@ def test_memory_does_not_grow_and_more_judges_than_rows_share_them():
     assert state.shared["judge_counts"].shape == (4, 3, 3)
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-def test_lifts_are_those_of_batch(ordered):
+def test_exponents_minimise_under_bounds():
     random = np.random.default_rng(0)
-    counts, said = random.integers(0, 30, (2, 5, 5)).astype(float), random.integers(1, 90, (2, 5)).astype(float)
-    empty = np.zeros(0)
-    judges = stream_kernels.Judges(counts, counts.sum(axis=1), said, empty, empty, np.zeros((0, 0)), empty)
-    found = np.empty((2, 5, 5))
-    stream_kernels.lifts(judges, ordered, CONSTANTS, found)
-    assert found == pytest.approx(forecast.lift(counts, said, ordered))
+    half = random.normal(size=(6, 4))
+    bend, pull = half.T @ half + np.eye(4), np.array([3.0, -2.0, 1.0, -0.5])
+    found = np.full(4, 0.3)
+    kernels.solve(bend, pull, found)
+    slope = pull - bend @ found
+    assert (found >= 0).all() and (found == 0).any()
+    assert slope[found > 0] == pytest.approx(0, abs=1e-6)
+    assert (slope[found == 0] <= 1e-9).all()
 
 
 def test_exponents_are_close_to_those_of_batch():

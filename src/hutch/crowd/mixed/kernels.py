@@ -10,6 +10,8 @@ import numpy as np
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
 
+_SWEEPS = 30  # of coordinate descent
+
 
 @helper
 def log_softmax(scores):
@@ -143,8 +145,22 @@ def _without(scores, said, rate, gold, rest):
         rest[k] = math.exp(rest[k]) if gold < 0 else 1.0 if gold == k else 0.0
 
 
+@helper
+def _count(first, last, workers, labels, gold, judge, scores, said, rate, counts, totals, crowd, rest):
+    """Add the labels of an item's people to their rows, each by the posterior `scores` that leaves the label out."""
+    for place in range(first, last):
+        worker, label = workers[place], labels[place]
+        if judge[worker]:
+            continue
+        _without(scores, said[place], rate, gold, rest)
+        for k in range(len(rest)):
+            counts[worker, label, k] += rest[k]
+            totals[worker, k] += rest[k]
+            crowd[label, k] += rest[k]
+
+
 @compiled
-def count_people(item_ptr, workers, labels, gold, judge, log_forecast, said, rho, counts):
+def count_people(item_ptr, workers, labels, gold, judge, log_forecast, said, rho, counts, totals, crowd):
     """Add the labels of people to their rows, each by the posterior of its item that leaves the label out.
 
     Args:
@@ -154,43 +170,40 @@ def count_people(item_ptr, workers, labels, gold, judge, log_forecast, said, rho
         log_forecast: float64 (items, classes), normalised.
         said: float64 (labels, classes), log P(label | class) of people's labels.
         rho: correlation of people's errors on an item.
-        counts: out, float64 (workers, labels, classes).
+        counts, totals, crowd: out, float64 (workers, labels, classes), (workers, classes), (labels, classes).
     """
-    classes = counts.shape[2]
-    scores, rest = np.empty(classes), np.empty(classes)
+    scores, rest = np.empty(len(crowd)), np.empty(len(crowd))
     for item in range(len(item_ptr) - 1):
         first, last = item_ptr[item], item_ptr[item + 1]
         rate = _item_scores(first, last, workers, judge, log_forecast[item], said, rho, scores)
-        for place in range(first, last):
-            if judge[workers[place]]:
-                continue
-            _without(scores, said[place], rate, gold[item], rest)
-            cells = counts[workers[place], labels[place]]
-            for k in range(classes):
-                cells[k] += rest[k]
+        _count(first, last, workers, labels, gold[item], judge, scores, said, rate, counts, totals, crowd, rest)
 
 
 @compiled
 def expect(
-    item_ptr, workers, labels, gold, judge, log_forecast, counts, totals, pooled, person, trust, learned, rho, said, q
-):
+    item_ptr, workers, labels, gold, judge, log_forecast, counts, totals, crowd, pooled, person, trust, learned, learns,
+    rho, said, objectives, q,
+):  # fmt: skip
     """What each label of a person says of its item, and posteriors from that and the forecast.
 
     Args:
         item_ptr, workers, labels, gold, judge, log_forecast, rho: as for `count_people`.
         counts, totals: rows of people (workers, labels, classes) and their sums over labels (workers, classes).
+        crowd: sums of rows over people (labels, classes); read by none, changed if `learns`.
         pooled: P(label | class) of all people (labels, classes), which counts as `person` labels in each row.
         trust: how often people are right by themselves.
         learned: the labels are in the rows, as `count_people` added them; each is left out of its own.
+        learns: each item's labels are added to the rows before the next item is read.
         said: in and out, float64 (labels, classes), log P(label | class).
+        objectives: out, float64 (items), log-likelihood of an item's labels.
         q: in and out, float64 (items, classes).
 
     Returns:
-        mean log-likelihood of an item's labels, largest change of a posterior.
+        largest change of a posterior.
     """
     classes = q.shape[1]
-    scores, own = np.empty(classes), np.zeros(classes)
-    objective, change = 0.0, 0.0
+    scores, own, rest = np.empty(classes), np.zeros(classes), np.empty(classes)
+    change = 0.0
     for item in range(len(item_ptr) - 1):
         first, last = item_ptr[item], item_ptr[item + 1]
         rate = _item_scores(first, last, workers, judge, log_forecast[item], said, rho, scores)
@@ -205,9 +218,22 @@ def expect(
                 row = top / (totals[worker, k] - own[k] + person)
                 said[place, k] = math.log((1.0 - trust) * row + (trust if k == label else 0.0))
         _item_scores(first, last, workers, judge, log_forecast[item], said, rho, scores)
-        objective += log_softmax(scores)
+        objectives[item] = log_softmax(scores)
         for k in range(classes):
             fresh = math.exp(scores[k]) if gold[item] < 0 else 1.0 if gold[item] == k else 0.0
             change = max(change, abs(fresh - q[item, k]))
             q[item, k] = fresh
-    return objective / max(len(item_ptr) - 1, 1), change
+        if learns:
+            _count(first, last, workers, labels, gold[item], judge, scores, said, rate, counts, totals, crowd, rest)
+    return change
+
+
+@compiled
+def solve(bend, pull, exponents):
+    """Minimise e' bend e / 2 - pull' e over e >= 0 by coordinate descent from `exponents`, in place."""
+    for _ in range(_SWEEPS):
+        for i in range(len(pull)):
+            top = pull[i]
+            for j in range(len(pull)):
+                top -= bend[i, j] * exponents[j] if j != i else 0.0
+            exponents[i] = max(top / bend[i, i], 0.0)

@@ -129,10 +129,11 @@ class Mixed(CrowdModel):
 
     def count(self, labels: Labels, state: State) -> Sums:
         """Rows of people, counted with the posteriors that leave each label out."""
-        counts = np.zeros_like(state.workers["counts"])
+        counts, classes = np.zeros_like(state.workers["counts"]), len(state.classes)
         kernels.count_people(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, state.scratch["judge"] > 0,
             state.items["forecast"], state.labels["said"], self.parameters.people_rho, counts,
+            np.empty((len(counts), classes)), np.empty((classes, classes)),
         )  # fmt: skip
         return {"counts": counts}
 
@@ -144,13 +145,15 @@ class Mixed(CrowdModel):
         """q from the forecast and the people's labels."""
         counts, guard = state.workers["counts"], state.shared["guard"][0]
         judge, totals, pooled = state.scratch["judge"] > 0, counts.sum(axis=1), self._pooled(state)
+        objectives = np.empty(labels.items)
 
         def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
-            return kernels.expect(  # type: ignore[no-any-return]
+            change = kernels.expect(
                 item_ptr, labels.workers, labels.labels, labels.gold[items], judge, state.items["forecast"][items],
-                counts, totals, pooled, PERSON, guard, learned, self.parameters.people_rho,
-                state.labels["said"], state.items["posterior"][items],
+                counts, totals, pooled, pooled, PERSON, guard, learned, False, self.parameters.people_rho,
+                state.labels["said"], objectives[items], state.items["posterior"][items],
             )  # fmt: skip
+            return float(objectives[items].sum() / max(len(objectives[items]), 1)), change
 
         return over_items(labels, step)
 
@@ -192,9 +195,7 @@ class Mixed(CrowdModel):
         reference, people = self._reference(state), state.workers["counts"]
         lifts = forecast.lift(people, state.workers["said"], self.ordered(state.classes))
         factor = np.exp(state.workers["exponent"][:, None, None] * lifts)
-        rows = people[reference] + PERSON * self._pooled(state)
-        trust = state.shared["guard"][0]
-        factor[reference] = (1 - trust) * rows / rows.sum(axis=1, keepdims=True) + trust * np.eye(len(state.classes))
+        factor[reference] = person_rows(people[reference], self._pooled(state), state.shared["guard"][0])
         return np.asarray(factor)
 
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
@@ -220,11 +221,22 @@ class Mixed(CrowdModel):
 
     def _pooled(self, state: State) -> Array:
         """P(label | class) of all people (labels, classes)."""
-        reference, classes = self._reference(state), len(state.classes)
-        habit = state.workers["said"][reference].sum(axis=0) + 1.0
-        prior = RIGHT * np.eye(classes) + (1 - RIGHT) * (habit / habit.sum())[:, None]
-        pooled = state.workers["counts"][reference].sum(axis=0) + ROW * prior
-        return np.asarray(pooled / pooled.sum(axis=0))
+        reference = self._reference(state)
+        return pooled_row(*(state.workers[name][reference].sum(axis=0) for name in ("counts", "said")))
+
+
+def pooled_row(counts: Array, said: Array) -> Array:
+    """P(label | class) of all people (labels, classes), from their counts (labels, classes) and labels (labels)."""
+    habit = said + 1.0
+    prior = RIGHT * np.eye(len(said)) + (1 - RIGHT) * (habit / habit.sum())[:, None]
+    pooled = counts + ROW * prior
+    return np.asarray(pooled / pooled.sum(axis=0))
+
+
+def person_rows(counts: Array, pooled: Array, trust: float) -> Array:
+    """P(label | class) of each person (people, labels, classes): counts, the pooled row and the guard."""
+    rows = counts + PERSON * pooled
+    return np.asarray((1 - trust) * rows / rows.sum(axis=1, keepdims=True) + trust * np.eye(len(pooled)))
 
 
 def matches(names: list[str], patterns: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -258,8 +270,6 @@ def targets(people: Labels) -> Array:
 def guard(people: Labels, log_forecast: Array, otherwise: float) -> float:
     """How often people are right by themselves: high where forecasts explain little of what they say.
 
-    Explained is the mean of f_i[h_i] - sum_k pi_k f_i[k], less one standard error, over 1 - sum_k pi_k^2.
-
     Args:
         people: their labels.
         log_forecast: cross-fitted (items, classes).
@@ -270,7 +280,15 @@ def guard(people: Labels, log_forecast: Array, otherwise: float) -> float:
     f = np.exp(log_forecast)
     share = f.mean(axis=0)
     gain = f[people.label_items, people.labels] - (f @ share)[people.label_items]
-    explained = (gain.mean() - gain.std() / np.sqrt(len(gain))) / max(1 - float(share @ share), 1e-9)
+    return guard_of(gain.mean(), gain.std() / np.sqrt(len(gain)), share)
+
+
+def guard_of(gain: float, error: float, share: Array) -> float:
+    """The guard from the mean of f_i[h_i] - sum_k pi_k f_i[k], its standard error, and pi (classes).
+
+    Explained is the mean, less one standard error, over 1 - sum_k pi_k^2.
+    """
+    explained = (gain - error) / max(1 - float(share @ share), 1e-9)
     return float(min(max(LEAST, GUARD * (1 - explained / WEAK)), MOST))
 
 
