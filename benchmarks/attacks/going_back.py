@@ -12,6 +12,7 @@ doubled and is beyond 50 ms, an answer with status 5xx, or another model.
 import json
 import random
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -137,6 +138,7 @@ def attack(seconds: int, seed: int) -> Found:
             for thread in threads:
                 thread.join()
             noted[-1]["p99"] = _p99(teachers)
+            print(json.dumps(noted[-1]), file=sys.stderr, flush=True)
             if target.process.poll() is None:
                 findings += target.end()
                 counts["stopped"] += 1
