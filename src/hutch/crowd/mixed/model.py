@@ -17,8 +17,6 @@ from hutch.crowd.models.model import (
     Array,
     CrowdModel,
     Fit,
-    InProcess,
-    Over,
     Parameters,
     State,
     Sums,
@@ -118,9 +116,9 @@ class Mixed(CrowdModel):
         state.scratch["judge"] = (~reference).astype(np.float64)
         return state
 
-    def improve(self, labels: Labels, state: State, done: int = 0, over: Over = InProcess) -> Fit:
+    def improve(self, labels: Labels, state: State, done: int = 0) -> Fit:
         """As of every model; then what each worker is expected to say under the last posteriors."""
-        fit = super().improve(labels, state, done, over)
+        fit = super().improve(labels, state, done)
         if fit.iterations > done:
             q = state.items["posterior"]
             state.shared["class_counts"] += q.sum(axis=0)
