@@ -23,7 +23,7 @@ _MEANS, _STACK, _QUESTIONS = (
 )
 _MERGING, _ROUNDS = "core/chain/merging.py", "src/hutch/distributed/rounds.py"
 _STOPPING, _LOSS, _RULES = "src/hutch/active/stopping.py", "src/hutch/active/estimate.py", "reductions/active/rules.py"
-_FISHER, _MISSING, _NAT_OEM = "src/hutch/em/ppca/fisher.py", "src/hutch/em/ppca/missing.py", "src/hutch/em/nat_oem.py"
+_PPCA, _MISSING, _NAT_OEM = "src/hutch/em/ppca/model.py", "src/hutch/em/ppca/missing.py", "src/hutch/em/nat_oem.py"
 _FULL, _LOW, _BAYES = (f"reductions/bayesian_linear/{name}.py" for name in ("full", "low_rank", "kernels"))
 _FTRL, _PISTOL, _COIN = (f"reductions/ftrl/{name}.py" for name in ("ftrl_proximal", "pistol", "coin_betting"))
 _LOG, _CHOICES, _LIMITS = (
@@ -49,7 +49,7 @@ TESTS: dict[str, list[str]] = {
     ],
     "stopping": [f"tests/active/test_{name}.py" for name in ("stopping", "estimate")],
     "fisher": [
-        "tests/em/ppca/test_fisher.py",
+        "tests/em/ppca/test_model.py",
         "tests/em/constrained/test_natural_kernel.py",
         "tests/em/test_nat_oem.py",
     ],
@@ -187,10 +187,10 @@ FAULTS: tuple[Fault, ...] = (
           "sums.errors + everywhere, sums.spread + everywhere**2", "sums.errors, sums.spread"),
     Fault("stopping", "examples of a pool that are not known at all are never asked for", _RULES,
           "scores[i] = max(scores[i], 0.5 * least)", "pass"),
-    Fault("fisher", "outside the span the eigenvalue is the noise", _FISHER,
-          "self.across = noise * self.variance / power", "self.across = noise * np.ones_like(power)"),
-    Fault("fisher", "the direction that changes the covariance is turned", _FISHER,
-          "np.sqrt(power / (power[:, None] + power))", "np.sqrt(power[:, None] / (power[:, None] + power))"),
+    Fault("fisher", "the noise is as uncertain as one number of a row", _PPCA,
+          "2 * parameters.noise**2 / parameters.mean.size", "2 * parameters.noise**2"),
+    Fault("fisher", "a literal step's bound forgets the noise", _PPCA,
+          "max(_inverse_fisher(anchor, metric))", "_inverse_fisher(anchor, metric)[0]"),
     Fault("fisher", "every form of the pull is literal", _NAT_OEM,
           'return step if self.form == "literal" else step / (1 + step)', "return step"),
     Fault("fisher", "missing values have no noise", _MISSING, " + noise * np.count_nonzero(~known)\n", "\n"),

@@ -64,7 +64,7 @@ SETTINGS = [
     {"missing": True, "regularizer": "none"},
     {"regularizer": "none", "block": 8},
     {"regularizer": "nat_oem", "mode": "class", "beta": 2.0},
-    {"regularizer": "nat_oem", "form": "implicit", "metric": "marginal", "exponent": 0.8, "scale": 0.5},
+    {"regularizer": "nat_oem", "form": "implicit", "metric": "complete", "exponent": 0.8, "scale": 0.5},
     {"regularizer": "nat_oem", "form": "literal", "beta": 0.01},
     {"model": "average", "regularizer": "none"},
     {"model": "average", "regularizer": "nat_oem", "mode": "step"},

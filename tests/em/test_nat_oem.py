@@ -13,7 +13,7 @@ from hutch.em.ppca.model import PPCA, PPCAParameters
 FORMS: list[dict[str, Any]] = [{"form": "kl"}] + [
     {"form": form, "metric": metric}
     for form in ("implicit", "literal")
-    for metric in ("complete", "marginal", "identity")
+    for metric in ("complete", "identity")
 ]
 
 
@@ -140,7 +140,7 @@ def test_beyond_the_bound_the_literal_step_really_diverges() -> None:
         ({"beta": np.inf}, "beta"),
         ({"mode": "steps"}, "did you mean 'step'"),
         ({"form": "k"}, "form"),
-        ({"form": "implicit", "metric": "margin"}, "did you mean 'marginal'"),
+        ({"form": "implicit", "metric": "identities"}, "did you mean 'identity'"),
         ({"form": "kl", "metric": "complete"}, "the form kl has none"),
     ],
 )

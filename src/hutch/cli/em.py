@@ -61,8 +61,8 @@ def fit(
         str | None,
         Option(
             metavar="NAME",
-            help="With implicit or literal: complete, marginal or identity.",
-            autocompletion=names("complete", "marginal", "identity"),
+            help="With implicit or literal: complete or identity.",
+            autocompletion=names("complete", "identity"),
         ),
     ] = None,
     beta: Annotated[float | None, Option(metavar="X", help="Strength of nat_oem, 0 or more.", show_default="1")] = None,

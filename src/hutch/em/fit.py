@@ -18,7 +18,7 @@ from hutch.em.constrained.natural import NaturalPPCA
 from hutch.em.constrained.natural_class import ClassPPCA
 from hutch.em.engine import OnlineEM
 from hutch.em.models import ModelEntry
-from hutch.em.nat_oem import Form, Mode, NatOEM
+from hutch.em.nat_oem import Form, Metric, Mode, NatOEM
 
 Regularizer = Literal["exact", "nat_oem", "none"]
 _FEW, _ZEROS = 1 << 16, 64
@@ -49,7 +49,7 @@ class Settings:
     regularizer: Regularizer = "exact"
     mode: Mode | None = None
     form: Form | None = None
-    metric: str | None = None
+    metric: Metric | None = None
     beta: float | None = None
     exponent: float | None = None
     scale: float | None = None

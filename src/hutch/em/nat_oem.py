@@ -13,11 +13,11 @@ import numpy as np
 from hutch.core.errors import ConfigError, did_you_mean
 from hutch.em.base.learner import State, pack, unpack
 from hutch.em.base.model import Array, FisherModel, Model
-from hutch.em.ppca.fisher import METRICS
 
 P = TypeVar("P")
 Mode = Literal["step", "class"]
 Form = Literal["kl", "implicit", "literal"]
+Metric = Literal["complete", "identity"]
 
 
 class NatOEM(Generic[P]):
@@ -29,7 +29,7 @@ class NatOEM(Generic[P]):
         mode: `step` anchors at the previous parameters, `class` at those of the last boundary (none before the first).
         form: `kl`; `implicit`, the weight βf / (1 + βf) along eigenvectors of F⁻¹ with eigenvalue f, always stable;
             `literal`, the weight βf.
-        metric: for the Fisher forms, `complete` (default) or `marginal` Fisher information, or `identity`.
+        metric: for the Fisher forms, `complete` (default), that of the complete data, or `identity`.
 
     Attributes:
         stability: the largest β λmax(F⁻¹) met so far by the form `literal`, which needs at most 2.
@@ -37,15 +37,15 @@ class NatOEM(Generic[P]):
     Raises:
         ConfigError: a value out of range, a metric without a Fisher form; later, an unstable literal step.
 
-    >>> NatOEM(beta=10.0, form="implicit", metric="marginal").mode
+    >>> NatOEM(beta=10.0, form="implicit", metric="identity").mode
     'step'
     """
 
-    def __init__(self, beta: float = 1.0, *, mode: Mode = "step", form: Form = "kl", metric: str | None = None) -> None:
+    def __init__(self, beta: float = 1.0, *, mode: Mode = "step", form: Form = "kl", metric: Metric | None = None) -> None:
         if not 0 <= beta < np.inf:
             raise ConfigError(f"beta: got {beta}, wanted a number ≥ 0")
-        given = metric or METRICS[0]
-        choices = ("mode", mode, get_args(Mode)), ("form", form, get_args(Form)), ("metric", given, METRICS)
+        given = metric or "complete"
+        choices = ("mode", mode, get_args(Mode)), ("form", form, get_args(Form)), ("metric", given, get_args(Metric))
         for name, value, valid in choices:
             if value not in valid:
                 raise ConfigError(f"{name}: got {value!r}; {did_you_mean(str(value), valid)}")
@@ -81,7 +81,7 @@ class NatOEM(Generic[P]):
         pulled: P = model.pull(model.maximise(statistics), anchor, self._weight, self.metric)
         return pulled
 
-    def _weight(self, inverse_information: Array) -> Array:
+    def _weight(self, inverse_information: float) -> float:
         step = self.beta * inverse_information
         return step if self.form == "literal" else step / (1 + step)
 

@@ -1,3 +1,5 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hutch.core.errors import ConfigError, DataError
 from hutch.em.base.model import Array
 from hutch.em.constrained.natural import NaturalPPCA
 from hutch.em.engine import OnlineEM
+from hutch.em.nat_oem import Metric
 from hutch.em.ppca.model import PPCA, PPCAParameters, draw, log_likelihood, transform
 
 
@@ -193,3 +196,36 @@ def test_large_numbers_are_learned_and_what_would_overflow_is_refused() -> None:
 def test_rank_must_be_positive() -> None:
     with pytest.raises(ConfigError, match="rank"):
         PPCA.of(np.eye(3), 0)
+
+
+@pytest.mark.parametrize("noise", [0.4, 9.0])
+def test_the_pull_weighs_by_the_curvature_of_the_complete_likelihood(noise: float) -> None:
+    """-E[∂² log p(x, z)] by finite differences, z ~ N(0, I), x | z from the anchor: blocks 1/s, E[zz']/s, d/(2 s²)."""
+    h, p = 1e-4, parameters()
+    anchor, dimension = PPCAParameters(p.mean, p.loadings, noise), p.mean.size
+
+    def expected(mean: float = 0.0, loading: float = 0.0, more: float = 0.0) -> float:
+        # One coordinate is moved; E|x - mean - Wz|² = d s + mean² + loading².
+        moved = noise + more
+        return -0.5 * (dimension * np.log(moved) + (dimension * noise + mean**2 + loading**2) / moved)
+
+    inverse = [
+        -(h**2) / (expected(**{n: h}) - 2 * expected() + expected(**{n: -h})) for n in ("mean", "loading", "more")
+    ]
+    model = PPCA(dimension, 2, np.zeros(dimension), 1.0)
+    away = PPCAParameters(p.mean + 1.0, p.loadings + 1.0, noise + 1.0)
+    pulled = model.pull(away, anchor, lambda f: f, "complete")
+    moved = [(away.mean - pulled.mean)[0], (away.loadings - pulled.loadings)[0, 0], away.noise - pulled.noise]
+    np.testing.assert_allclose(moved, inverse, rtol=1e-5)
+    assert model.stiffness(anchor, "complete") == pytest.approx(max(inverse), rel=1e-5)
+
+
+@pytest.mark.parametrize("metric", get_args(Metric))
+def test_full_weight_pulls_to_the_anchor_and_none_leaves_all(metric: str) -> None:
+    anchor, model = parameters(), PPCA(6, 2, np.zeros(6), 1.0)
+    free = PPCAParameters(anchor.mean + 1, anchor.loadings + 0.1, 0.9)
+    for share, wanted in ((0.0, free), (1.0, anchor)):
+        pulled = model.pull(free, anchor, lambda f, share=share: share, metric)
+        np.testing.assert_allclose(pulled.mean, wanted.mean, atol=1e-12)
+        np.testing.assert_allclose(pulled.loadings, wanted.loadings, atol=1e-12)
+        assert pulled.noise == pytest.approx(wanted.noise)

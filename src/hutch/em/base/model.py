@@ -55,15 +55,15 @@ class FisherModel(Model[P]):
     """A model whose Fisher information is known in closed form; the Fisher forms of Nat-oEM need it."""
 
     @abstractmethod
-    def pull(self, parameters: P, anchor: P, weight: Callable[[Array], Array], metric: str) -> P:
+    def pull(self, parameters: P, anchor: P, weight: Callable[[float], float], metric: str) -> P:
         """`parameters - w(F⁻¹)(parameters - anchor)`, F the Fisher information at the anchor.
 
         Args:
             parameters: what the M-step gave.
             anchor: where F is taken and what is pulled to.
             weight: maps eigenvalues of F⁻¹ to weights; the operator w(F⁻¹) has F's eigenvectors.
-            metric: `complete` for the complete-data Fisher information, `marginal` for that of x alone, `identity` for
-                F = I, the natural gradient of the Fisher norm itself.
+            metric: `complete` for the complete-data Fisher information, `identity` for F = I, the natural gradient of
+                the Fisher norm itself.
         """
 
     @abstractmethod

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from hutch.core.errors import ConfigError, DataError
 from hutch.em.base.model import Array, FisherModel, Rows
-from hutch.em.ppca import fisher as ppca_fisher
 from hutch.em.ppca import missing as ppca_missing
 
 LARGEST = 1e140
@@ -206,17 +205,17 @@ class PPCA(FisherModel[PPCAParameters]):
         return out
 
     def pull(
-        self, parameters: PPCAParameters, anchor: PPCAParameters, weight: Callable[[Array], Array], metric: str
+        self, parameters: PPCAParameters, anchor: PPCAParameters, weight: Callable[[float], float], metric: str
     ) -> PPCAParameters:
-        eigen = ppca_fisher.inverse(anchor.loadings, anchor.noise, metric)
+        location, noise = (weight(value) for value in _inverse_fisher(anchor, metric))
         return PPCAParameters(
-            parameters.mean - eigen.on_mean(parameters.mean - anchor.mean, weight),
-            parameters.loadings - eigen.on_loadings(parameters.loadings - anchor.loadings, weight),
-            parameters.noise - eigen.on_noise(parameters.noise - anchor.noise, weight),
+            parameters.mean - location * (parameters.mean - anchor.mean),
+            parameters.loadings - location * (parameters.loadings - anchor.loadings),
+            parameters.noise - noise * (parameters.noise - anchor.noise),
         )
 
     def stiffness(self, anchor: PPCAParameters, metric: str) -> float:
-        return ppca_fisher.inverse(anchor.loadings, anchor.noise, metric).largest()
+        return max(_inverse_fisher(anchor, metric))
 
     def _centre(self, parameters: PPCAParameters) -> Array:
         return self.origin if self.m_step == "joint" else parameters.mean
@@ -230,6 +229,13 @@ class PPCA(FisherModel[PPCAParameters]):
         q, d = self.rank, self.dimension
         square, cross, latent, shift, latent_mean = np.split(flat, np.cumsum([1, q * d, q * q, d]))
         return _Parts(square, cross.reshape(q, d), latent.reshape(q, q), shift, latent_mean)
+
+
+def _inverse_fisher(parameters: PPCAParameters, metric: str) -> tuple[float, float]:
+    """Eigenvalues of the inverse Fisher information: one for mean and loadings, and that of the noise."""
+    if metric == "identity":
+        return 1.0, 1.0
+    return parameters.noise, 2 * parameters.noise**2 / parameters.mean.size
 
 
 def checked_rows(rows: Any, dimension: int | None, missing: bool) -> Rows:
