@@ -26,8 +26,18 @@ from scipy.stats import norm
 
 from hutch.core import dyad
 from hutch.core.text.parser import TextParser
-from hutch.reproduce.dyadic import RATING_LEARNERS, build, rating_error, rating_lines, split
+from hutch.reproduce.dyadic import build, split
 
+DYADIC = {"left": "user", "right": "item"}
+LEARNERS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "linear (adaptive), one pass": ("linear", {}, 1),
+    "linear (adaptive), 20 passes": ("linear", {"learning_rate": 0.1}, 20),
+    "bias only, 40 passes": ("dyadic", {**DYADIC, "rank": 0}, 40),
+    "dyadic rank 20, one pass": ("dyadic", {**DYADIC, "rank": 20}, 1),
+    "dyadic rank 20, 40 passes": ("dyadic", {**DYADIC, "rank": 20}, 40),
+    "the same with implicit features": ("dyadic", {**DYADIC, "rank": 20, "implicit": "right"}, 40),
+}
+"""Layer, parameters and passes of each row of the table of ratings; the dyadic rates are the defaults."""
 HUTCH = [sys.executable, "-c", "import sys; from hutch.cli.main import main; sys.exit(main())"]
 
 
@@ -122,9 +132,24 @@ def _lines(directory: str, *names: str) -> list[list[bytes]]:
         u = np.array([users.setdefault(row[0], len(users) + 1) for row in rows])
         i = np.array([items.setdefault(row[1], len(items) + 1) for row in rows])
         order = np.random.default_rng(0).permutation(len(rows))
-        lines = rating_lines(u[order], i[order], np.array([float(row[2]) for row in rows])[order])
-        parts.append(lines.splitlines(keepends=True))
+        parts.append([f"{float(rows[k][2]):g} |user {u[k]} |item {i[k]}\n".encode() for k in order])
     return parts
+
+
+def rating_error(train: bytes, test: bytes, layer: str, given: dict[str, Any], passes: int) -> tuple[float, float]:
+    """RMSE on `test`, predictions clipped to the ratings seen, and CPU seconds of learning."""
+    chain = build((layer, given), bits=18)
+    batch, kept = (TextParser(chain.parser).parse(lines) for lines in (train, test))
+    chain.run_batch(kept, learn=False)
+    start = time.process_time()
+    for number in range(passes):
+        chain.run_batch(batch)
+        if number < passes - 1:
+            chain.end_pass()
+    seconds = time.process_time() - start
+    predictions = chain.run_batch(kept, learn=False)[0].predictions
+    gaps = np.clip(predictions, batch.labels.min(), batch.labels.max()) - kept.labels
+    return float(np.sqrt(np.mean(gaps.astype(float) ** 2))), seconds
 
 
 def implicit(directories: list[str]) -> None:
@@ -184,7 +209,7 @@ def _drifting(seed: int, of_items: float, of_users: float, weeks: bool) -> list[
         walk = np.cumsum(random.normal(0, step, (count, 20)), axis=1)
         score += (walk - walk.mean(axis=1, keepdims=True))[who, when]
     rating = np.clip(np.round(score + random.normal(0, 0.8, n)), 1, 5)
-    lines = rating_lines(users + 1, items + 1, rating).splitlines()
+    lines = [f"{r:g} |user {u + 1} |item {i + 1}".encode() for r, u, i in zip(rating, users, items, strict=True)]
     return [line + (b" |week %d\n" % (week + 1) if weeks else b"\n") for line, week in zip(lines, when, strict=True)]
 
 
@@ -266,7 +291,7 @@ def ratings(directories: list[str]) -> None:
     """One default for all sets; the training file is shuffled once."""
     for directory in directories:
         parts = [b"".join(lines) for lines in _lines(directory, "train.tsv", "test.tsv")]
-        for name, (layer, given, passes) in RATING_LEARNERS.items():
+        for name, (layer, given, passes) in LEARNERS.items():
             error, seconds = rating_error(parts[0], parts[1], layer, given, passes)
             print(f"{Path(directory).name:16} {name:30} {error:.4f}  {seconds:6.2f} s", flush=True)
 

@@ -7,7 +7,7 @@ import pytest
 from hutch.cli import reproduce
 
 
-@pytest.mark.parametrize("name", ["crowd", "priors", "nat-oem"])
+@pytest.mark.parametrize("name", ["crowd", "dyadic", "priors", "nat-oem"])
 def test_each_table_is_asked_for_with_its_options(
     hutch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:

@@ -10,27 +10,11 @@ from hutch.cli.shell.declared import Group, Option
 app = Group("Reproduce published tables, on simulated or bundled data.")
 
 _TABLES = {
+    "dyadic": ("hutch.reproduce.dyadic:reproduce_dyadic", "Linear and dyadic learners on simulated ratings."),
     "crowd": ("hutch.reproduce.crowd:reproduce_crowd", "The nominal crowd model at its published size."),
     "priors": ("hutch.reproduce.crowd:reproduce_priors", "Lazy priors compared with dense ones."),
     "nat-oem": ("hutch.reproduce.em_tables:reproduce_nat_oem", "Natural online EM without forgetting."),
 }
-
-
-@app.command()
-def dyadic(
-    plots: Annotated[Path | None, Option("--plots", metavar="DIR", help="Draw figures here.")] = None,
-    ratings: Annotated[
-        Path | None, Option("--ratings", metavar="FILE", help="Lines of user TAB item TAB rating, instead.")
-    ] = None,
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
-) -> None:
-    """Linear and dyadic learners on simulated ratings, or on a file of them.
-
-    Example: hutch reproduce dyadic --json
-    """
-    from hutch.reproduce.dyadic import reproduce_dyadic
-
-    reproduce_dyadic(plots, as_json, ratings)
 
 
 def _command(name: str, target: str, text: str) -> Callable[..., None]:

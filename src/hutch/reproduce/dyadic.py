@@ -1,4 +1,4 @@
-"""`hutch reproduce dyadic`: linear and dyadic learners on simulated ratings, and on a file of your own ratings."""
+"""`hutch reproduce dyadic`: linear and dyadic learners on simulated ratings."""
 
 import time
 from collections.abc import Sequence
@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hutch.chain import Chain
-from hutch.core.errors import DataError, UsageError, at
 from hutch.core.plots import new_figure, prepare_plots, write_figure
 from hutch.core.strict_json import dumps
 from hutch.core.text.parser import TextParser
@@ -36,17 +34,6 @@ do. What does not: on simulated ratings the dyad is not better than the linear l
 a tie, without it overfits the few ratings of a task; in one pass the shifted dyad gains, as its first steps are
 longer. In the source a rank of three costs 1.6 times the linear learner."""
 
-_DYADIC = {"left": "user", "right": "item"}
-RATING_LEARNERS: dict[str, tuple[str, dict[str, Any], int]] = {
-    "linear (adaptive), one pass": ("linear", {}, 1),
-    "linear (adaptive), 20 passes": ("linear", {"learning_rate": 0.1}, 20),
-    "bias only, 40 passes": ("dyadic", {**_DYADIC, "rank": 0}, 40),
-    "dyadic rank 20, one pass": ("dyadic", {**_DYADIC, "rank": 20}, 1),
-    "dyadic rank 20, 40 passes": ("dyadic", {**_DYADIC, "rank": 20}, 40),
-    "the same with implicit features": ("dyadic", {**_DYADIC, "rank": 20, "implicit": "right"}, 40),
-}
-"""Layer, parameters and passes of each row of the table of one's own ratings; the dyadic rates are the defaults."""
-
 
 def build(*layers: tuple[str, dict[str, Any]], bits: int = _BITS) -> Chain:
     """A chain of these layers."""
@@ -69,13 +56,7 @@ def tree_error(train: Ratings, test: Ratings, passes: int, **given: Any) -> tupl
     """Error on `test`, CPU seconds and greatest weight of one dyadic learner under a filter tree."""
     dyadic = {"left": "rater", "right": "task", "loss": "hinge", **given}
     chain = build(("filter_tree", {"classes": 5}), ("dyadic", dyadic), bits=_BITS)
-    predictions, seconds = _learned(chain, train.examples(), test.examples(), passes)
-    return float(np.mean(predictions != test.labels)), seconds, float(np.abs(chain.weights).max())
-
-
-def _learned(chain: Chain, train: bytes, test: bytes, passes: int) -> tuple[NDArray[np.float32], float]:
-    """Predictions for `test` after some passes over `train`, and CPU seconds of learning."""
-    batch, kept = (TextParser(chain.parser).parse(lines) for lines in (train, test))
+    batch, kept = (TextParser(chain.parser).parse(part.examples()) for part in (train, test))
     chain.run_batch(kept, learn=False)
     start = time.process_time()
     for number in range(passes):
@@ -83,7 +64,8 @@ def _learned(chain: Chain, train: bytes, test: bytes, passes: int) -> tuple[NDAr
         if number < passes - 1:
             chain.end_pass()
     seconds = time.process_time() - start
-    return chain.run_batch(kept, learn=False)[0].predictions, seconds
+    predictions = chain.run_batch(kept, learn=False)[0].predictions
+    return float(np.mean(predictions != test.labels)), seconds, float(np.abs(chain.weights).max())
 
 
 def sweep(train: Ratings, test: Ratings, rates: Sequence[float] = RATES) -> dict[str, list[float | None]]:
@@ -100,68 +82,18 @@ def sweep(train: Ratings, test: Ratings, rates: Sequence[float] = RATES) -> dict
     return found
 
 
-def read_ratings(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Users and items as numbers from 1, and ratings, of a file of lines user TAB item TAB rating.
-
-    Raises:
-        DataError: the file cannot be read, or a line does not have three columns with a number in the third.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise DataError(at(str(path), None, None, f"cannot be read: {reason}")) from None
-    users: dict[str, int] = {}
-    items: dict[str, int] = {}
-    rows = []
-    for number, line in enumerate(lines, 1):
-        cells = line.split("\t")
-        try:
-            user, item, rating = cells[0], cells[1], float(cells[2])
-            if not np.isfinite(rating):
-                raise ValueError
-        except (IndexError, ValueError):
-            raise DataError(at(str(path), number, None, f"got {line!r}, wanted user TAB item TAB rating")) from None
-        rows.append((users.setdefault(user, len(users) + 1), items.setdefault(item, len(items) + 1), rating))
-    if len(rows) < 10:
-        raise DataError(at(str(path), None, None, f"got {len(rows)} ratings, wanted at least 10"))
-    table = np.array(rows)
-    return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2]
-
-
-def rating_lines(users: NDArray[Any], items: NDArray[Any], ratings: NDArray[Any]) -> bytes:
-    """One line `rating |user 7 |item 42` each; numbers as names keep the features of a namespace from colliding."""
-    columns = zip(ratings.tolist(), users.tolist(), items.tolist(), strict=True)
-    return "".join(f"{rating:g} |user {user} |item {item}\n" for rating, user, item in columns).encode()
-
-
-def rating_error(train: bytes, test: bytes, layer: str, given: dict[str, Any], passes: int) -> tuple[float, float]:
-    """Root mean squared error on `test`, predictions clipped to the ratings seen, and CPU seconds of learning."""
-    predictions, seconds = _learned(build((layer, given), bits=18), train, test, passes)
-    seen, kept = (np.array([line.split(b" ", 1)[0] for line in lines.splitlines()], float) for lines in (train, test))
-    error = np.clip(predictions, seen.min(), seen.max()) - kept
-    return float(np.sqrt(np.mean(error**2))), seconds
-
-
-def reproduce_dyadic(plots: Path | None, json: bool, ratings: Path | None = None) -> None:
+def reproduce_dyadic(plots: Path | None, json: bool) -> None:
     """Run the comparison and print its tables, or one JSON object.
 
     Args:
         plots: directory for the curves, created if missing; None draws none.
         json: print JSON instead of tables.
-        ratings: a file of lines user TAB item TAB rating: measure on it instead of on simulated ratings.
 
     Raises:
-        UsageError: Matplotlib is not installed, or there is nothing to draw.
-        DataError: a line of the ratings is wrong.
+        UsageError: Matplotlib is not installed.
     """
-    if plots is not None and ratings is not None:
-        raise UsageError("--plots draws the curves of the simulated ratings; leave it out with --ratings")
     if plots is not None:
         prepare_plots(plots)
-    if ratings is not None:
-        _on_ratings(ratings, json)
-        return
     show = (lambda *texts, **how: None) if json else print
     train, test = split()
     errors: dict[str, Any] = {"best constant": constant_error(train, test)}
@@ -184,24 +116,6 @@ def reproduce_dyadic(plots: Path | None, json: bool, ratings: Path | None = None
     for name, key in (("importance aware", "aware"), ("plain gradient", "gradient")):
         print(f"{name:<34}" + "".join(f"{'diverges' if e is None else f'{e:.4f}':>9}" for e in curves[key]))
     print(_VERDICT)
-
-
-def _on_ratings(path: Path, json: bool) -> None:
-    """A tenth of the ratings is kept aside."""
-    users, items, ratings = read_ratings(path)
-    order = np.random.default_rng(0).permutation(len(ratings))
-    test, train = np.split(order, [len(ratings) // 10])
-    parts = [rating_lines(users[o], items[o], ratings[o]) for o in (train, test)]
-    mean = float(np.sqrt(np.mean((ratings[test] - ratings[train].mean()) ** 2)))
-    found = {"global mean": (mean, 0.0)}
-    for name, (layer, given, passes) in RATING_LEARNERS.items():
-        found[name] = rating_error(parts[0], parts[1], layer, given, passes)
-    if json:
-        print(dumps({name: {"rmse": rmse, "seconds": seconds} for name, (rmse, seconds) in found.items()}))
-        return
-    print(f"{'90 % learned, 10 % kept aside':<34}    RMSE    CPU s")
-    for name, (rmse, seconds) in found.items():
-        print(f"{name:<34}  {rmse:.4f}  {seconds:7.2f}", flush=True)
 
 
 def _draw(path: Path, curves: dict[str, list[float | None]]) -> None:
