@@ -41,7 +41,9 @@ class NatOEM(Generic[P]):
     'step'
     """
 
-    def __init__(self, beta: float = 1.0, *, mode: Mode = "step", form: Form = "kl", metric: Metric | None = None) -> None:
+    def __init__(
+        self, beta: float = 1.0, *, mode: Mode = "step", form: Form = "kl", metric: Metric | None = None
+    ) -> None:
         if not 0 <= beta < np.inf:
             raise ConfigError(f"beta: got {beta}, wanted a number ≥ 0")
         given = metric or "complete"
