@@ -11,9 +11,7 @@ from hutch.em.nat_oem import NatOEM
 from hutch.em.ppca.model import PPCA, PPCAParameters
 
 FORMS: list[dict[str, Any]] = [{"form": "kl"}] + [
-    {"form": form, "metric": metric}
-    for form in ("implicit", "literal")
-    for metric in ("complete", "identity")
+    {"form": form, "metric": metric} for form in ("implicit", "literal") for metric in ("complete", "identity")
 ]
 
 
