@@ -69,7 +69,8 @@ def _words(features: dict[str, float]) -> str:
 def seconds_and_loss(command: list[str], folder: Path) -> tuple[float, str]:
     """User and system seconds of a process, and the loss that it prints."""
     with open(folder / "told", "w") as told:
-        process = subprocess.Popen(command, cwd=folder, stderr=told, stdout=subprocess.DEVNULL)
+        plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        process = subprocess.Popen(command, cwd=folder, stderr=told, stdout=subprocess.DEVNULL, env=plain)
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     found = (folder / "told").read_text()
