@@ -206,8 +206,13 @@ def load_metadata(path: str | Path, *, kind: str = "chain") -> dict[str, Any]:
     return metadata
 
 
-def _header(path: str | Path, kind: str) -> dict[str, str]:
-    """The metadata of a model that this version can read."""
+def kind_of(path: str | Path) -> str:
+    """What a model is of: `chain`, `crowd`, `pairs` or `em`; raises as `load_model` does."""
+    return _header(path, None).get("kind", "nothing")
+
+
+def _header(path: str | Path, kind: str | None) -> dict[str, str]:
+    """The metadata of a model that this version can read; of any kind if that is None."""
     if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
         raise _unusable(path, "is a pipe or a device, wanted a file")
     try:
@@ -221,7 +226,7 @@ def _header(path: str | Path, kind: str) -> dict[str, str]:
     if not re.fullmatch("[0-9]{1,9}", written) or int(written) > FORMAT_VERSION:
         by = shortened(str(header.get("hutch_version")))
         raise _unusable(path, newer("model", shortened(written), by, FORMAT_VERSION))
-    if header.get("kind") != kind:
+    if kind is not None and header.get("kind") != kind:
         text = f"got {_of(shortened(header.get('kind', 'nothing')))}, wanted {_of(kind)}"
         raise _unusable(path, text)
     return header

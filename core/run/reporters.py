@@ -116,6 +116,10 @@ class Overflow(Reporter):
                 raise DataError(text)
 
 
+_MANY = 20
+"""Lines of one item from which it is doubtful that they are one."""
+
+
 class UnexpectedData(Reporter):
     """Says at the end what is not wrong, but most likely not meant."""
 
@@ -130,9 +134,12 @@ class UnexpectedData(Reporter):
 
     def close(self, run: Run, done: PassesDone) -> None:
         """See `Reporter`."""
-        if not done.statistics.examples:
+        seen = done.statistics
+        if not seen.examples:
             run.notes.say("no example was read")
-        elif run.options.learn:
+        elif run.engine.whole_groups and seen.examples >= _MANY and seen.weighted_examples <= 1:
+            run.notes.say(f"all {seen.examples} lines are one item, since no empty line ends an item before the last")
+        if seen.examples and run.options.learn:
             for line in self._unexpected.about_namespaces():
                 run.notes.say(line)
             if crowded := advice(run.engine):

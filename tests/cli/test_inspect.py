@@ -103,3 +103,19 @@ def test_summary_says_what_the_model_is(model: Path, hutch: Callable[..., Any]) 
     assert "logistic" in hutch("inspect", model).out
     facts = json.loads(hutch("inspect", model, "--json").out)
     assert facts["examples"] == len(LINES) and facts["rows_used"] == 7
+
+
+@pytest.mark.parametrize(("model", "shared"), [("two_level", "shared.population"), ("nominal", "shared.gamma")])
+def test_what_a_crowd_has_in_common_is_shown(
+    model: str, shared: str, tmp_path: Path, hutch: Callable[..., Any]
+) -> None:
+    rows = [f"w{w}\tt{i}\t{'ab'[(i + (w == 3)) % 2]}\n" for i in range(30) for w in range(4)]
+    (tmp_path / "labels.tsv").write_text("".join(rows))
+    hutch("crowd", tmp_path / "labels.tsv", "--model", model, "-f", tmp_path / "crowd")
+    found = json.loads(hutch("inspect", tmp_path / "crowd", "--json").out)
+    arrays, _ = load_model(tmp_path / "crowd", kind="crowd")
+    assert (found["kind"], found["model"], found["classes"]) == ("crowd", model, ["a", "b"])
+    assert found[shared] == arrays[shared].round(6).tolist()
+    assert f"model: {model}\n" in hutch("inspect", tmp_path / "crowd").out
+    refused = hutch("inspect", tmp_path / "crowd", "--explain", "|x")
+    assert refused.code == 1 and "got a crowd model, wanted the model of a chain" in refused.err

@@ -132,3 +132,23 @@ def test_top_confusions_are_wrong_labels_in_order(reported):
     assert all(true != label for true, label, _ in top)
     assert [p for _, _, p in top] == sorted((p for _, _, p in top), reverse=True)
     assert rows.top_confusions(3, crowd.labels.classes, 99)[0] == top[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"), [("honest", []), ("task", ["'c' is called 'd'", "'d' is called 'c'"]), ("few", [])]
+)
+def test_what_everybody_confuses_is_the_task(kind, told):
+    random = np.random.default_rng(7)
+    rows = []
+    for item in range(400):
+        truth = int(random.integers(4))
+        for worker in random.choice(12, 5, replace=False).tolist():
+            label = truth if random.random() < 0.8 else int(random.integers(4))
+            if kind == "task" and truth > 1 and random.random() < 0.35:
+                label = 5 - truth
+            if kind == "few" and worker < 4 and truth == 2:
+                label = 3  # not everybody
+            rows.append((f"w{worker}", f"t{item}", "abcd"[label]))
+    result = aggregate(from_triples(rows))
+    found = result.report().shared_confusions(result.labels.classes)
+    assert [sentence.partition(" by everybody")[0] for sentence in found] == told

@@ -7,6 +7,9 @@ from typing import Annotated, Any
 from hutch.cli.shell.declared import Argument, Option
 from hutch.core.strict_json import dumps
 
+_SMALL = 400
+"""Numbers of an array that are shown."""
+
 
 def inspect(
     model: Annotated[Path, Argument(metavar="MODEL", help="A model.")],
@@ -25,8 +28,17 @@ def inspect(
 ) -> None:
     """Show what a model is, the weights behind names, or what makes up the prediction for a line.
 
+    Of a crowd it shows what was learned of workers as such: `population` of two_level, how likely a class (column) is
+    called what, and `gamma` of nominal, how unlikely a class (row) is called what.
+
     Example: hutch inspect model --explain '1 |word good bad:2'
     """
+    from hutch.core.chain.model_file import kind_of
+
+    kind = kind_of(model)
+    if kind != "chain" and (readable, invert_hash, explain) == (None, None, None):
+        _show_other(model, kind, as_json)
+        return
     from hutch.chain import Chain
     from hutch.core.chain.readable_model import write_readable
 
@@ -47,6 +59,19 @@ def inspect(
             print(f"prediction {found['prediction']:g}")
     elif readable is None:
         _summary(chain, as_json)
+
+
+def _show_other(path: Path, kind: str, as_json: bool) -> None:
+    """What a model of a crowd, of pairs or of online EM is, and what was learned of workers as such."""
+    from hutch.core.chain.model_file import load_model
+    from hutch.core.config.yaml import write
+
+    arrays, metadata = load_model(path, kind=kind)
+    shared = {name: array for name, array in arrays.items() if name.startswith("shared.") and array.size <= _SMALL}
+    values = {name: array.astype(float).round(6).tolist() for name, array in shared.items()}
+    shapes = {name: list(array.shape) for name, array in arrays.items() if name not in shared}
+    facts = {"kind": kind, **metadata, **values, "shapes": shapes}
+    print(dumps(facts) if as_json else write(facts).rstrip())
 
 
 def _weights(chain: Any, index: int) -> list[list[float]]:

@@ -22,6 +22,8 @@ On simulated crowds the intervals then hold how often a worker is right in 95 % 
 TOO_FEW = 5
 """A worker with fewer labels is not judged."""
 _SURE = 0.01
+_KNOWN, _SEVERAL, _NEARLY_NOBODY, _CONFUSED = 20, 4, 0.1, 0.15
+"""Labels, and workers with so many, from which a common confusion is told; who may be free of it; how large it is."""
 Level = Literal["nominal", "ordinal", "interval"]
 
 
@@ -59,6 +61,18 @@ class WorkerReport:
         order = np.argsort(-wrong, axis=None, kind="stable")[:count]
         places = zip(*np.unravel_index(order, wrong.shape), strict=True)
         return [(classes[k], classes[label], float(wrong[k, label])) for k, label in places if k != label]
+
+    def shared_confusions(self, classes: Sequence[str]) -> list[str]:
+        """A sentence for each pair of classes that nearly all workers with enough labels confuse."""
+        rows = self.confusions[self.labels >= _KNOWN]
+        if len(rows) < _SEVERAL:
+            return []
+        usual = np.quantile(rows, _NEARLY_NOBODY, axis=0) * (1 - np.eye(len(classes)))
+        return [
+            f"{classes[k]!r} is called {classes[label]!r} by everybody ({np.median(rows[:, k, label]):.0%} of it): "
+            "the task, not the people"
+            for k, label in np.argwhere(usual > _CONFUSED).tolist()
+        ]
 
 
 def report(

@@ -88,6 +88,7 @@ def text_lines(quality: Quality) -> Iterator[str]:
     yield from (group.describe(labels.worker_names) for group in quality.result.copies)
     if quality.result.doubt:
         yield quality.result.doubt
+    yield from quality.workers.shared_confusions(labels.classes)
     yield from ("", "workers, the least accurate first", "worker\tlabels\taccuracy\tlow\thigh\tspam")
     for w in quality.by_accuracy()[:SHOWN]:
         at = quality.workers
