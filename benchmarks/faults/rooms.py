@@ -21,7 +21,11 @@ _MEANS, _STACK, _QUESTIONS = (
     "src/hutch/estimate/stack.py",
     "src/hutch/estimate/questions.py",
 )
-_MERGING, _ROUNDS = "core/chain/merging.py", "src/hutch/distributed/rounds.py"
+_MERGING, _ROUNDS, _SHARDS = (
+    "core/chain/merging.py",
+    "src/hutch/distributed/rounds.py",
+    "src/hutch/distributed/crowds.py",
+)
 _STOPPING, _LOSS, _RULES = "src/hutch/active/stopping.py", "src/hutch/active/estimate.py", "reductions/active/rules.py"
 _PPCA, _MISSING, _NAT_OEM = "src/hutch/em/ppca/model.py", "src/hutch/em/ppca/missing.py", "src/hutch/em/nat_oem.py"
 _FULL, _LOW, _BAYES = (f"reductions/bayesian_linear/{name}.py" for name in ("full", "low_rank", "kernels"))
@@ -45,7 +49,7 @@ TESTS: dict[str, list[str]] = {
     "estimate": ["tests/estimate"],
     "shards": [
         "tests/core/chain/test_merging.py",
-        *(f"tests/distributed/test_{name}.py" for name in ("rounds", "pieces")),
+        *(f"tests/distributed/test_{name}.py" for name in ("crowds", "rounds", "pieces")),
     ],
     "stopping": [f"tests/active/test_{name}.py" for name in ("stopping", "estimate")],
     "fisher": [
@@ -75,6 +79,7 @@ TESTS: dict[str, list[str]] = {
         "tests/core/chain/test_model_file.py",
     ],
     _POSTERIOR: ["tests/reductions/bandits/test_explore_posterior.py"],
+    _SHARDS: ["tests/distributed/test_crowds.py"],
     _MISSING: ["tests/em/ppca/test_model.py", "tests/em/ppca/test_closed_form.py"],
     _RULES: ["tests/reductions/active/test_rules.py", "tests/active/test_loop.py"],
 }
@@ -178,6 +183,10 @@ FAULTS: tuple[Fault, ...] = (
     Fault("shards", "squares are not moved to the common mean", _MERGING, "then + found - weight * off**2",
           "then + found"),
     Fault("shards", "the last pass stays, not the best", _ROUNDS, "        chain.restore(best)\n", "        pass\n"),
+    Fault("shards", "gold is lost where items are cut", _SHARDS, "gold=labels.gold[first:last]",
+          "gold=np.full_like(labels.gold[first:last], -1)"),
+    Fault("shards", "shards of few items weigh as much as others", _SHARDS, "sum(mean * (b - a) for",
+          "sum(mean * (self._cuts[-1] / len(found)) for"),
     Fault("stopping", "the floor is not drawn to 0", _STOPPING, "total = n + _WEIGHT_OF_NO_FLOOR", "total = n"),
     Fault("stopping", "labels of one request count as whole ones", _STOPPING, "np.cumsum(share), share * inverse",
           "np.cumsum(share), inverse"),

@@ -1,4 +1,4 @@
-"""What a terabyte and a billion predictions take on more cores, from costs measured here.
+"""What a terabyte, a billion labels and a billion predictions take on more cores, from costs measured here.
 
     python benchmarks/machines/costs.py [--lines 100000] [--gigabits 10]
     python benchmarks/machines/costs.py --file FILE [--config CHAIN] [--by A,B] [--passes 2] [--shards 1,4,16]
@@ -6,7 +6,7 @@
 The second form learns from shards of a file and shows what is lost: the loss held out after each pass. Without --config
 the chain is one linear layer with logistic loss. One shard is one process.
 
-Measured on one core: reading and learning text, predicting, merging what shards learned. The
+Measured on one core: reading and learning text, predicting, an iteration of batch EM, merging what shards learned. The
 table assumes that cores do not slow each other down and that machines exchange `--gigabits` per second; a round sends
 the state to every machine, and what its shards changed back along a tree. Nothing of it was run at that size.
 """
@@ -21,12 +21,14 @@ import numpy as np
 
 from hutch.chain import Chain
 from hutch.core.chain.merging import absorb, add, learned_from
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.simulate import simulate
 from hutch.distributed import Processes, train
 from hutch.distributed.rounds import Round
 
 CONFIG = {"chain": [{"linear": {"loss": "logistic"}}]}
 CORES, MACHINES = 16, (1, 4, 16)
-PASSES = 2
+PASSES, ITERATIONS = 2, 12
 
 
 def seconds(work: Callable[[], object], least: float = 0.5) -> float:
@@ -69,7 +71,11 @@ def main() -> None:
         chain = Chain.from_config(CONFIG)
         learn = seconds(lambda: chain.run(chain.files([str(path)]))) / size
         predict = seconds(lambda: chain.run(chain.files([str(path)]), learn=False)) / options.lines
-    print(f"one core: {1e-6 / learn:.0f} MB/s learned, {1e-6 / predict:.2f} million lines/s predicted\n")
+    labels = simulate(200_000, 5_000, 5, 5, seed=0).labels
+    few, many = TwoLevel(clarity=0.4, iterations=1), TwoLevel(clarity=0.4, iterations=3)
+    iteration = (seconds(lambda: many.fit(labels)) - seconds(lambda: few.fit(labels))) / 2 / len(labels)
+    print(f"one core: {1e-6 / learn:.0f} MB/s learned, {1e-6 / predict:.2f} million lines/s predicted")
+    print(f"one core: {1e-6 / iteration:.1f} million labels/s per iteration of EM\n")
     print("| machines of 16 cores | " + " | ".join(map(str, MACHINES)) + " |\n|---|---|---|---|")
     for bits in (18, 22, 24):
         table, merge = 16.0 * (1 << bits), merging(bits)
@@ -81,6 +87,8 @@ def main() -> None:
             costs.append(PASSES * (1e12 * learn / shards + wires + levels * 4 * merge))
         name = f"1 TB of text, {PASSES} passes, 2^{bits} rows ({table / 1e6:.0f} MB a round)"
         print(f"| {name} | " + " | ".join(map(clock, costs)) + " |")
+    costs = [ITERATIONS * 1e9 * iteration / (CORES * machines) for machines in MACHINES]
+    print(f"| 10^9 labels, {ITERATIONS} iterations | " + " | ".join(map(clock, costs)) + " |")
     costs = [1e9 * predict / (CORES * machines) for machines in MACHINES]
     print("| 10^9 predictions | " + " | ".join(map(clock, costs)) + " |")
 

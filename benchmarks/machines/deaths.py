@@ -1,12 +1,12 @@
-"""Predictions by a command that is killed; a chain whose every round loses a process, and once a node.
+"""Predictions by a command that is killed; crowds and chains whose every round loses a process, and once a node.
 
     python benchmarks/machines/deaths.py predict [--lines 10000000] [--files 20]
-    python benchmarks/machines/deaths.py rounds [--nodes 4] [--examples 20000]
+    python benchmarks/machines/deaths.py rounds [--nodes 4] [--labels 20000]
 
 `predict`: the command dies twice, by SIGKILL; then it is given once more. Every result must be there once, and equal to
-what one process predicts, to the bit. `rounds` (pip install 'hutch[ray]'): a chain in 8 shards on a local
+what one process predicts, to the bit. `rounds` (pip install 'hutch[ray]'): a crowd and a chain in 8 shards on a local
 cluster of so many nodes of one processor, or with 0 in processes; in every round the process of one task kills itself,
-and of several nodes one is removed in the fourth round. The hash of its arrays must be that of this process.
+and of several nodes one is removed in the fourth round. Hashes of the results must be those of this process.
 """
 
 import argparse
@@ -26,7 +26,9 @@ from typing import Any
 import numpy as np
 
 from hutch.chain import Chain
-from hutch.distributed import Here, OnRay, Processes, train
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.simulate import simulate
+from hutch.distributed import Here, OnRay, Processes, crowd, train
 
 SHARDS = 8
 
@@ -72,10 +74,12 @@ def hashed(arrays: dict[str, Any]) -> str:
     return hashlib.sha256(b"".join(np.asarray(arrays[name]).tobytes() for name in sorted(arrays))).hexdigest()[:16]
 
 
-def job(data: Path, engine: Any) -> str:
-    """The hash of a chain that learned in nine passes, or fewer if it gets no better."""
-    chain = train([data], {"chain": [{"linear": {"loss": "logistic"}}]}, shards=SHARDS, passes=9, engine=engine)
-    return hashed(dict(chain.arrays()))
+def jobs(labels: Any, data: Path, engine: Any) -> list[str]:
+    """Hashes of a crowd and of a chain."""
+    fit = crowd(labels, TwoLevel(clarity=0.4, iterations=6), shards=SHARDS, engine=engine).fit
+    chain = train([data], {"chain": [{"linear": {"loss": "logistic"}}]}, shards=SHARDS, passes=3, engine=engine)
+    arrays = {name: array for name, array in chain.arrays().items()}
+    return [hashed({"posterior": fit.posterior, **fit.state.workers}), hashed(arrays)]
 
 
 def die_first(function: Callable[..., Any], marker: str, *arguments: Any) -> Any:
@@ -101,7 +105,7 @@ class Dying:
         self.put, self.get, self.wait = engine.put, engine.get, engine.wait
 
     def submit(self, function: Callable[..., Any], *arguments: Any, results: int = 1) -> list[Any]:
-        if function.__name__ == "_learn":
+        if function.__name__ in ("_count", "_learn"):
             number, place = divmod(self._seen, SHARDS)
             self._seen += 1
             if place == number % SHARDS:  # another shard in each round
@@ -112,11 +116,11 @@ class Dying:
 
 
 def with_deaths(nodes: int, count: int, folder: Path) -> None:
-    """The same job here, undisturbed elsewhere, and with a death in every round."""
-    data = folder / "data.vw"
+    """The same jobs here, undisturbed elsewhere, and with a death in every round."""
+    labels, data = simulate(count // 5, 500, 4, 5, seed=0).labels, folder / "data.vw"
     data.write_text("".join(f"{i % 2 * 2 - 1} |f w{i % 7} x{i * 31 % 997}\n" for i in range(count)))
-    want = job(data, Here())
-    print("here            ", want, flush=True)
+    want = jobs(labels, data, Here())
+    print("here            ", *want, flush=True)
     with ExitStack() as stack:
         events: dict[int, Callable[[], Any]] = {}
         engine: Any
@@ -137,25 +141,25 @@ def with_deaths(nodes: int, count: int, folder: Path) -> None:
         where = f"{nodes} nodes" if nodes else "2 processes"
         for name, used in ((where, engine), ("a death a round", Dying(engine, folder, events))):
             begun = time.perf_counter()
-            found = job(data, used)
+            found = jobs(labels, data, used)
             killed = len(list(folder.glob("round*")))
             removed = ", a node removed in round 4" if events and used is not engine else ""
-            print(f"{name:16}", found, f"{time.perf_counter() - begun:.0f} s, {killed} killed{removed}", flush=True)
+            print(f"{name:16}", *found, f"{time.perf_counter() - begun:.0f} s, {killed} killed{removed}", flush=True)
             assert found == want
-        assert killed > 3
+        assert killed > 5
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("job", choices=["predict", "rounds"])
-    for option, default in (("--lines", 10_000_000), ("--files", 20), ("--nodes", 4), ("--examples", 20_000)):
+    for option, default in (("--lines", 10_000_000), ("--files", 20), ("--nodes", 4), ("--labels", 20_000)):
         arguments.add_argument(option, type=int, default=default)
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.job == "predict":
             predict_and_die(given.lines, given.files, Path(folder))
         else:
-            with_deaths(given.nodes, given.examples, Path(folder))
+            with_deaths(given.nodes, given.labels, Path(folder))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What two processes of one machine save: prediction and training in shards, in CPU seconds.
+"""What two processes of one machine save: prediction, crowd EM and training in shards, in CPU seconds.
 
-    python benchmarks/machines/scaling.py [--lines 300000] [--processes 2]
+    python benchmarks/machines/scaling.py [--labels 1000000] [--lines 300000] [--processes 2]
 
 The machine may be busy, so what counts is CPU time: of the process that gave the command, and of the one of its
 processes that worked most. On idle processors the job takes their sum, but for waiting. Started processes have been
@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from hutch.chain import Chain
-from hutch.distributed import Here, Processes, predict, train
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.simulate import simulate
+from hutch.distributed import Here, Processes, crowd, predict, train
 
 CONFIG = {"chain": [{"linear": {"loss": "logistic"}}]}
 
@@ -55,11 +57,19 @@ def measure(name: str, one: Callable[[], Any], many: Callable[[Any], Any], proce
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option, default in (("--lines", 300_000), ("--processes", 2), ("--shards", 4)):
+    for option, default in (("--labels", 1_000_000), ("--lines", 300_000), ("--processes", 2), ("--shards", 4)):
         arguments.add_argument(option, type=int, default=default)
-    arguments.add_argument("--only", default="train,predict")
+    arguments.add_argument("--only", default="crowd,train,predict")
     given = arguments.parse_args()
-    only = given.only.split(",")
+    only, model = given.only.split(","), TwoLevel()
+    if "crowd" in only:
+        labels = simulate(given.labels // 5, 2000, 5, 5, seed=0).labels
+        measure(
+            f"crowd EM, {len(labels)} labels",
+            lambda: crowd(labels, model, shards=1).fit,
+            lambda engine: crowd(labels, model, shards=given.shards, engine=engine).fit,
+            given.processes,
+        )
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"part{k}.vw" for k in range(given.shards)]
         block = [f"{i % 3 - 1 or -1} |f {' '.join(f'w{i * j % 9973}' for j in range(1, 40))}\n" for i in range(10_000)]

@@ -347,6 +347,28 @@ def test_columns_are_named_on_the_command_line(tmp_path, more):
         invoke(path, "--columns", "wrker=who")
 
 
+def test_shards_stand_in_the_model_and_change_nothing_beyond_rounding(tmp_path, data):
+    whole, _ = invoke(data, "--json", "-p", tmp_path / "one.tsv")
+    parts, _ = invoke(data, "--json", "-p", tmp_path / "many.tsv", "--shards", 3, "-f", tmp_path / "model")
+    assert (tmp_path / "one.tsv").read_text() == (tmp_path / "many.tsv").read_text()
+    assert json.loads(whole)["iterations"] == json.loads(parts)["iterations"]
+    assert load_model(tmp_path / "model", kind="crowd")[1]["shards"] == 3
+    invoke(data, "-i", tmp_path / "model", "-f", tmp_path / "next", "--shards", 2)
+    assert load_model(tmp_path / "next", kind="crowd")[1]["shards"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ray", "auto"], "--ray: only says where shards are computed; wanted --shards N"),
+        (["--shards", "2", "--method", "online"], "--shards: wanted --method batch"),
+    ],
+)
+def test_shards_that_make_no_sense_are_refused(data, options, message):
+    with pytest.raises(UsageError, match=message):
+        invoke(data, *options)
+
+
 def test_the_report_is_text_or_a_page(data, tmp_path):
     out, _ = invoke(data, "--report", "-", "--suspects", tmp_path / "s.tsv", "--quiet")
     assert "pairs of workers, the least agreement first" in out

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from distributed_tasks import both, die, die_once, refuse, scribble, total
 
-from hutch.core.errors import DataError, HutchError
+from hutch.core.errors import DataError, HutchError, UsageError
 from hutch.distributed.engine import Engine, Here, opened, packed, sum_of
 from hutch.distributed.processes import Processes
-from hutch.distributed.where import engine_for
+from hutch.distributed.where import check_places, engine_for
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,9 @@ def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         engine_for(2, "auto")
 
 
-def test_one_shard_needs_no_engine_but_this_process() -> None:
+def test_a_cluster_alone_says_nothing() -> None:
+    with pytest.raises(UsageError, match="--ray: only says where shards are computed"):
+        check_places(1, "auto")
     assert isinstance(engine_for(1), Here)
 
 

@@ -10,7 +10,9 @@ import pytest
 from distributed_tasks import Dying, both, die_once, refuse
 
 from hutch.core.errors import DataError
-from hutch.distributed import Here, OnRay, predict, train
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.simulate import simulate
+from hutch.distributed import Here, OnRay, crowd, predict, train
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'hutch[ray]'")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]  # Ray's own warnings are not ours
@@ -61,6 +63,19 @@ def test_an_error_of_the_user_is_not_tried_again(engine: OnRay) -> None:
 def test_a_task_whose_process_is_killed_runs_again(engine: OnRay, tmp_path: Path) -> None:
     [killed] = engine.submit(die_once, engine.put(str(tmp_path / "marker")))
     assert engine.get(killed) == "alive"
+
+
+def test_crowds_have_the_bits_of_the_reference_with_a_process_killed_in_every_round(
+    engine: OnRay, tmp_path: Path
+) -> None:
+    model = TwoLevel(clarity=0.4, iterations=2)
+    labels = simulate(300, 30, 3, 4, seed=3).labels
+    dying = Dying(engine, tmp_path, 4)
+    here, there = (crowd(labels, model, shards=4, engine=each).fit for each in (Here(), dying))
+    assert dying.killed >= 2
+    assert np.array_equal(here.posterior, there.posterior) and here.objective == there.objective
+    for name, array in here.state.workers.items():
+        assert np.array_equal(array, there.state.workers[name])
 
 
 def test_chains_have_the_bits_of_the_reference_with_a_process_killed_in_every_round(

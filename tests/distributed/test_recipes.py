@@ -15,7 +15,9 @@ import pytest
 
 from hutch.chain import Chain
 from hutch.core.errors import DataError
-from hutch.distributed import Here, em, predict, train
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.simulate import simulate
+from hutch.distributed import Here, crowd, em, predict, train
 from hutch.em.fit import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "dask-and-spark.md"
@@ -44,6 +46,7 @@ def test_dask_gives_the_bits_of_the_reference_though_a_worker_is_killed(recipe: 
     pytest.importorskip("dask.distributed", reason="Dask is not installed: pip install 'dask[distributed]'")
     from dask.distributed import Client, LocalCluster
 
+    labels, model = simulate(300, 30, 3, 4, seed=3).labels, TwoLevel()
     (tmp_path / "a.vw").write_text("".join(f"{i % 2 * 2 - 1} |f w{i % 2} x{i % 9}\n" for i in range(300)))
     config = {"chain": [{"linear": {"loss": "logistic"}}], "weights": {"bits": 10}}
     rows = np.random.default_rng(0).normal(size=(400, 6))
@@ -55,8 +58,10 @@ def test_dask_gives_the_bits_of_the_reference_though_a_worker_is_killed(recipe: 
         first = next(iter(client.run(os.getpid).values()))
         killer = threading.Thread(target=lambda: (time.sleep(0.5), os.kill(first, signal.SIGKILL)))
         killer.start()
-        chains = [train([tmp_path / "a.vw"], config, shards=3, passes=2, engine=each) for each in (Here(), engine)]
+        here, there = (crowd(labels, model, shards=4, engine=each).fit for each in (Here(), engine))
         killer.join()
+        assert np.array_equal(here.posterior, there.posterior) and here.objective == there.objective
+        chains = [train([tmp_path / "a.vw"], config, shards=3, passes=2, engine=each) for each in (Here(), engine)]
         assert all(np.array_equal(array, chains[1].arrays()[name]) for name, array in chains[0].arrays().items())
         states = [em(rows, Settings(rank=2), shards=3, engine=each).state() for each in (Here(), engine)]
         assert all(np.array_equal(array, states[1][name]) for name, array in states[0].items())

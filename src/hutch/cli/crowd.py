@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from hutch.cli.crowds.options import CrowdOptions
+from hutch.cli.options import ray_option
 from hutch.cli.shell.complete import crowd_models, names
 from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError
@@ -96,6 +97,13 @@ def crowd(
         bool,
         Option("--stream", help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent."),
     ] = False,
+    shards: Annotated[
+        int | None,
+        Option(
+            min=1, metavar="N", help="Batch: split the tasks into N shards, in parallel processes.", show_default="1"
+        ),
+    ] = None,
+    ray: Annotated[str | None, ray_option("Count the shards")] = None,
     classes: Annotated[
         str | None, Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")
     ] = None,
@@ -150,7 +158,7 @@ def crowd(
         labels=labels, method=method, model=model, gold=gold, score=score, reference=tuple(reference or ()),
         all_judges=all_judges, next=next_, ask_of=ask_of, predictions=predictions, workers=workers, judges=judges,
         report=report, suspects=suspects, initial=initial, final=final, test=test, passes=passes, slots=slots,
-        classes=tuple(name for name in (classes or "").split(",") if name), ordered=ordered,
+        shards=shards, ray=ray, classes=tuple(name for name in (classes or "").split(",") if name), ordered=ordered,
         set=tuple(set_ or ()), columns=columns, encoding=encoding or "", quiet=quiet, json=json,
     )  # fmt: skip
     if multi_label and (pairs or stream):
@@ -224,6 +232,8 @@ def _run_pairs(given: CrowdOptions, features: str | None, stream: bool) -> None:
         "classes",
         "set",
         "passes",
+        "shards",
+        "ray",
         "judges",
         "all_judges",
     )

@@ -17,7 +17,7 @@ from hutch.core.parameters import values_of
 from hutch.core.threads import one_thread
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.models.copies import Group, copies_in_stream, find_copies, one_voice
-from hutch.crowd.models.model import Array, CrowdModel, Fit, State
+from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
 from hutch.crowd.models.ordered import ratings, scale_of
 from hutch.crowd.models.repeats import joined, parted
@@ -43,6 +43,7 @@ class Options:
         passes: online: over the labels.
         slots: online: rows of the worker table.
         test: learn nothing, only score.
+        shards: batch: into how many the items are cut.
         ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
     """
 
@@ -50,6 +51,7 @@ class Options:
     passes: int = 1
     slots: int = DEFAULT_SLOTS
     test: bool = False
+    shards: int = 1
     ordered: bool | None = None
 
 
@@ -144,6 +146,7 @@ def aggregate(
     history: State | None = None,
     report: Callable[[Labels, Progress], None] | None = None,
     reference: Sequence[str] = (),
+    over: Over = InProcess,
 ) -> Aggregate:
     """Infer the class of every item and the confusions of every worker.
 
@@ -157,6 +160,7 @@ def aggregate(
         history: the state of an earlier run of the same model and method.
         report: online, called after each pass.
         reference: names or globs of the workers whose labels define the classes, if the others are judges.
+        over: batch: where the steps of EM are made.
 
     Raises:
         UsageError: there is no memory for so many classes, the model has no online form, there is nothing to test with,
@@ -203,7 +207,7 @@ def aggregate(
         if options.test and history:
             fit = model.infer(voices, history)
         else:
-            fit = model.fit(voices, history)
+            fit = model.fit(voices, history) if over is InProcess else model.fit(voices, history, over)
         for group in groups if whole is not labels else ():
             for array in fit.state.workers.values():
                 array[list(group.workers)] = array[group.workers[0]]
@@ -215,7 +219,7 @@ def aggregate(
     probability, turned = model.probability(voices, fit), False
     if history is None and any(group.one_voice and not group.in_stream and group.agreement < _SAME for group in groups):
         each = parted(labels, None if people is None else ~people)
-        alike = model.fit(each)
+        alike = model.fit(each, None, over)
         turned = bool((alike.posterior.argmax(axis=1) != fit.posterior.argmax(axis=1)).mean() > _TURNED)
         probability = (probability + model.probability(each, alike)) / 2 if turned else probability
     return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, groups, votes, turned)
@@ -303,6 +307,7 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
         "parameters": values_of(model.parameters),
         "method": options.method,
         "slots": options.slots,
+        "shards": options.shards,
         "classes": state.classes,
     }
     save_model(path, arrays, metadata, kind="crowd")

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hutch.distributed.crowds import crowd as crowd
     from hutch.distributed.engine import Here as Here
     from hutch.distributed.latent import em as em
     from hutch.distributed.on_ray import OnRay as OnRay
@@ -11,12 +12,13 @@ if TYPE_CHECKING:
     from hutch.distributed.processes import Processes as Processes
     from hutch.distributed.rounds import train as train
 
-__all__ = ["Here", "OnRay", "Processes", "em", "predict", "train"]
+__all__ = ["Here", "OnRay", "Processes", "crowd", "em", "predict", "train"]
 
 _HOMES = {
     "Here": "engine",
     "OnRay": "on_ray",
     "Processes": "processes",
+    "crowd": "crowds",
     "em": "latent",
     "predict": "predictions",
     "train": "rounds",

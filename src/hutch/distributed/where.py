@@ -1,7 +1,18 @@
 """Which engine a command uses: what is computed is said by the shards, where by the address of a cluster."""
 
+from hutch.core.errors import UsageError
 from hutch.core.threads import processor_count
 from hutch.distributed.engine import Engine, Here
+
+
+def check_places(shards: int, ray: str | None) -> None:
+    """Refuse a cluster for work in one piece.
+
+    Raises:
+        UsageError: there is an address and only one shard.
+    """
+    if ray is not None and shards < 2:
+        raise UsageError("--ray: only says where shards are computed; wanted --shards N too")
 
 
 def engine_for(shards: int, ray: str | None = None) -> Engine:

@@ -27,7 +27,7 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
     from hutch.crowd.aggregate import Method, Options, load
     from hutch.crowd.models.online import DEFAULT_SLOTS
 
-    method, model, slots = given.method, given.model, given.slots
+    method, model, slots, shards = given.method, given.model, given.slots, given.shards
     parameters: dict[str, Any] = {}
     history: State | None = None
     if given.initial:
@@ -36,6 +36,7 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
             if value is not None and value != saved[option]:
                 raise UsageError(f"--{option}: got {value}, but {given.initial} was made with {saved[option]}")
         method, model, slots, parameters = saved["method"], saved["model"], saved["slots"], saved["parameters"]
+        shards = shards or saved.get("shards", 1)
     elif given.test:
         raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
     method = method or "batch"
@@ -55,9 +56,12 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
         model = "ordinal"
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
+    if method == "online" and (shards or 1) > 1:
+        why = "one stream learns more from the same labels than shards of it"
+        raise UsageError(f"--shards: wanted --method batch; {why}")
     chosen = _create(model, parameters | settled)
     kind: Method = "online" if method == "online" else "batch"
-    options = Options(kind, given.passes, slots or DEFAULT_SLOTS, given.test, given.ordered)
+    options = Options(kind, given.passes, slots or DEFAULT_SLOTS, given.test, shards or 1, given.ordered)
     return chosen, options, history
 
 

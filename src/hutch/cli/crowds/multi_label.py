@@ -19,7 +19,7 @@ from hutch.crowd.models.model import CrowdModel, State
 
 _REFUSED = (
     "reference", "all_judges", "next", "ask_of", "judges", "report", "suspects", "initial", "final", "test", "passes",
-    "slots", "ordered",
+    "slots", "shards", "ray", "ordered",
 )  # fmt: skip
 
 

@@ -35,6 +35,8 @@ class CrowdOptions:
     test: bool
     passes: int
     slots: int | None
+    shards: int | None
+    ray: str | None
     classes: tuple[str, ...]
     ordered: bool | None
     set: tuple[str, ...]

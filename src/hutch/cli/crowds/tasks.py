@@ -115,8 +115,21 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
 def _aggregate(
     given: CrowdOptions, data: Labels, model: CrowdModel, options: Options, history: State | None
 ) -> Aggregate:
+    """Run the model, over shards if it has some."""
     table = Table(given.notice) if options.method == "online" else None
-    result = aggregation.aggregate(data, model, options, history, table)
+    if options.shards > 1 or given.ray is not None:
+        from hutch.distributed.where import check_places
+
+        check_places(options.shards, given.ray)
+    if options.shards > 1 and not options.test:
+        from hutch.distributed.crowds import Sharded
+        from hutch.distributed.where import engine_for
+
+        with engine_for(options.shards, given.ray) as engine:
+            over = Sharded(engine, options.shards)
+            result = aggregation.aggregate(data, model, options, history, table, over=over)
+    else:
+        result = aggregation.aggregate(data, model, options, history, table)
     if table:
         table.finish()
     return result

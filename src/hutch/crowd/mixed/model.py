@@ -17,6 +17,8 @@ from hutch.crowd.models.model import (
     Array,
     CrowdModel,
     Fit,
+    InProcess,
+    Over,
     Parameters,
     State,
     Sums,
@@ -116,9 +118,9 @@ class Mixed(CrowdModel):
         state.scratch["judge"] = (~reference).astype(np.float64)
         return state
 
-    def improve(self, labels: Labels, state: State, done: int = 0) -> Fit:
+    def improve(self, labels: Labels, state: State, done: int = 0, over: Over = InProcess) -> Fit:
         """As of every model; then what each worker is expected to say under the last posteriors."""
-        fit = super().improve(labels, state, done)
+        fit = super().improve(labels, state, done, over)
         if fit.iterations > done:
             q = state.items["posterior"]
             state.shared["class_counts"] += q.sum(axis=0)

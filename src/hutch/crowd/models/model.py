@@ -1,10 +1,10 @@
 """What every crowd model is: an E step, an M step, priors; and the loops around them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,58 @@ class Fit:
     objective: float
     converged: bool
     informative: Array
+
+
+class Steps(Protocol):
+    """The steps of EM over some labels, wherever these lie."""
+
+    def count(self) -> Sums:
+        """`CrowdModel.count` over all labels."""
+        ...
+
+    def expect(self) -> tuple[float, float]:
+        """`CrowdModel.expect` over all labels, which are learned from."""
+        ...
+
+    def total(self, measure: str) -> float:
+        """The sum over all labels of a model's method (labels, state) -> sum over those labels."""
+        ...
+
+    def collect(self) -> None:
+        """Make the state hold the arrays of all items and labels as they are now."""
+        ...
+
+
+class InProcess:
+    """`Steps` over labels in one piece, in this process.
+
+    Args:
+        model: whose steps.
+        labels: all of them.
+        state: of the model; changed in place.
+    """
+
+    def __init__(self, model: "CrowdModel", labels: Labels, state: State) -> None:
+        self._model, self._labels, self._state = model, labels, state
+
+    def count(self) -> Sums:
+        """See `Steps`."""
+        return self._model.count(self._labels, self._state)
+
+    def expect(self) -> tuple[float, float]:
+        """See `Steps`."""
+        return self._model.expect(self._labels, self._state, learned=True)
+
+    def total(self, measure: str) -> float:
+        """See `Steps`."""
+        return float(getattr(self._model, measure)(self._labels, self._state))
+
+    def collect(self) -> None:
+        """They are there."""
+
+
+Over = Callable[["CrowdModel", Labels, State], Steps]
+"""Makes the steps of a run: `InProcess`, or one that divides the items among processes or machines."""
 
 
 class CrowdModel(ABC):
@@ -227,30 +279,34 @@ class CrowdModel(ABC):
         likelihood = self.confusions(state)[labels.workers, :, labels.labels]
         return without_own(labels, self.posterior(state), likelihood)
 
-    def fit(self, labels: Labels, history: State | None = None) -> Fit:
+    def fit(self, labels: Labels, history: State | None = None, over: Over = InProcess) -> Fit:
         """Batch EM.
 
         Args:
             labels: if there is a history, read with its classes and workers.
             history: counts of earlier runs; they act as prior.
+            over: where the steps are made.
         """
-        return self.improve(labels, self.start(labels, history))
+        return self.improve(labels, self.start(labels, history), over=over)
 
-    def improve(self, labels: Labels, state: State, done: int = 0) -> Fit:
+    def improve(self, labels: Labels, state: State, done: int = 0, over: Over = InProcess) -> Fit:
         """Iterate until nothing changes any more, or the limit is reached.
 
         Args:
             labels: as in `fit`.
             state: changed in place.
             done: iterations that were spent on it before.
+            over: where the steps are made.
         """
         objective, iteration, converged = 0.0, done, False
+        steps = over(self, labels, state)
         while iteration < self.parameters.iterations and len(labels) and not converged:
             for _ in range(self.settlements):
-                self.settle(state, self.count(labels, state))
-            objective, change = self.expect(labels, state, learned=True)
+                self.settle(state, steps.count())
+            objective, change = steps.expect()
             iteration += 1
             converged = change <= self.parameters.tolerance
+        steps.collect()
         objective += self.log_prior(state) / max(labels.items, 1) if iteration > done else 0.0
         return Fit(state, self.posterior(state), iteration, objective, converged, self.informative(state))
 

@@ -12,7 +12,7 @@ from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
 from hutch.crowd.models.calibration import tempered
 from hutch.crowd.models.dawid_skene import DawidSkene, DawidSkeneParameters
-from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, Sums, grown
+from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, Parameters, State, Sums, grown
 from hutch.crowd.models.one_coin import OneCoin, OneCoinParameters
 from hutch.crowd.models.parts import ItemPtr, over_items, over_workers, sum_over_items
 from hutch.crowd.models.trust import (
@@ -100,7 +100,7 @@ class TwoLevel(CrowdModel):
         state.scratch["counted_shares"] = state.scratch["shares"].copy()
         return state
 
-    def fit(self, labels: Labels, history: State | None = None) -> Fit:
+    def fit(self, labels: Labels, history: State | None = None, over: Over = InProcess) -> Fit:
         """Batch EM, after a choice of `clarity` and start unless clarity is given or the iterations are too few.
 
         EM finds the maximum next to its start. Vote shares mislead where few workers do most of the work or label
@@ -111,19 +111,19 @@ class TwoLevel(CrowdModel):
         """
         given = self.parameters.clarity is not None or history is not None
         if given or not len(labels) or self.parameters.iterations <= _START:
-            return super().fit(labels, history)
+            return super().fit(labels, history, over)
         some = some_of(labels, _MOST_TRIED)
-        clarity = max(CLARITIES, key=lambda clarity: self._try(some, clarity, _TRIAL)[0])
+        clarity = max(CLARITIES, key=lambda clarity: self._try(some, clarity, _TRIAL, over=over)[0])
         known = DawidSkeneParameters(iterations=_DAWID_SKENE, class_prior=self.parameters.class_prior)
         other = DawidSkene.of(known)
-        rival = other.fit(labels).posterior
-        predicted, state = self._try(labels, clarity, _START)
-        otherwise, rival_state = self._try(labels, clarity, _START, rival)
+        rival = other.fit(labels, None, over).posterior
+        predicted, state = self._try(labels, clarity, _START, None, over)
+        otherwise, rival_state = self._try(labels, clarity, _START, rival, over)
         from_votes = predicted >= otherwise
         state = state if from_votes else rival_state
         del rival_state  # as large as the posteriors of all items
-        found = self.improve(labels, state, _START)
-        found = found if from_votes else self._average(labels, found, rival)
+        found = self.improve(labels, state, _START, over)
+        found = found if from_votes else self._average(labels, found, rival, over)
         return found if len(labels) > MANY else self._or_coins(labels, found)
 
     def probability(self, labels: Labels, fit: Fit) -> Array:
@@ -163,7 +163,7 @@ class TwoLevel(CrowdModel):
         kernels.refresh_shares(crowd_of(state), classes, flat(state.scratch["shares"]))
         return replace(found, posterior=self.posterior(state), informative=self.informative(state))
 
-    def _average(self, labels: Labels, found: Fit, rival: Array) -> Fit:
+    def _average(self, labels: Labels, found: Fit, rival: Array, over: Over) -> Fit:
         """The run with `rival` averaged into its posteriors, and what the workers' labels are worth under these."""
         state = found.state
         q, ours = state.items["posterior"].reshape(labels.items, 2, -1), found.posterior[:, None]
@@ -173,10 +173,12 @@ class TwoLevel(CrowdModel):
         levels *= kept * rival[:, None]
         q *= 1 - kept
         q += levels
-        self.settle(state, self.count(labels, state))
+        self.settle(state, over(self, labels, state).count())
         return replace(found, posterior=self.posterior(state), informative=self.informative(state))
 
-    def _try(self, labels: Labels, clarity: float, iterations: int, start: Array | None = None) -> tuple[float, State]:
+    def _try(
+        self, labels: Labels, clarity: float, iterations: int, start: Array | None = None, over: Over = InProcess
+    ) -> tuple[float, State]:
         """How well labels are predicted after some iterations, and the state; from vote shares or `start`."""
         model = TwoLevel.of(replace(self.parameters, clarity=clarity, iterations=iterations, tolerance=0.0))
         state = model.start(labels, None)
@@ -184,10 +186,12 @@ class TwoLevel(CrowdModel):
             levels = np.array([_CLEAR_START, 1 - _CLEAR_START])
             state.items["posterior"][...] = (levels[None, :, None] * start[:, None]).reshape(labels.items, -1)
             state.scratch["class_counts"][...] = self.parameters.class_anchor * start.sum(axis=0)
-        model.improve(labels, state, 1)
-        model.settle(state, model.count(labels, state))
-        predicted = model.predicted(labels, state)
-        model.expect(labels, state, learned=True)
+        model.improve(labels, state, 1, over)
+        steps = over(model, labels, state)
+        model.settle(state, steps.count())
+        predicted = steps.total("predicted")
+        steps.expect()
+        steps.collect()
         return predicted, state
 
     def predicted(self, labels: Labels, state: State) -> float:
