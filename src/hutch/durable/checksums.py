@@ -2,6 +2,7 @@
 
 import sqlite3
 import zlib
+from functools import cache
 
 COVERED = {
     "store": ("key", "value"),
@@ -21,6 +22,7 @@ def checksum(*cells: object) -> int:
     return zlib.crc32(ascii(cells).encode())
 
 
+@cache
 def sound(table: str, name: str = "") -> str:
     """The condition of SQL that a row is what was written; if not, the query fails.
 
