@@ -42,7 +42,7 @@ def share(begin: int, end: int, until: float) -> tuple[int, dict[str, int], dict
                 continue
             counts.update(found.counts)
             counts.update(life.partition(":")[0] for life in found.lives)
-            counts["lessons"] += found.lessons
+            counts["learn requests"] += found.requests
     return end - begin, counts, wrong
 
 

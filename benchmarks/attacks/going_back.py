@@ -2,9 +2,9 @@
 
     python benchmarks/attacks/going_back.py [SECONDS] [SEED]
 
-Two clients teach lessons with keys at a bounded rate, and send what was not answered again after a restart. Between two
-lives an earlier save is often taught the log up to some entry, and what lies behind it is taken back. At every start
-the model must be, to the bit, what learns the acknowledged lessons in their order. Memory, bytes of the store and
+Two clients send learn requests with keys at a bounded rate, and what was not answered again after a restart. Between
+two lives an earlier save often learns the log up to some entry, and what lies behind it is taken back. At every start
+the model must be, to the bit, what learns the acknowledged ones in their order. Memory, bytes of the store and
 latency are noted for the first life and the last; a finding is growth by more than a tenth and 20 MB, a p99 that
 doubled and is beyond 50 ms, an answer with status 5xx, or another model.
 """
@@ -31,10 +31,10 @@ _CHAIN = {"weights": {"bits": 16}, "chain": [{"linear": {"loss": "logistic"}}]}
 
 
 class _Teacher:
-    """A client: its lessons have keys of their own, and each is sent until it is answered.
+    """A client: its learn requests have keys of their own, and each is sent until it is answered.
 
     Attributes:
-        answered: number in the log -> lesson.
+        answered: number in the log -> learn request.
     """
 
     def __init__(self, name: str, seed: int) -> None:
@@ -63,7 +63,7 @@ class _Teacher:
         client.close()
 
     def _send(self, client: Client) -> bool:
-        """Send a lesson, the one before if it was not answered; returns whether this one was."""
+        """Send a learn request, the one before if it was not answered; returns whether this one was."""
         if not self._open:
             self._sent += 1
             self._open = self._dice.choice(self._lines)
@@ -74,7 +74,7 @@ class _Teacher:
         if status == 200:
             self.answered[json.loads(body)["position"]] = self._open
         elif status:
-            self.findings.append(f"a lesson was answered with {status}: {body[:200]!r}")
+            self.findings.append(f"a learn request was answered with {status}: {body[:200]!r}")
         if status:
             self._open = ""
         return status > 0
@@ -86,9 +86,9 @@ def _p99(teachers: list[_Teacher]) -> float:
 
 
 def _is_what_was_acknowledged(model: Path, teachers: list[_Teacher]) -> bool:
-    lessons = {number: line for teacher in teachers for number, line in teacher.answered.items()}
+    taught = {number: line for teacher in teachers for number, line in teacher.answered.items()}
     wanted = Chain.from_config(_CHAIN)
-    wanted.learn([lessons[number] for number in sorted(lessons)])
+    wanted.learn([taught[number] for number in sorted(taught)])
     found = Chain.load(model).arrays()
     return all(
         found[name].tobytes() == array.tobytes()
@@ -98,7 +98,7 @@ def _is_what_was_acknowledged(model: Path, teachers: list[_Teacher]) -> bool:
 
 
 def _roll_back(folder: Path, dice: random.Random, teachers: list[_Teacher]) -> str:
-    """Take lessons back; what is wrong with that."""
+    """Take entries back; what is wrong with that."""
     saves = {int(each.name.rpartition("-")[2]): each.name for each in folder.glob("model.at-*")}
     if not saves:
         return ""
@@ -144,14 +144,14 @@ def attack(seconds: int, seed: int) -> Found:
                 counts["stopped"] += 1
                 if not _is_what_was_acknowledged(folder / "model", teachers):
                     findings.append("a stopped server's model is not what was acknowledged")
-            else:  # the log holds what the file lacks, and may hold a lesson whose answer was lost
+            else:  # the log holds what the file lacks, and may hold a learn request whose answer was lost
                 findings += _recovered(folder, teachers)
             if dice.random() < 0.7:
                 findings += filter(None, [_roll_back(folder, dice, teachers)])
                 counts["rolled back"] += 1
                 if not _is_what_was_acknowledged(folder / "model", teachers):
                     findings.append("a rollback gave another model")
-        counts["lessons in the model"] = sum(len(each.answered) for each in teachers)
+        counts["entries in the model"] = sum(len(each.answered) for each in teachers)
     findings += [each for teacher in teachers for each in teacher.findings]
     first, last = noted[0], noted[-1]
     for name, what, most in (("late", "MB", 20), ("p99", "ms", 50), ("store", "MB of the store", 20)):
@@ -166,7 +166,7 @@ def attack(seconds: int, seed: int) -> Found:
 def _recovered(folder: Path, teachers: list[_Teacher]) -> list[str]:
     """Start a server on a copy after a kill, and hear from it what was not answered before; what is wrong."""
     target = Target(folder, "serve", "model", "--port", "0", "--save-every", "60", "--keep", "3")
-    for teacher in teachers:  # each sends its open lesson again, then no more
+    for teacher in teachers:  # each sends its open learn request again, then no more
         teacher.again(target.port)
     wrong = target.end()
     if not _is_what_was_acknowledged(folder / "model", teachers):

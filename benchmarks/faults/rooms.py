@@ -123,7 +123,7 @@ FAULTS: tuple[Fault, ...] = (
           "True, stored"),
     Fault("serve log", "entries that the database has lost are not noticed", _LOG, "acknowledged > last and not",
           "False and not"),
-    Fault("serve log", "the id of a lesson that was taken back stays known", _LOG,
+    Fault("serve log", "the id of a learn request that was taken back stays known", _LOG,
           "DELETE FROM serve_ids WHERE model = ? AND number BETWEEN ? AND ?", "SELECT ?, ?, ?"),
     Fault("readers", "skipped annotations of Label Studio are labels", _STUDIO,
           'if annotation.get("was_cancelled"):', "if False:"),

@@ -23,7 +23,7 @@ def test_what_must_hold_holds_after_every_history(begin: int, templates: Templat
 
 @pytest.mark.parametrize("seed", [61, 81, 445, 200546, 1006560, 2000492])
 def test_histories_that_were_wrong_once(seed: int, templates: Templates, tmp_path: Path) -> None:
-    """A refusal or a folder that could not be written or synced, a lesson twice, an early crash, refusals at a save."""
+    """A refusal or a folder that could not be written or synced, a request twice, an early crash, refusals at saves."""
     run(seed, templates, tmp_path)
 
 

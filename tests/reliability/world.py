@@ -66,7 +66,7 @@ class Request:
     wants: Callable[[dict[str, Any]], Request] | None = None
 
     @property
-    def is_lesson(self) -> bool:
+    def teaches(self) -> bool:
         return self.path == "/v1/learn" or self.path == "/v1/reward"
 
 
@@ -724,7 +724,7 @@ class History:
     seed: int
     lives: list[str]
     operations: int
-    lessons: int
+    requests: int
     counts: dict[str, int]
     trace: list[str]
 
@@ -772,8 +772,8 @@ def run(seed: int, templates: Templates, parent: Path | None = None, nth: int = 
             lives.append(_life(world, clients, None, None, keep))  # all that clients still want is answered
             assert lives[-1] == "stopped", lives
             must_hold(world, templates, clients, bandit, root)
-        lessons = sum(request.is_lesson for requests in clients for request in requests)
-        return History(seed, lives, operations, lessons, world.counts, world.trace)
+        count = sum(request.teaches for requests in clients for request in requests)
+        return History(seed, lives, operations, count, world.counts, world.trace)
 
 
 def must_hold(world: World, templates: Templates, clients: list[list[Request]], bandit: bool, root: Path) -> None:
@@ -787,7 +787,7 @@ def must_hold(world: World, templates: Templates, clients: list[list[Request]], 
     unknown: list[str] = []
     for requests in clients:
         last = -1
-        for request in (each for each in requests if each.is_lesson):
+        for request in (each for each in requests if each.teaches):
             body = request.body
             if request.status == -1:
                 unknown.append(body)
@@ -801,13 +801,13 @@ def must_hold(world: World, templates: Templates, clients: list[list[Request]], 
                 decision, drawn = decisions[given["id"]]
                 label = {"chosen": drawn["action"], "cost": given["cost"], "probability": drawn["probability"]}
                 body = json.dumps(json.loads(decision) | label)
-            assert at > last, "later lessons of a client have later places"
-            assert at not in learned, "two lessons have one place"
+            assert at > last, "later learn requests of a client have later places"
+            assert at not in learned, "two learn requests have one place"
             last, learned[at] = at, (body, None if request.answer.get("repeated") else predicted)
     if unknown:  # nobody was told: at most once each, where the log says
         for entry in _entries(world):
             if entry["number"] not in learned and not entry["refused"] and entry["kind"] != "refused":
-                assert entry["body"] in unknown, "something that nobody sent, or a lesson twice"
+                assert entry["body"] in unknown, "something that nobody sent, or a learn request twice"
                 unknown.remove(entry["body"])
                 learned[entry["number"]] = entry["body"], None
     bodies = [learned[at][0] for at in sorted(learned)]

@@ -239,7 +239,7 @@ def test_another_model_does_not_take_over_a_log(model: Path, in_service: Any, sa
     in_service([model], learn)
     first = model.read_bytes()
     saved_model(model, lines=["1 |f other"])
-    with pytest.raises(StoreError, match="has 1 lesson of another model that was served as 'model', and is not saved"):
+    with pytest.raises(StoreError, match="has 1 entry of another model that was served as 'model', and is not saved"):
         in_service([model], other)
     in_service([model], other, accept_loss=True)
     model.write_bytes(first)

@@ -87,7 +87,7 @@ main()
 """
 
 
-def test_a_server_without_memory_for_a_lesson_ends_and_the_next_learns_it(tmp_path: Path) -> None:
+def test_a_server_without_memory_for_a_learn_request_ends_and_the_next_learns_it(tmp_path: Path) -> None:
     Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}).save(tmp_path / "model")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     options = ["serve", "model", "--port", "0"]
@@ -105,7 +105,7 @@ def test_a_server_without_memory_for_a_lesson_ends_and_the_next_learns_it(tmp_pa
                 server.send_signal(signal.SIGTERM)
             said = server.communicate(timeout=60)[1]
         assert server.returncode == code and "Traceback" not in said
-        assert ("model: MemoryError: the model may have learned half a lesson; start the server again" in said) == code
+        assert ("model: MemoryError: half a request may have been learned; start the server again" in said) == code
     assert Chain.load(tmp_path / "model").statistics.examples == 2
 
 

@@ -1,4 +1,4 @@
-"""A model in service by formula, without HTTP: its recent loss, lessons that would ruin it, bodies it refuses."""
+"""A model in service by formula, without HTTP: its recent loss, requests that would ruin it, bodies it refuses."""
 
 import asyncio
 import time
@@ -81,7 +81,7 @@ def test_a_decision_counts_once_in_the_recent_loss(tmp_path: Path) -> None:
     assert in_service(tmp_path / "m", use, BANDIT) == (2, [2, 2])
 
 
-def test_several_lessons_that_would_ruin_a_model_change_nothing(tmp_path: Path) -> None:
+def test_several_learn_requests_that_would_ruin_a_model_change_nothing(tmp_path: Path) -> None:
     good = [b"%d |f a b%d" % (k, k) for k in range(4)]
     sent = [good[0], RUIN, RUIN, good[1], b"\n".join([good[2]] * 300 + [RUIN]), RUIN, good[3]]
 

@@ -1,4 +1,4 @@
-"""A model over years: one writer, a log of its own, damage that is said, lessons that would ruin it, saves kept."""
+"""A model over years: one writer, a log of its own, damage that is said, requests that would ruin it, saves kept."""
 
 import asyncio
 import json
@@ -188,8 +188,8 @@ def test_no_command_replaces_a_model_that_is_served(
     assert run(command) == 0 and fresh.read_bytes() != before
 
 
-def test_a_lesson_for_which_there_was_no_memory_is_learned_after_a_restart(fresh: Path, monkeypatch: Any) -> None:
-    """It is in the log: neither a later lesson nor a save may pass it over."""
+def test_a_request_for_which_there_was_no_memory_is_learned_after_a_restart(fresh: Path, monkeypatch: Any) -> None:
+    """It is in the log: neither a later learn request nor a save may pass it over."""
 
     def run_one(*given: Any) -> Any:
         raise MemoryError
@@ -240,8 +240,8 @@ def test_no_server_takes_a_model_that_a_training_will_write(fresh: Path, monkeyp
     log.close()
 
 
-def test_a_lesson_sent_twice_is_answered_when_it_is_known_what_became_of_it(fresh: Path) -> None:
-    """A save keeps learning waiting: meanwhile nobody is told that a lesson is learned which may be refused."""
+def test_a_learn_request_sent_twice_is_answered_when_it_is_known_what_became_of_it(fresh: Path) -> None:
+    """A save keeps learning waiting: meanwhile nobody is told that a learn request is learned which may be refused."""
 
     async def use(served: Served) -> list[Any]:
         served._pausing = True
@@ -331,7 +331,7 @@ def test_a_save_whose_folder_cannot_be_synced_is_made_again(fresh: Path, monkeyp
 
 
 def test_a_refusal_that_cannot_be_written_is_no_success(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sent again, the lesson is refused; and no save says that it was learned."""
+    """Sent again, the learn request is refused; and no save says that it was learned."""
 
     async def main(save: bool) -> list[Any]:
         log = Log(fresh.with_name("log.db"))
@@ -363,7 +363,7 @@ def test_a_refusal_that_cannot_be_written_is_no_success(fresh: Path, monkeypatch
 # The log belongs to the model
 
 
-def test_lessons_are_not_stranded_by_another_name(fresh: Path) -> None:
+def test_entries_are_not_stranded_by_another_name(fresh: Path) -> None:
     serve(fresh, LINES[:3], name="m")
     found = serve(fresh, name="prod")
     assert found.position == 3 and same(found.arrays, taught(LINES[:3]))
@@ -374,7 +374,7 @@ def test_a_file_under_another_name_finds_its_log_or_says_so(fresh: Path) -> None
     moved = fresh.rename(fresh.with_name("moved"))
     assert serve(moved).examples == 3
     with pytest.raises(
-        StoreError, match=r"moved: its lessons are in another log than .*other.db: name that with --store"
+        StoreError, match=r"moved: its entries are in another log than .*other.db: name that with --store"
     ):
         serve(moved, store=fresh.with_name("other.db"))
     assert serve(moved, store=fresh.with_name("other.db"), accept_loss=True).examples == 0
@@ -385,7 +385,7 @@ def test_an_older_model_is_refused_and_with_leave_learns_again(fresh: Path) -> N
     old = shutil.copy(fresh, fresh.with_name("old"))
     serve(fresh, [(line, f"id {k + 2}") for k, line in enumerate(LINES[2:4])], save=True)
     shutil.copy(old, fresh)
-    text = "m: older than its log: it holds lessons up to 2, those up to 4 are in a newer file"
+    text = "m: older than its log: it holds entries up to 2, those up to 4 are in a newer file"
     with pytest.raises(StoreError, match=text):
         serve(fresh)
     again = [(line, f"id {k}") for k, line in enumerate(LINES[:4])]
@@ -403,7 +403,7 @@ def test_a_model_newer_than_its_log_is_refused(fresh: Path) -> None:
     serve(fresh, LINES[2:4], save=True)
     for name in ("log.db", "log.db-last"):
         shutil.copy(fresh.with_name(f"copy-{name}"), fresh.with_name(name))
-    with pytest.raises(StoreError, match="m: newer than its log, which ends at 2: the model holds lessons up to 4"):
+    with pytest.raises(StoreError, match="m: newer than its log, which ends at 2: the model holds entries up to 4"):
         serve(fresh)
     found = serve(fresh, LINES[4:5], accept_loss=True)
     assert found.position == 5 and same(found.arrays, taught(LINES[:5]))
@@ -483,7 +483,7 @@ def test_entries_that_a_database_has_lost_without_a_word(fresh: Path) -> None:
     assert serve(fresh).position == 6
 
 
-def test_flipped_bits_never_change_a_lesson_in_silence(fresh: Path) -> None:
+def test_flipped_bits_never_change_a_learn_request_in_silence(fresh: Path) -> None:
     serve(fresh, LINES)
     store, wanted = fresh.with_name("log.db"), taught(LINES)
     with closing(sqlite3.connect(store)) as connection:
@@ -521,14 +521,14 @@ def test_the_number_of_ids_is_bounded(fresh: Path) -> None:
         ]
 
 
-# Lessons that would ruin the model
+# Learn requests that would ruin the model
 
 RUIN = "1e38 |w a:1e30"
 BODIES = {"line": RUIN, "lines": f"1 |f a\n{RUIN}\n1 |f b", "many": "\n".join([*LINES * 10, RUIN, *LINES * 10])}
 
 
 @pytest.mark.parametrize("body", list(BODIES.values()), ids=list(BODIES))
-def test_a_lesson_that_would_ruin_the_model_changes_nothing(fresh: Path, body: str) -> None:
+def test_a_learn_request_that_would_ruin_the_model_changes_nothing(fresh: Path, body: str) -> None:
     asked = [*LINES[:5], (body, "bad"), *LINES[5:9], ("1 |f mended", "bad")]
     found = serve(fresh, asked, limits=WIDE)
     error = found.answers[5]
@@ -675,7 +675,7 @@ def test_figures_of_years(fresh: Path, in_service: Any) -> None:
         text = (await service.client.get("/metrics")).text
         assert figure('hutch_recent_examples{model="m"}') == 3
         assert figure('hutch_failed_saves_total{model="m"}') == 1
-        assert figure('hutch_rejected_lessons_total{model="m",reason="malformed"}') == 1
+        assert figure('hutch_rejected_learn_requests_total{model="m",reason="malformed"}') == 1
         assert 0 <= (figure('hutch_model_age_seconds{model="m"}') or 0) < 60
         assert 0 <= (figure('hutch_seconds_since_save{model="m"}') or 0) < 60
         assert (figure("hutch_store_bytes") or 0) > 4096 and (figure("hutch_commit_seconds_count") or 0) >= 3
@@ -705,15 +705,15 @@ def test_roll_back_and_go_on(fresh: Path, how: str) -> None:
     until = ["--through", "4"] if how == "number" else ["--before", moment]
     source = ["m.at-000000000003", "--store", "log.db", *until]
     done = run("replay", *source, "-f", "look", cwd=fresh.parent)
-    assert done.stdout == "look: 1 lesson learned, up to entry 4\n", done.stderr
+    assert done.stdout == "look: 1 entry learned, up to entry 4\n", done.stderr
     assert serve(fresh, keep=5).position == 9  # only looked at
     done = run("replay", *source, "--drop", "-f", "m", cwd=fresh.parent)
-    assert done.stdout == "m: 1 lesson learned, up to entry 4, 5 lessons behind taken back\n", done.stderr
+    assert done.stdout == "m: 1 entry learned, up to entry 4, 5 entries behind taken back\n", done.stderr
     found = serve(fresh, [("1 |f new", ""), (LINES[3], f"id {LINES[3]}"), (LINES[8], f"id {LINES[8]}")], keep=5)
     assert [answer.repeated for answer in found.answers] == [False, True, False]
     assert same(found.arrays, taught([*LINES[:4], "1 |f new", LINES[8]]))
     fresh.write_bytes(newest)
-    with pytest.raises(StoreError, match="m: holds lessons that were taken back"):
+    with pytest.raises(StoreError, match="m: holds entries that were taken back"):
         serve(fresh, keep=5)
 
 
@@ -734,7 +734,7 @@ def test_the_log_as_lines(fresh: Path) -> None:
         (
             ["replay", "m", "--store", "log.db", "-f", "x", "--through", "1"],
             1,
-            "holds lessons up to 2, wanted a save from",
+            "holds entries up to 2, wanted a save from",
         ),
         (["replay", "never", "--store", "log.db", "-f", "x"], 1, "never: was never in service"),
         (["replay", "m", "--store", "log.db", "-f", "x", "--before", "noon"], 2, "--before: got 'noon', wanted a time"),

@@ -60,8 +60,8 @@ def replay(
 
     with closing(_opened(store)) as log:
         done = replay_log(log, model, final, through, _seconds(before), drop=drop)
-    dropped = f", {counted(done.dropped, 'lesson')} behind taken back" if drop else ""
-    print(f"{final}: {counted(done.learned, 'lesson')} learned, up to entry {done.through}{dropped}")
+    dropped = f", {counted(done.dropped, 'entry', 'entries')} behind taken back" if drop else ""
+    print(f"{final}: {counted(done.learned, 'entry', 'entries')} learned, up to entry {done.through}{dropped}")
 
 
 @app.command()

@@ -201,15 +201,15 @@ class Log:
         if not noted:
             query = "SELECT count(*) FROM serve_log JOIN serve_models USING (model) WHERE name = ? AND number > saved"
             if waiting := self.store.rows(query, [name])[0][0]:
-                lessons = counted(waiting, "lesson")
-                text = f"{self.store.path} has {lessons} of another model that was served as {name!r}, and is not saved"
+                entries = counted(waiting, "entry", "entries")
+                text = f"{self.store.path} has {entries} of another model that was served as {name!r}, and is not saved"
                 self._lose(path, text)
             return self._register(name)
         identity, through = str(noted["identity"]), int(noted["through"])
         query = "SELECT model, kept, last FROM serve_models WHERE identity = ?"
         found = self.store.rows(query, [identity])
         if noted["store"] != self.store.identity or not found:
-            problem = f"its lessons are in another log than {self.store.path}: name that with --store"
+            problem = f"its entries are in another log than {self.store.path}: name that with --store"
             self._lose(path, problem)
             return self._register(name)
         model, kept, last = found[0]
@@ -218,13 +218,13 @@ class Log:
             return self._register(name)
         problem = ""
         if through < kept:
-            problem = f"older than its log: it holds lessons up to {through}, those up to {kept} are in a newer file"
+            problem = f"older than its log: it holds entries up to {through}, those up to {kept} are in a newer file"
         elif through > last:
-            problem = f"newer than its log, which ends at {last}: the model holds lessons up to {through}"
+            problem = f"newer than its log, which ends at {last}: the model holds entries up to {through}"
         elif self.chain_at(model, through) != noted["chain"]:
             problem = f"not the model of its log, which goes on from another one at {through}"
         if any(first <= through < number for number, first, _, dropped in self.refused(model) if dropped):
-            problem = "holds lessons that were taken back"
+            problem = "holds entries that were taken back"
         problem = problem or self._damage(model, through)
         if problem:
             self._lose(path, problem)

@@ -49,7 +49,7 @@ class _OfModels(Collector):
                         family.add_metric([model], found)
                 yield family
         rejected = CounterMetricFamily(
-            "hutch_rejected_lessons", "Requests to learn that were refused, by reason.", labels=["model", "reason"]
+            "hutch_rejected_learn_requests", "Learn requests that were refused, by reason.", labels=["model", "reason"]
         )
         for model, served in self._models.items():
             for reason, count in served.rejected.items():

@@ -1,4 +1,4 @@
-"""A model as it was at an entry of its log: an earlier save, and the lessons behind it."""
+"""A model as it was at an entry of its log: an earlier save, and the entries behind it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +54,7 @@ def replay(
     served = Served(model, log, model.name, until=is_wanted)
     try:
         if through is not None and served.saved > through:
-            text = f"holds lessons up to {served.saved}, wanted a save from before {through + 1}"
+            text = f"holds entries up to {served.saved}, wanted a save from before {through + 1}"
             raise StoreError(at(str(model), None, None, text))
         dropped = log.drop_behind(served.key, served.position) if drop else 0
         served.write(final)

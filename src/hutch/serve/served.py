@@ -46,7 +46,7 @@ WINDOW = 1000
 
 
 class NotFinite(DataError):
-    """A lesson after which the model would not be finite."""
+    """A learn request after which the model would not be finite."""
 
 
 _REASONS: dict[type[HutchError], str] = {
@@ -56,7 +56,7 @@ _REASONS: dict[type[HutchError], str] = {
     StoreError: "log",
     HutchError: "malformed",
 }
-"""Why lessons are rejected, for the figures: the first class that fits."""
+"""Why learn requests are rejected, for the figures: the first class that fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Served:
         saved_at, learned_at: when it was saved and when it learned last, seconds since 1970.
         recent_loss, recent: mean loss of the last examples, and of how many.
         failed_saves: since the server started.
-        rejected: lessons that were refused, by reason.
+        rejected: learn requests that were refused, by reason.
         failure: why it cannot learn any more; empty if it can.
         failed: called when it cannot.
         is_warm: what the first requests need is compiled.
@@ -319,7 +319,7 @@ class Served:
     def _fail(self, error: Exception, future: Any) -> None:
         """Learn and save no more after what must not happen, such as no memory: the log has what the model may lack."""
         why = f"{self.path}: {type(error).__name__} {error}".rstrip()
-        self.failure = f"{why}: the model may have learned half a lesson; start the server again, and it learns the log"
+        self.failure = f"{why}: half a request may have been learned; start the server again, and it learns the log"
         settle(future, StoreError(self.failure))
         self.failed()
 
@@ -495,7 +495,7 @@ class Served:
         await asyncio.to_thread(self._write, through, copies, metadata)
 
     async def _save_quietly(self) -> None:
-        """Save, so that what follows a refused lesson is learned anew in no time; a later save says what fails."""
+        """Save, so that what follows a refused request is learned anew in no time; a later save says what fails."""
         with suppress(HutchError):
             await self.save()
 
