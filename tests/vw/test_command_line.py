@@ -296,8 +296,9 @@ def test_a_model_is_written_as_text_without_data(data):
     assert run(["-d", "train.vw", "-f", "model", "--quiet"]) == 0
     assert run(["-i", "model", "--readable_model", "text", "--no_stdin", "--quiet"]) == 0
     assert Path("text").read_text().startswith("Version ")
-    with pytest.raises(UsageError, match="got no data"):
-        run(["-i", "model", "--no_stdin"])
+    assert run(["--no_stdin", "-p", "p", "--classweight", "1:2"]) == 0 and Path("p").read_bytes() == b""
+    assert run(["-d", "train.vw", "-i", "model", "-p", "p", "--audit_regressor", "weights"]) == 0
+    assert Path("p").read_bytes() == b"" and Path("weights").read_bytes()
 
 
 def test_the_help_fits_80_columns():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hutch import Chain
-from hutch.core.errors import ConfigError, ModelError
+from hutch.core.errors import ConfigError, ModelError, UsageError
 from hutch.core.text.hashing import hash_text
 from hutch.vw.main import run
 
@@ -67,6 +67,23 @@ def test_sums_for_going_on_and_pending_regularisation():
     assert saved["norms"][0].tolist() == [6, 2] and saved["regularization"].tolist() == [0.5, 0.125]
 
 
+def test_models_of_version_8_and_a_regularisation_that_is_given():
+    weights = [(A, 1.125, 0.25, 1.0), (B, -0.625, 0.25, 2.0), (CONSTANT, 0.125, 1.0, 1.0)]
+    old = old_model("--l1_state 0.125", weights, version="8.10.0", sums=SUMS.unpack(bytes(SUMS.size)), span=(-1, 1))
+    rows = 16 * len(weights)
+    Path("old").write_bytes(old[: -rows - 16] + old[-rows:])  # its sums end before those of the regularisation
+    assert run(["-i", "old", "--no_stdin", "-f", "new", "--quiet"]) == 0
+    chain = Chain.load("new")
+    np.testing.assert_array_equal(chain.weights[[A, B, CONSTANT], :3], [row[1:] for row in weights])
+    assert chain.layers[-1].saved()["regularization"].tolist() == [1, 0.125]
+    chain.shared["max_label"], chain.shared["min_label"] = 9, -9
+    chain.save("new")
+    assert predictions("-i", "new", "-t") == [1.0, -1.0, 0.5]
+    assert predictions("-i", "new", "-t", "--l2_state", "0.5") == [0.5, -0.5, 0.25]
+    with pytest.raises(UsageError, match="--l1_state: coin_betting does not have it"):
+        run(["--coin", "--l1_state", "1", "--no_stdin"])
+
+
 def test_grams_names_of_classes_and_the_loss_of_the_command_line():
     words = "--named_labels cat,dog --oaa 2 --quadratic ff"
     Path("old").write_bytes(
@@ -87,7 +104,10 @@ def test_grams_names_of_classes_and_the_loss_of_the_command_line():
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"version": "8.11.0"}, "a model of VW 8.11.0, wanted one of VW 9"),
+        ({"version": "7.10.2"}, "a model of VW 7.10.2, wanted one of 8.3.3 to 9.11: read it with VW 9 and save it"),
+        ({"version": "10.0.0"}, "a model of VW 10.0.0, wanted"),
+        ({"version": "8.9.0", "words": "--cb 4 --cb_type dr"}, "a model of VW 8.9.0, wanted one of 9.0.0 to"),
+        ({"version": "8.8.0", "words": "--cb_adf --cb_explore_adf --squarecb"}, "VW 8.8.0, wanted one of 9.0.0 to"),
         ({"words": "--nn 3"}, "--nn is not supported: use -q"),
         ({"words": "--boosting 3 --lda 2"}, "--boosting is not supported(.|\n)*--lda"),
         ({"weights": [(1 << 18, 1.0)]}, "weight 262144 of 262144"),
@@ -128,9 +148,9 @@ def test_convert(capsys):
     assert capsys.readouterr().out.split() == ["0.250000", "-0.250000"]
     for words, message in (
         (["predict", "data.vw", "-i", "old"], "`hutch convert` makes one of Hutch"),
-        (["convert", "data.vw", "-f", "other"], "data.vw: got another file, wanted a model of VW 9"),
+        (["convert", "data.vw", "-f", "other"], "data.vw: got another file, wanted a model of VW"),
         (["convert", "nothing", "-f", "other"], "nothing: No such file or directory"),
-        (["convert", "pipe", "-f", "other"], "pipe: got another file, wanted a model of VW 9"),
+        (["convert", "pipe", "-f", "other"], "pipe: got another file, wanted a model of VW"),
         (["convert", "old", "-f", "old"], "old: cannot be written: this run reads it"),
     ):
         assert app(words, standalone_mode=False)

@@ -8,7 +8,7 @@ from hutch.cli.shell.declared import Argument, Option
 
 
 def convert(
-    old: Annotated[str, Argument(metavar="OLD", help="A model written by VW 9; with --to vw, by Hutch.")],
+    old: Annotated[str, Argument(metavar="OLD", help="A model written by VW 8 or 9; with --to vw, by Hutch.")],
     new: Annotated[str, Option("-f", "--final_regressor", metavar="MODEL", help="Save the converted model here.")],
     loss_function: Annotated[
         str | None,
@@ -59,7 +59,7 @@ def convert(
             file.write(content)
     else:
         if not is_vw_model(old):
-            raise UsageError(f"{old}: got another file, wanted a model of VW 9")
+            raise UsageError(f"{old}: got another file, wanted a model of VW")
         chain = read_vw_model(old, parse(["--loss_function", loss_function] if loss_function else []))
         chain.save(new)
     layers = ", ".join(str(layer_name(layer)) for layer in chain.config.to_dict()["chain"])

@@ -110,7 +110,6 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "use the `dyadic` layer of `hutch train -C`, whose steps are importance-aware, or -q",
     ),
     ("adax", "use --adaptive"),
-    ("l1_state l2_state", "leave it out: a model continued with -i keeps both"),
     ("interact", "use -q, which multiplies every pair of features"),
     ("experimental_igl", "use --cb_explore_adf, with the costs of what was chosen"),
     (

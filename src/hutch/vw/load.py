@@ -11,6 +11,7 @@ from hutch.core.chain.stored import Stored
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.vw.decisions import declared_layer
+from hutch.vw.model_state import set_regularization
 from hutch.vw.translate import chain_of, linear_parameters
 
 _STATELESS = {
@@ -65,6 +66,7 @@ def load_chain(options: Namespace) -> Chain:
         overrides += [f"chain.{k}.{name}.{key}={json.dumps(value)}" for key, value in changed.get(name, {}).items()]
     overrides += [f"seed={options.random_seed}"] if options.random_seed is not None else []
     found = Chain.from_arrays(arrays, {**metadata, "chain": {**chain, "chain": layers}}, path, overrides)
+    set_regularization(found, options)
     base: Any = found.layers[-1]
     if options.testonly and base.name == "linear":
         base.materialise(found.weights)

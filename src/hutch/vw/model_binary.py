@@ -1,4 +1,4 @@
-"""Models of Vowpal Wabbit 9, read into chains and written from them.
+"""Models of Vowpal Wabbit 8 and 9, read into chains and written from them.
 
 Such a file holds a header (version, id, range of labels, bits, n-grams, the options that VW keeps, a checksum of all
 that), counters of a few reductions from the top of the stack down, and what the base learner knows: a byte that says
@@ -8,7 +8,7 @@ whether it can go on learning, its sums if so, and (row, numbers) for each row i
 import re
 import struct
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from hutch.chain import Chain
 from hutch.core.errors import HutchError, ModelError, at
 from hutch.core.text.hashing import hash_text
 from hutch.vw.command_line import options_of
-from hutch.vw.model_state import PER_MODEL, STATE, VW_VERSION, columns_of, norms_of, state_of
+from hutch.vw.model_state import PER_MODEL, STATE, VW_VERSION, columns_of, norms_of, set_regularization, state_of
 from hutch.vw.parse import parse
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import chain_of
@@ -39,6 +39,10 @@ _COUNTERS = {
     "contextual_bandit": ("counts", "<u8"),
 }
 """What reductions write between the header and the learner's part: the name of the array, and its type in the file."""
+_CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_class", "simulate_bandit"}
+"""Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
+_OLDEST, _WITH_REGULARIZATION = (8, 3, 3), (9, 0, 0)
+"""Versions since which a model has this layout, and its `l1_state` and `l2_state`."""
 
 
 @dataclass
@@ -93,6 +97,7 @@ class _Header:
     bits: int = 0
     low: float = 0.0
     high: float = 0.0
+    version: tuple[int, ...] = ()
 
 
 def is_vw_model(path: str) -> bool:
@@ -107,7 +112,7 @@ def is_vw_model(path: str) -> bool:
 
 
 def read_vw_model(path: str, given: Namespace) -> Chain:
-    """The chain of a model of VW 9.
+    """The chain of a model of VW 8.3.3 or later.
 
     Args:
         path: what VW wrote.
@@ -136,6 +141,8 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
         if option.supported and told and not getattr(options, option.name):
             setattr(options, option.name, getattr(given, option.name))
     chain = Chain.from_config(chain_of(options))
+    if any(layer.name in _CHANGED for layer in chain.layers):
+        _check_version(reader, header.version)
     if seed is not None:
         chain.shared["random_state"] = np.uint64(seed & (2**64 - 1))
     if options.named_labels:
@@ -143,16 +150,20 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
     for counts, kind in _counters(chain, options.per_model_save_load):
         counts[...] = np.frombuffer(reader.bytes(counts.size * np.dtype(kind).itemsize), kind).reshape(counts.shape)
     chain.shared["min_label"], chain.shared["max_label"] = header.low, header.high
-    _fill(reader, chain, options.per_model_save_load)
+    _fill(reader, chain, options.per_model_save_load, STATE if header.version >= _WITH_REGULARIZATION else STATE[:-2])
+    set_regularization(chain, options)
     return chain
 
 
+def _check_version(reader: _Reader, version: tuple[int, ...], oldest: tuple[int, ...] = _WITH_REGULARIZATION) -> None:
+    if not oldest <= version < (10,):
+        got, wanted = (".".join(map(str, each)) for each in (version, oldest))
+        raise reader.error(f"a model of VW {got}, wanted one of {wanted} to 9.11: read it with VW 9 and save it")
+
+
 def _header(reader: _Reader) -> _Header:
-    found = _Header()
-    version = reader.text()
-    parts = [int(part) for part in re.findall(r"\d+", version)]
-    if parts[:1] != [9]:
-        raise reader.error(f"a model of VW {version}, wanted one of VW 9: read it with VW 9 and save it")
+    found = _Header(version=tuple(map(int, re.findall(r"\d+", reader.text()))))
+    _check_version(reader, found.version, _OLDEST)
     reader.checksum = 0  # of what follows the version
     reader.text()  # the model's name
     if reader.bytes(1) != b"m":
@@ -173,20 +184,20 @@ def _header(reader: _Reader) -> _Header:
     return found
 
 
-def _fill(reader: _Reader, chain: Chain, per_model: bool) -> None:
+def _fill(reader: _Reader, chain: Chain, per_model: bool, state: Sequence[tuple[str, str, str]]) -> None:
     """Read the learner's part."""
     base: Any = chain.layers[-1]
     columns = 1
     if resumes := reader.bytes(1) == b"\1":
         columns, norms, found = columns_of(base), norms_of(base), {}
-        for name, kind, _ in STATE:
+        for name, kind, _ in state:
             many = len(norms[0]) if per_model and name in PER_MODEL else 1
             found[name] = np.frombuffer(reader.bytes(np.dtype((kind, many)).itemsize), kind)
         chain.shared["time"] = found["t"]
         chain.shared["min_label"], chain.shared["max_label"] = found["min_label"], found["max_label"]
         for name, sums in zip(PER_MODEL, norms, strict=True):
             sums[: len(found[name])] = found[name]
-        if "regularization" in base.saved():
+        if "regularization" in base.saved() and "l1_state" in found:
             base.saved()["regularization"][:] = found["l2_state"][0], found["l1_state"][0]
     row = _row(chain, columns)
     rest = reader.data[reader.place :]

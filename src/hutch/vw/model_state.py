@@ -1,5 +1,6 @@
 """What a model of Vowpal Wabbit holds of its learner, whether as text or as bytes."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.chain.engine import Engine
+from hutch.core.errors import UsageError
 
 VW_VERSION = "9.11.9"
 """The version of VW whose layout this is."""
@@ -63,6 +65,19 @@ def state_of(chain: Engine) -> dict[str, Any]:
     own = {"initial_t": first, "sum_loss_since_last_dump": 0, "dump_interval": 1, "l1_state": gravity}
     found |= {name: [value] for name, value in {**own, "l2_state": contraction}.items()}
     return found | dict(zip(PER_MODEL, norms_of(base), strict=True))
+
+
+def set_regularization(chain: Engine, options: Namespace) -> None:
+    """Let what was regularised so far be what `--l1_state` and `--l2_state` say.
+
+    Raises:
+        UsageError: the learner is not regularised so.
+    """
+    for place, name in enumerate(("l2_state", "l1_state")):
+        if (value := getattr(options, name)) is not None:
+            if "regularization" not in chain.layers[-1].saved():
+                raise UsageError(f"--{name}: {chain.layers[-1].name} does not have it")
+            chain.layers[-1].saved()["regularization"][place] = value
 
 
 def is_learner(base: Any) -> bool:

@@ -19,6 +19,7 @@ from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
 from hutch.vw.decision_lines import raw_lines
 from hutch.vw.header import header
+from hutch.vw.model_state import set_regularization
 from hutch.vw.outputs import (
     costs_of,
     is_bounded,
@@ -41,6 +42,7 @@ def build_chain(options: Namespace) -> Chain:
     """
     if options.initial_regressor is None:
         chain = Chain.from_config(chain_of(options))
+        set_regularization(chain, options)
     else:
         from hutch.vw.load import load_chain
 
@@ -52,14 +54,8 @@ def build_chain(options: Namespace) -> Chain:
 
 
 def run_options(options: Namespace) -> RunOptions:
-    """What the command line says about files, passes and reports.
-
-    Raises:
-        UsageError: no data.
-    """
+    """What the command line says about files, passes and reports."""
     data = [*options.data, *options.files] or ([] if options.no_stdin else ["-"])
-    if not data and not (options.final_regressor or options.readable_model):
-        raise UsageError("got no data, wanted -d FILE")
     passes, period, after, patience = (
         NAMED[name].default if (value := getattr(options, name)) is None else value
         for name in ("passes", "holdout_period", "holdout_after", "early_terminate")
@@ -71,7 +67,7 @@ def run_options(options: Namespace) -> RunOptions:
         passes=passes,
         holdout=Holdout(period, after, patience, keeps_last=True) if holds_out else Holdout(),
         model=options.final_regressor,
-        predictions=None if options.audit_regressor else _place(options.predictions),
+        predictions=_place(options.predictions),
         raw=_place(options.raw_predictions),
         progress=options.progress or NAMED["progress"].default,
         quiet=options.quiet or options.driver_output_off or bool(options.audit_regressor),
@@ -158,7 +154,8 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         yield log_loss
     scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities or is_bounded(chain))
     if options.predictions:
-        yield LinesTo(options.predictions, prediction_lines(chain, given), scores=scores)
+        lines = (lambda batch, outputs: b"") if given.audit_regressor else prediction_lines(chain, given)
+        yield LinesTo(options.predictions, lines, scores=scores)
     if options.raw:
         yield LinesTo(options.raw, _raw_lines(chain, given), scores=scores)
     if not options.quiet:

@@ -62,7 +62,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_flag(
                 "dsjson",
                 "Read logged decisions as JSON lines.",
-                note="a bad line is reported and passed over, as is one without actions",
+                note="a bad line is reported and passed over; one without a choice or outcomes of slates silently",
             ),
             new_flag("chain_hash", "Hash a text in JSON after its key, not together with it."),
             new_flag(
@@ -92,7 +92,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "MODEL",
                 "Continue from this model.",
                 short="i",
-                note="reads Hutch's own format and that of VW 9; the chain comes from the model",
+                note="reads Hutch's own format and that of VW 8.3.3 to 9.11; the chain comes from the model",
             ),
             new_flag("testonly", "Predict only; do not learn.", short="t"),
             new_flag("save_resume", _ALWAYS_ON, note="always on: resuming is exact"),
@@ -185,6 +185,8 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_float("decay_learning_rate", "Multiply the learning rate by X after each pass.", sets="base.decay"),
             new_float("l1", "Strength of L1 regularization.", sets="base.l1"),
             new_float("l2", "Strength of L2 regularization.", sets="base.l2"),
+            new_float("l1_state", "Continue with this sum of L1 regularization.", default=0),
+            new_float("l2_state", "Continue with this product of L2 regularization.", default=1),
             new_float("sparse_l2", "Strength of L2 regularization of the features present.", sets="base.sparse_l2"),
             new_flag("noop", "Learn nothing.", sets="base.learning_rate", value=0.0),
             new_flag("no_bias_regularization", _NO_EFFECT),

@@ -156,7 +156,10 @@ class Line:
     def open_log(self) -> bool:
         """Take the features out of a line of `--dsjson`; False if it is to be passed over."""
         found = dict(self._pairs)
-        if found.get("_skipLearn") is True or not (found.get("a") or self._names.slots):
+        used = found.get("a") or self._names.slots
+        if self._names.slates:
+            used = "_label_cost" in found and "_outcomes" in found
+        if found.get("_skipLearn") is True or not used:
             return False
         dropped = found.get("pdrop", 0.0)
         if not _is_number(dropped) or not 0 <= dropped < 1:
