@@ -6,6 +6,7 @@ then shape and strides; a tuple as what is in it. The result lies where the firs
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,11 @@ _NUMBERS: dict[str, Any] = {
     "bool": ctypes.c_bool,
 }
 _HEAD = object.__basicsize__
+_number_at = ctypes.c_size_t.from_address
 _PLAIN = {int: "int64", float: "float64", bool: "bool"}
 _LARGEST = (1 << 63) - 1
+_C, _F, _ALIGNED = 0x1, 0x2, 0x100  # as in `ndarray.flags.num`
+_LAYOUT = _C | _F | _ALIGNED
 
 
 class Kind(NamedTuple):
@@ -42,7 +46,7 @@ Description = Kind | str
 
 
 def _read_address(array: NDArray[Any]) -> int:
-    return ctypes.c_size_t.from_address(id(array) + _HEAD).value
+    return _number_at(id(array) + _HEAD).value
 
 
 def _is_read_right() -> bool:
@@ -51,6 +55,13 @@ def _is_read_right() -> bool:
 
 # NumPy's binary interface has the address first in an array; `ctypes.data` makes an object of ten times the time
 _address = _read_address if _is_read_right() else lambda array: int(array.ctypes.data)
+
+
+@cache
+def _kind_of(dtype: np.dtype[Any], dimensions: int, flags: int) -> Kind | None:
+    if not flags & _ALIGNED or not dtype.isnative or dtype.kind not in "biufV":
+        return None
+    return Kind(dtype, (dimensions, "C" if flags & _C else "F" if flags & _F else "A"))
 
 
 def describe(value: Any, flat: list[Any]) -> Description | None:
@@ -64,12 +75,8 @@ def describe(value: Any, flat: list[Any]) -> Description | None:
     """
     kind = type(value)
     if kind is np.ndarray or kind is np.memmap:
-        flags, dtype = value.flags, value.dtype
-        if not flags.aligned or not dtype.isnative or dtype.kind not in "biufV":
-            return None
-        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-        flat += (None, None, value.size, dtype.itemsize, _address(value), *value.shape, *value.strides)
-        return Kind(dtype, (value.ndim, layout))
+        flat += (None, None, value.size, value.itemsize, _address(value), *value.shape, *value.strides)
+        return _kind_of(value.dtype, value.ndim, value.flags.num & _LAYOUT)
     if (name := _PLAIN.get(kind)) is not None:
         flat.append(value)
         return name if kind is not int or -_LARGEST <= value <= _LARGEST else None
