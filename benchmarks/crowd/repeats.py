@@ -1,15 +1,16 @@
 """Judges who are asked repeatedly: log-loss and accuracy beside other ways to read their runs.
 
-    python benchmarks/crowd/repeats.py [--seeds N] [--items N]
+    python benchmarks/crowd/repeats.py [--seeds N] [--items N] [--online]
 
 On each item a judge is right in a share of the runs that is drawn from a Beta distribution: the bias; the runs differ
 by chance: the noise. Wrong runs name one wrong class of the judge and the item, or, in a share of the cases, any.
 "first" is the first run alone, "majority" the most frequent label, "independent" every run as a label of its own,
-"default" what `hutch crowd` does.
+"default" what `hutch crowd` does; with --online, in a stream.
 """
 
 import argparse
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def runs_of(case: tuple[int, int, float, float, float], runs: int, items: int, s
     return np.concatenate(rows).astype(np.int32), truth.astype(np.int32)
 
 
-def measure(case: tuple[int, int, float, float, float], runs: int, items: int, seed: int) -> list[list[float]]:
+def measure(case: tuple[int, int, float, float, float], runs: int, items: int, seed: int, how: Options) -> list[Any]:
     """Accuracy and log-loss of the first run, the majority, all runs as independent, and the default."""
     codes, truth = runs_of(case, runs, items, seed)
     names = [[str(n) for n in range(size)] for size in (case[0], items, case[1])]
@@ -56,7 +57,7 @@ def measure(case: tuple[int, int, float, float, float], runs: int, items: int, s
     pointer = np.arange(items + 1) * (case[0] * runs)
     each = replace(majority, item_ptr=pointer, workers=codes[order, 0].copy(), labels=codes[order, 2].copy())
     found: list[Labels] = [from_codes(codes[first], *names, classes=names[2]), majority, each, default]
-    posteriors = [aggregate(labels, options=Options(ordered=False)).probability for labels in found]
+    posteriors = [aggregate(labels, options=how).probability for labels in found]
     return [[accuracy(each, truth), log_loss(each, truth)] for each in posteriors]
 
 
@@ -65,11 +66,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=4, metavar="N", help="draws of each case")
     parser.add_argument("--items", type=int, default=300, metavar="N", help="items of each draw")
+    parser.add_argument("--online", action="store_true", help="in a stream")
     arguments = parser.parse_args()
+    how = Options("online" if arguments.online else "batch", ordered=False)
     print(f"{'crowd':<40} runs  first            majority         independent      default")
     for name, case in CASES.items():
         for runs in (1, 3, 10):
-            draws = [measure(case, runs, arguments.items, seed) for seed in range(arguments.seeds)]
+            draws = [measure(case, runs, arguments.items, seed, how) for seed in range(arguments.seeds)]
             shown = "   ".join(f"{right:.3f} / {loss:.3f}" for right, loss in np.mean(draws, axis=0))
             print(f"{name:<40} {runs:>4}  {shown}", flush=True)
 

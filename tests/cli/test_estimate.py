@@ -123,6 +123,22 @@ def test_doubtful_figures_are_said_to_be(hutch, files, tmp_path):
     assert found["warnings"] == ["1 of 81 labelled items have no label of a judge"]
 
 
+def test_runs_of_a_judge_are_one_answer_and_ties_go_by_lot(hutch, files, tmp_path):
+    people, _, truth = files
+    runs = tmp_path / "runs.tsv"
+    rows = [f"gpt\tt{i}\t{truth[i] if run else 1 - truth[i]}\n" for i in range(400) for run in range(10)]
+    rows += [f"flips\tt{i}\t{run}\n" for i in range(400) for run in (0, 1)]
+    runs.write_text("".join(rows))
+    found = json.loads(hutch("estimate", people, "--judges", runs, "--of", "accuracy=gpt", "--json").out)
+    assert found["estimate"] == 1  # nine of ten runs are right everywhere
+    assert found["warnings"] == [
+        "gpt, flips labelled items repeatedly and differently: the most frequent label counts, not each run"
+    ]
+    people.write_text("".join(f"ann\tt{i}\t1\n" for i in range(300)))
+    found = json.loads(hutch("estimate", people, "--judges", runs, "--of", "accuracy=flips", "--json").out)
+    assert 0.4 < found["estimate"] < 0.6
+
+
 @pytest.mark.parametrize("declared", ["option", "column"])
 def test_people_and_judges_may_share_a_file(hutch, files, tmp_path, declared):
     people, judges, _ = files

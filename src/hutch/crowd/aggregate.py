@@ -195,8 +195,9 @@ def aggregate(
         groups, voices = copies_in_stream(labels, people), labels
         stream = stream_of(model, labels.classes, options.slots, history)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
-        rows = stream.slots_of(labels.worker_names)
-        confusions, factors = stream.confusions(rows), partial(stream.factors, rows)
+        parts = stream.voices(labels)
+        rows = stream.slots_of(parts.worker_names)
+        confusions, factors = joined(stream.confusions(rows), labels, parts), partial(stream.factors, rows)
         prior = stream.class_prior()
         others = partial(stream.others, stream.in_slots(labels))
     else:

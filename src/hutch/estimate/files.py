@@ -115,7 +115,8 @@ def items_of(
     if told:
         place = {name: k for k, name in enumerate(names)}
         at_item = np.array([place[name] for name in told.item_names], np.int64)
-        judged[at_item[told.label_items], np.searchsorted(judges, told.workers)] = told.labels
+        lot = np.random.default_rng(0).permutation(len(told))  # of labels that are as frequent the last one counts
+        judged[at_item[told.label_items[lot]], np.searchsorted(judges, told.workers[lot])] = told.labels[lot]
     shares = _noisy(said) if noisy else said.vote_share()
     shares = np.column_stack([shares, np.zeros((len(shares), len(classes) - len(said.classes)))])
     probability = None
@@ -127,7 +128,14 @@ def items_of(
         _check_sum(float(np.sum(1 / probability)), float(1 / probability.min()), count, drawn)
     labelled = np.arange(said.items, dtype=np.int64)
     names_of_judges = [told.worker_names[j] for j in judges] if told else []
-    return Items(classes, names_of_judges, judged, labelled, shares, probability, noisy)
+    asked = {labels.worker_names[w]: labels for labels in (said, told) if labels for w in _inconsistent(labels)}
+    return Items(classes, names_of_judges, judged, labelled, shares, probability, noisy, [*asked])
+
+
+def _inconsistent(labels: Labels) -> list[int]:
+    """Workers whose repeated labels of an item differ."""
+    present = np.unique(labels.workers)
+    return [w for w in present.tolist() if len(labels.repeats) and labels.repeats[w, 1] < labels.repeats[w, 0]]
 
 
 def _check_same(kind: str, of_people: Iterable[str], of_judges: Iterable[str]) -> None:

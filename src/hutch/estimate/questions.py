@@ -1,5 +1,6 @@
 """Questions about all items: rates, means, accuracies of judges, and the features that predict them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,6 +30,8 @@ class Items:
         said: P(class) of these by people (n, classes): what share of people says, or with `noisy` what is true.
         probability: with which each of them was drawn (n); None: any were as likely.
         noisy: `said` is a posterior, so that the intervals must allow for what it leaves open.
+        inconsistent: workers whose repeated labels of an item differ; their most frequent label is what counts, of
+            judges one by lot where several are.
     """
 
     classes: list[str]
@@ -38,6 +41,7 @@ class Items:
     said: Array
     probability: Array | None = None
     noisy: bool = False
+    inconsistent: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

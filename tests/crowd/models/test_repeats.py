@@ -6,6 +6,7 @@ import pytest
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.calibration import accuracy, log_loss
+from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.repeats import DIVIDED, joined, parted
 from hutch.crowd.models.trust import size_of
 from hutch.crowd.models.two_level import TwoLevel
@@ -97,6 +98,29 @@ def test_a_saved_model_knows_the_voices(tmp_path):
     tested = aggregate(later, TwoLevel(), Options(test=True), history)
     assert parted(later).worker_names == [*history.worker_names, "other"]
     assert tested.probability[0, 0] > 0.5 and np.isfinite(tested.report().low).all()
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_divided_runs_are_a_voice_of_their_own_in_a_stream_too(count):
+    labels, truth = runs(5, count)
+    online = Options("online", slots=512)
+    found, majority = (
+        aggregate(each, options=online) for each in (labels, replace(labels, divided=labels.divided[:0]))
+    )
+    assert log_loss(found.probability, truth) < log_loss(majority.probability, truth) - 0.01
+    assert len(found.confusions) == len(found.report().labels) == 5
+    stream = stream_of(TwoLevel(), labels.classes, 512, found.fit.state)
+    plain, divided = (stream.confusions(stream.slots_of([f"j{j}{end}" for j in range(5)])) for end in ("", DIVIDED))
+    assert np.trace(plain, axis1=1, axis2=2).mean() > np.trace(divided, axis1=1, axis2=2).mean() + 0.1
+
+
+def test_ten_runs_of_which_nine_agree_are_that_answer_in_a_stream():
+    votes = [("gpt", "t", "y")] * 9 + [("gpt", "t", "n"), ("ann", "t", "y")]
+    found = [
+        aggregate(from_triples(rows, ["n", "y"]), options=Options("online"))
+        for rows in (votes, votes[8:9] + votes[10:])
+    ]
+    assert found[0].probability.tolist() == found[1].probability.tolist()
 
 
 def test_only_judges_beside_people_have_two_voices():

@@ -191,6 +191,9 @@ def _warnings(items: Items, question: Question, found: Interval, lot: Draw) -> l
         said.append(f"{found.effective:.3g} labels in effect; below {FEW} an estimate is almost meaningless")
     if items.judges and (missing := int((items.judged[items.labelled] < 0).all(axis=1).sum())):
         said.append(f"{missing} of {len(items.labelled)} labelled items have no label of a judge")
+    if items.inconsistent:
+        some = ", ".join(items.inconsistent[:3]) + (" and others" if len(items.inconsistent) > 3 else "")
+        said.append(f"{some} labelled items repeatedly and differently: the most frequent label counts, not each run")
     if lot.p_value < SUSPECT:
         said.append(
             f"labels were not drawn by lot: {lot.judge} says other things of the labelled items than of all"

@@ -14,6 +14,7 @@ from hutch.core.errors import UsageError
 from hutch.core.memory import available_memory
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array, CrowdModel, Fit, State, without_own
+from hutch.crowd.models.repeats import parted
 
 DEFAULT_SLOTS = 1 << 16
 
@@ -62,10 +63,16 @@ class Stream(ABC):
         """The slot of each worker, whatever was learned."""
         return hash_workers(names, self.slots)
 
+    def voices(self, labels: Labels) -> Labels:
+        """The labels with the divided voices of workers behind the workers: see `repeats`."""
+        people = self.model.reference(labels.worker_names)
+        return parted(labels, None if people is None else ~people, least=1)
+
     def in_slots(self, labels: Labels) -> Labels:
-        """The same labels with slots for workers."""
-        table = self.slots_of(labels.worker_names)
-        return replace(labels, workers=table[labels.workers] if len(labels) else labels.workers)
+        """The same labels with slots of voices for workers."""
+        voices = self.voices(labels)
+        table = self.slots_of(voices.worker_names)
+        return replace(labels, workers=table[voices.workers] if len(labels) else labels.workers)
 
     @abstractmethod
     def learn(self, labels: Labels, first_pass: bool) -> Progress:

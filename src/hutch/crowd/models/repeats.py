@@ -16,15 +16,16 @@ from hutch.crowd.models.model import Array
 DIVIDED = " (divided)"
 """Behind the name of a worker, that of their divided voice."""
 LEAST_DIVIDED = 10
-"""Divided labels from which a worker has such a voice: fewer would not show what they are worth."""
+"""Divided labels from which a worker has such a voice in batch: fewer would not show what they are worth."""
 
 
-def parted(labels: Labels, among: NDArray[np.bool_] | None = None) -> Labels:
+def parted(labels: Labels, among: NDArray[np.bool_] | None = None, least: int = LEAST_DIVIDED) -> Labels:
     """Labels with the divided voices of workers behind the workers.
 
     Args:
         labels: the labels; a voice that they know by name goes on with however few labels.
         among: which workers may have one (workers); None: all.
+        least: divided labels from which a worker has one.
 
     >>> from hutch.crowd.data.labels import from_triples
     >>> runs = [("gpt", str(n), label) for n in range(20) for label in ("yes", "yes", "no" if n % 2 else "yes")]
@@ -38,7 +39,7 @@ def parted(labels: Labels, among: NDArray[np.bool_] | None = None) -> Labels:
     voice = np.arange(len(codes))
     for worker in np.flatnonzero(given if among is None else given * among).tolist():
         name = labels.worker_names[worker] + DIVIDED
-        if given[worker] >= LEAST_DIVIDED or name in codes:
+        if given[worker] >= least or name in codes:
             voice[worker] = codes.setdefault(name, len(codes))
     workers = np.where(labels.divided, voice[labels.workers], labels.workers).astype(np.int32)
     return replace(labels, workers=workers, worker_names=[*codes])
