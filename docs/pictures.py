@@ -2,10 +2,11 @@
 
     python docs/pictures.py    # needs Chromium on the path, scikit-learn and Matplotlib
 
-`pictures/page.png` is the page on which people answer label requests; `pictures/active.png` is what
-`hutch active simulate --plots` draws of scikit-learn's digits, odd or even.
+`pictures/page.png` is the page on which people answer label requests; `pictures/active.png` shows
+the curves of `hutch active simulate --json` for scikit-learn's digits, odd or even.
 """
 
+import json
 import os
 import random
 import re
@@ -117,6 +118,7 @@ def page(folder: Path) -> None:
 
 def curves(folder: Path) -> None:
     """Loss against labels bought, for digits that are odd or even."""
+    from matplotlib import pyplot
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
@@ -129,7 +131,15 @@ def curves(folder: Path) -> None:
     (folder / "test.vw").write_text("\n".join(lines[1437:]) + "\n")
     (folder / "digits.yaml").write_text(DIGITS_CHAIN)
     command = [HUTCH, "active", "simulate", "train.vw", "-C", "digits.yaml", "--test", "test.vw", "--budget", "0.3"]
-    subprocess.run([*command, "--plots", str(PICTURES)], cwd=folder, check=True)
+    found = json.loads(subprocess.check_output([*command, "--json"], cwd=folder))
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4))
+    for place, name in zip(axes, ("progressive_loss", "test_loss"), strict=True):
+        for run in ("active", "random", "passive"):
+            curve = found[run]["curve"]
+            place.plot([each["queries"] for each in curve], [each[name] for each in curve], marker=".", label=run)
+        place.set(xlabel="labels bought", ylabel=name.replace("_", " "), xscale="symlog", ylim=(0, None))
+        place.legend()
+    figure.savefig(PICTURES / "active.png", dpi=100, bbox_inches="tight")
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ COMMANDS = [
     ["learn", "-i", "model", "-f", "learned"],
     ["ask", "pool.vw", "-i", "model", "-n", "3"],
     ["export"],
-    ["export", "--format", "label-studio"],
+    ["export", "--format", "crowd"],
 ]
 
 

@@ -12,7 +12,7 @@ import sys
 import httpx
 import pytest
 
-from hutch.active.page import HOST, create_app, page, security_headers
+from hutch.active.page import HOST, Look, create_app, page, security_headers
 from hutch.core.errors import UsageError
 from hutch.core.net.web import listen, require_web
 from hutch.durable.entries import Round
@@ -36,7 +36,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def client(store, client_of):
-    return client_of(create_app(store, "secret", names={"1": "spam"}))
+    return client_of(create_app(store, "secret", look=Look({"1": "spam"})))
 
 
 def answer(client, id, worker, label):

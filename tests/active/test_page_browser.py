@@ -32,12 +32,12 @@ os.execv(command[0], command)
 """
 SERVE = """
 import sys
-from hutch.active.page import HOST, create_app
+from hutch.active.page import HOST, Look, create_app
 from hutch.core.net.web import listen, run_app
 from hutch.durable.store import Store
 with listen(HOST, 0) as listening:
     told = lambda: print(listening.getsockname()[1], flush=True)
-    run_app(create_app(Store(sys.argv[1]), "secret", names={"1": "spam"}), listening, told)
+    run_app(create_app(Store(sys.argv[1]), "secret", look=Look({"1": "spam"})), listening, told)
 """
 
 
@@ -185,6 +185,8 @@ def test_a_document_is_shown_and_answers_are_taken_back(browser, address, tmp_pa
     browser.wait_for("document.querySelector('#message').textContent === 'Nothing to label now.'")
     browser.press("u")
     browser.wait_for("!!document.querySelector('#item dl')")
+    browser.call("Page.reload")
+    browser.wait_for("document.readyState === 'complete' && !!document.querySelector('#item dl')")
     browser.press("u")
     browser.wait_for("document.querySelector('#item').textContent.includes('x3 ')")
     browser.press("2")

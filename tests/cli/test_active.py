@@ -117,9 +117,8 @@ def test_ask_asks_for_nothing_where_a_label_is_not_worth_its_price(folder):
     assert "--stop: got -1, wanted" in hutch(*arguments, -1, stdin=pool, status=2).stderr
 
 
-def test_simulate_draws_and_prints(folder):
-    output = hutch("active", "simulate", "train.vw", "-C", "chain.yaml", "--plots", "plots").output
-    assert (folder / "plots" / "active.png").read_bytes().startswith(b"\x89PNG")
+def test_simulate_prints(folder):
+    output = hutch("active", "simulate", "train.vw", "-C", "chain.yaml").output
     assert "buying the rest would save about" in output and "n.a." in output
 
 
@@ -267,10 +266,10 @@ def test_the_answer_is_never_shown_and_columns_are_chosen(folder):
     hutch("active", "answer", "-", "--store", "t.db", stdin=answers)
 
     def data(*show):
-        tasks = json.loads(hutch("active", "export", "--store", "t.db", "--format", "label-studio", *show).output)
-        return {name for task in tasks for name in task["data"]}
+        names = hutch("active", "export", "--store", "t.db", *show).output.split("\n")[0].split(",")
+        return set(names) - {"request", "worker", "label", "probability", "model", "time"}
 
-    assert data("--show", "comment") == {"comment", "hutch_request"} == data() - {"id", "stars"}
+    assert data("--show", "comment") == {"comment"} == data() - {"id", "stars"}
     wrong = hutch("active", "export", "--store", "t.db", "--show", "coment", status=2)
     assert "--show: no column 'coment'; did you mean 'comment'?" in wrong.stderr
 
@@ -324,8 +323,6 @@ def test_the_whole_loop_runs_by_itself(folder):
     assert json.loads(hutch("crowd", "labels.tsv", "--json").stdout)["class_names"] == ["bad", "good"]
     rows = list(csv.DictReader(hutch("active", "export", "--store", "r.db").output.splitlines()))
     assert {row["label"] for row in rows} == {"1", "-1"} and rows[0]["comment"] and rows[0]["worker"] == "ada"
-    hutch("active", "export", "--store", "r.db", "--format", "label-studio", "-o", "tasks.json")
-    assert json.loads(hutch("crowd", "tasks.json", "--json").stdout)["labels"] == 30
     assert "did you mean 'crowd'" in hutch("active", "export", "--store", "r.db", "--format", "crow", status=2).stderr
 
 

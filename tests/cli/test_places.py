@@ -38,7 +38,6 @@ COMMANDS = {
     "active learn": "active learn -i active -f {} --store labels.db",
     "active export": "active export --store labels.db -o {}",
     "active answer": "active answer answers.jsonl --store {}",
-    "active simulate": "active simulate data.vw -C active.yaml --plots {}/plots",
     "config schema": "config schema {}",
     "demo": "demo --quick --write {}/ratings",
     "inspect --readable": "inspect model --readable {}",

@@ -1,4 +1,4 @@
-"""Answers in the formats of other programs: CSV, the labels of `hutch crowd`, tasks of Label Studio."""
+"""Answers in the formats of other programs: CSV, and the labels of `hutch crowd`."""
 
 import csv
 import json
@@ -8,10 +8,10 @@ from io import StringIO
 from hutch.active.documents import check_shown
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.durable.checksums import sound
-from hutch.durable.records import DONT_KNOW, REQUEST_FIELD, SKIP
+from hutch.durable.records import DONT_KNOW, SKIP
 from hutch.durable.store import Store
 
-FORMATS = ("csv", "crowd", "label-studio")
+FORMATS = ("csv", "crowd")
 
 
 def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[str] = ()) -> str:
@@ -19,7 +19,7 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
 
     Args:
         store: has them; skipped and unknown requests are omitted.
-        form: one of `FORMATS`: a row per label with the request's fields; `worker task label`; tasks with annotations.
+        form: one of `FORMATS`: a row per label with the request's fields; `worker task label`.
         names: what stands for a label; without one it is the label.
         fields: of documents that are written; empty: all.
 
@@ -39,8 +39,6 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
     documents = [json.loads(row[2]) if row[2] else {"line": row[1]} for row in rows]
     columns = list(dict.fromkeys(name for document in documents for name in document))
     check_shown(fields, columns)
-    if form == "label-studio":
-        return _tasks(rows, names, fields)
     out = StringIO()
     if form == "crowd":
         table = csv.writer(out, delimiter="\t", lineterminator="\n")
@@ -55,19 +53,3 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
         known = [row[0], row[3], names.get(row[4], row[4]), f"{row[6]:.9g}", row[7], f"{row[5]:.3f}"]
         table.writerow([*known, *(document.get(name, "") for name in columns)])
     return out.getvalue()
-
-
-def _tasks(rows: Sequence[tuple[str, ...]], names: Mapping[str, str], fields: Sequence[str]) -> str:
-    """Tasks with one annotation per label, as Label Studio imports and `hutch crowd` reads them."""
-    tasks: dict[str, dict[str, object]] = {}
-    annotations: dict[str, list[dict[str, object]]] = {}
-    for number, (id, line, document, worker, label, *_) in enumerate(rows, 1):
-        data = json.loads(document) if document else {"text": line[max(line.find("|"), 0) :]}
-        if document and fields:
-            data = {name: data[name] for name in fields if name in data}
-        given = annotations.setdefault(id, [])
-        tasks.setdefault(id, {"id": len(tasks) + 1, "data": {**data, REQUEST_FIELD: id}, "annotations": given})
-        value = {"choices": [names.get(label, label)]}
-        result = [{"from_name": "label", "to_name": "field_0", "type": "choices", "value": value}]
-        given.append({"id": number, "completed_by": {"email": worker}, "result": result, "was_cancelled": False})
-    return json.dumps(list(tasks.values()), ensure_ascii=False, indent=1) + "\n"

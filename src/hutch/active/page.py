@@ -145,7 +145,6 @@ def create_app(
     store: Store,
     token: str,
     *,
-    names: Mapping[str, str] | None = None,
     lease_seconds: float = LEASE_SECONDS,
     look: Look | None = None,
     host: str = HOST,
@@ -155,7 +154,6 @@ def create_app(
     Args:
         store: where the requests are.
         token: secret part of the address.
-        names: what workers read instead of a label (`{"1": "spam"}`), unless there is a look.
         lease_seconds: how long a request that someone looks at is kept from others.
         look: of the page.
         host: the address that the page is served on; beyond this machine it may be called by any name.
@@ -164,7 +162,7 @@ def create_app(
         UsageError: what a server needs is not installed.
     """
     require_web("the page")
-    handlers = _Page(store, look or Look(names or {}), lease_seconds)
+    handlers = _Page(store, look or Look(), lease_seconds)
     body: dict[str, Any] = {JSON: {}}
     return Application(
         [

@@ -45,7 +45,6 @@ def simulate(
         float | None,
         Option(metavar="FRACTION", help="Share of labels to buy or, above 1, their number.", show_default="0.1"),
     ] = None,
-    plots: Annotated[Path | None, Option(metavar="DIR", help="Draw loss against labels bought.")] = None,
     stop: Annotated[
         float | None,
         Option(
@@ -63,18 +62,15 @@ def simulate(
     """
     import tempfile
 
-    from hutch.active.simulate import draw, to_json
     from hutch.active.simulate import simulate as run_simulation
+    from hutch.active.simulate import to_json
     from hutch.chain import Chain
     from hutch.core.data.files import InputFiles, check_sources
     from hutch.core.errors import UsageError
-    from hutch.core.plots import prepare_plots
 
     if budget is not None and not 0 < budget < float("inf"):
         raise UsageError(f"--budget: got {budget:g}, wanted a fraction up to 1 or a number of labels")
     check_stop(stop)
-    if plots is not None:
-        prepare_plots(plots)
     check_sources([source for source in (data, test) if source])
     chain = Chain.from_config(config, overrides or [])
     readers, columns = chain.plugins.registry.readers, chain.config.input.columns
@@ -90,8 +86,6 @@ def simulate(
             (lambda: InputFiles([test], chain.parser, readers, columns=columns)) if test else None,
             budget,
         )
-    if plots is not None:
-        draw(runs, plots)
     found = to_json(runs, stop)
     print(dumps(found) if as_json else _simulation_text(runs, found))
 

@@ -130,8 +130,8 @@ def export(
         Option(
             "--format",
             metavar="NAME",
-            help="csv, crowd (labels for `hutch crowd`) or label-studio.",
-            autocompletion=names("csv", "crowd", "label-studio"),
+            help="csv, or crowd: labels for `hutch crowd`.",
+            autocompletion=names("csv", "crowd"),
         ),
     ] = "csv",
     name: Names = None,
