@@ -6,7 +6,8 @@ DATA_DIR as in mixed.py; the sets whose classes are 3 to 12 whole numbers are re
 all labels of an item, of the judges' alone, and of the one person's. Seeds are those of the folds. --people names
 folders of people alone, with labels.tsv (person TAB item TAB label) and gold.tsv (item TAB label), whose classes are
 degrees. Simulated crowds have 100 to 1,500 items, 8 to 60 workers, 4 to 7 classes, 2 to 8 labels per item, workers
-whose labels spread by .4 to 1.2 classes and whose biases have a standard deviation of up to .8.
+whose labels spread by .4 to 1.2 classes and whose biases have a standard deviation of up to .8. With them
+come sparse scores from 0 to 100, as of how much anger a headline shows: most are near 0, and many labels there are 0.
 """
 
 import argparse
@@ -126,6 +127,58 @@ def simulated(crowds: int) -> None:
         print(f"  {name:<22} {np.mean(values):.4f}   {np.mean(losses[name]):.4f}   {np.mean(values <= least):.2f}")
 
 
+SPARSE: dict[str, dict[str, float]] = {
+    "100 items, steps of 5": {},
+    "steps of 10": {"step": 10},
+    "steps of 1": {"step": 1},
+    "5 labels per item": {"ratings": 5},
+    "noisy": {"noise": 25},
+    "85 % near 0": {"zero": 0.85},
+    "500 items": {"items": 500, "workers": 100},
+}
+
+
+def sparse(
+    seed: int,
+    items: int = 100,
+    workers: int = 38,
+    ratings: int = 10,
+    noise: float = 15,
+    zero: float = 0.6,
+    step: int = 5,
+) -> tuple[Labels, np.ndarray]:
+    """Scores from 0 to 100 and their truth, of which a share is near 0."""
+    random = np.random.default_rng(seed)
+    near = random.random(items) < zero
+    truth = np.where(near, random.gamma(1.0, 4.0, items), random.uniform(10, 95, items)).clip(0, 100)
+    scale, bias = random.normal(1, 0.25, workers), random.normal(0, 4, workers)
+    spread, rows = noise * random.uniform(0.5, 1.5, workers), []
+    for i, mine in enumerate(np.argsort(random.random((items, workers)), axis=1)[:, :ratings].tolist()):
+        for w in mine:
+            felt = truth[i] * scale[w] + bias[w] + random.normal(0, spread[w] * (0.3 + truth[i] / 60))
+            felt = 0.0 if truth[i] < 12 and random.random() < 0.6 else felt
+            rows.append((f"w{w}", f"t{i}", str(int(np.clip(round(felt / step) * step, 0, 100)))))
+    return from_triples(rows), truth
+
+
+def scores(crowds: int) -> None:
+    """Root mean squared errors and biases of the means of sparse scores, beside those of plain means."""
+    print(f"{crowds} crowds each, sparse scores: plain mean, bias; mean, bias; error of the median; in 95 %")
+    for name, case in SPARSE.items():
+        found = []
+        for seed in range(crowds):
+            labels, truth = sparse(seed, **case)  # type: ignore[arg-type]
+            result = aggregate(labels, options=Options(ordered=True))
+            assert result.scale is not None
+            true = truth[[int(task[1:]) for task in labels.item_names]]
+            told, plain = ratings(result.probability, result.scale), labels.vote_share() @ result.scale - true
+            off, inside = told.mean - true, (told.low <= true) & (true <= told.high)
+            squares = [float(np.sqrt(np.mean(error**2))) for error in (plain, off, told.median - true)]
+            found.append([squares[0], plain.mean(), squares[1], off.mean(), squares[2], inside.mean()])
+        a, b, c, d, e, held = np.mean(found, axis=0)
+        print(f"  {name:<22} {a:5.2f} {b:+.2f}   {c:5.2f} {d:+.2f}   {e:5.2f}   {held:.3f}", flush=True)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -140,6 +193,7 @@ def main() -> None:
         people_alone(folder)
     if arguments.simulated:
         simulated(arguments.simulated)
+        scores(max(arguments.simulated // 10, 1))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.models.copies import Group, copies_in_stream, find_copies, one_voice
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
-from hutch.crowd.models.ordered import ratings, scale_of
+from hutch.crowd.models.ordered import MANY_VALUES, leaned, ratings, scale_of
 from hutch.crowd.models.repeats import joined, parted
 from hutch.crowd.models.trust import LEAST_HALVES, Trust
 from hutch.crowd.room import check_room
@@ -223,6 +223,14 @@ def aggregate(
         alike = model.fit(each, None, over)
         turned = bool((alike.posterior.argmax(axis=1) != fit.posterior.argmax(axis=1)).mean() > _TURNED)
         probability = (probability + model.probability(each, alike)) / 2 if turned else probability
+    if (
+        values is not None
+        and len(values) > MANY_VALUES
+        and people is None
+        and options.method == "batch"
+        and len(labels)
+    ):
+        probability = leaned(probability, values, labels, others())
     return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, groups, votes, turned)
 
 

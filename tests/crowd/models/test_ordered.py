@@ -1,7 +1,11 @@
 import numpy as np
 import pytest
 
-from hutch.crowd.models.ordered import ratings, scale, whole_numbers
+from hutch.crowd.aggregate import Options, aggregate
+from hutch.crowd.data.labels import from_triples
+from hutch.crowd.models.ordered import leaned, ratings, scale, whole_numbers
+from hutch.crowd.models.ordinal import Ordinal
+from hutch.crowd.simulate import simulate_ratings
 
 
 @pytest.mark.parametrize(
@@ -42,3 +46,44 @@ def test_the_median_has_the_least_absolute_and_the_mean_the_least_squared_error(
         assert (high - low, -row[(values >= low) & (values <= high)].sum()) == pytest.approx(
             min(each for each in ranges if -each[1] >= 0.95 - 1e-9)
         )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_posteriors_lean_as_far_as_left_out_labels_say(share):
+    random = np.random.default_rng(0)
+    values, given = np.arange(10.0), random.integers(10, size=(60, 4))
+    labels = from_triples(
+        [(f"w{j}", f"t{i}", str(given[i, j])) for i in range(60) for j in range(4)], classes=[str(k) for k in range(10)]
+    )
+    wanted = random.uniform(2, 7, 240)  # what the model says of an item without a label; labels follow a mixture
+    rest = (given.sum(axis=1, keepdims=True) - given).ravel() / 3
+    place = share * wanted + (1 - share) * rest
+    others = np.exp(-0.5 * (values - (given.ravel() + (place - rest))[:, None]) ** 2 / 0.3**2)
+    probability = random.dirichlet(np.ones(10), 60)
+    found = leaned(probability, values, labels, others)
+    assert found.sum(axis=1) == pytest.approx(1)
+    said = others @ values / others.sum(axis=1)
+    kept = np.clip((said - rest) @ (given.ravel() - rest) / ((said - rest) @ (said - rest)), 0, 1)
+    assert found @ values == pytest.approx(kept * (probability @ values) + (1 - kept) * given.mean(axis=1), abs=1e-3)
+    ratio = np.log(found / probability)  # by exp(t u + constant): linear in the values
+    assert np.diff(ratio, n=2, axis=1) == pytest.approx(0, abs=1e-5)
+
+
+def test_sparse_scores_are_not_far_from_plain_means():
+    random = np.random.default_rng(1)
+    truth = np.where(random.random(100) < 0.7, random.gamma(1.0, 4.0, 100), random.uniform(10, 95, 100))
+    felt = truth[:, None] + random.normal(size=(100, 8)) * (4 + truth[:, None] / 4)
+    felt = np.where((truth[:, None] < 12) & (random.random((100, 8)) < 0.6), 0, felt)
+    scores = np.clip(np.round(felt / 5) * 5, 0, 100).astype(int)
+    labels = from_triples([(f"w{j}", f"t{i}", str(scores[i, j])) for i in range(100) for j in range(8)])
+    result = aggregate(labels, options=Options(ordered=True))
+    found, plain = ratings(result.probability, result.scale), labels.vote_share() @ result.scale
+    errors = [np.sqrt(np.mean((mean - truth) ** 2)) for mean in (found.mean, plain)]
+    assert errors[0] < 1.1 * errors[1]
+    assert np.mean((found.low <= truth) & (truth <= found.high)) > 0.9
+
+
+def test_few_degrees_keep_the_posterior_of_the_model():
+    labels = simulate_ratings(60, 8, 5, 3.0, seed=0).labels
+    result = aggregate(labels, options=Options(ordered=True))
+    assert result.probability.tolist() == Ordinal().probability(labels, result.fit).tolist()

@@ -4,10 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array
 
 INTERVAL = 0.95
 """Probability of the interval of a rating."""
+MANY_VALUES = 8
+"""Classes above which each is too rare to say what it means, so that posteriors are compared with plain means."""
+_STEPS = 60
 
 
 def whole_numbers(classes: list[str]) -> bool:
@@ -88,6 +92,37 @@ def ratings(probability: Array, values: Array) -> Ratings:
 
     low, high = _narrowest(below, values)
     return Ratings(probability @ values, quantile(0.5), low, high)
+
+
+def leaned(probability: Array, values: Array, labels: Labels, others: Array) -> Array:
+    """Posteriors leaned so that their means lie between their own and those of the labels, as left-out labels say.
+
+    How far they lie towards the labels' is the least-squares fit of each label by the mean of the others of its item
+    and the mean that the model has without it. A posterior is leaned by exp(t u), u the places of the classes, which
+    of all ways to change its mean changes the rest least (relative entropy).
+
+    Args:
+        probability: (items, classes).
+        values: of the classes, ascending (classes).
+        labels: of the items.
+        others: what everything but a label says of its item; see `CrowdModel.others` (labels, classes).
+    """
+    u = 2 * (values - values[0]) / (values[-1] - values[0]) - 1
+    item, given, count = labels.label_items, u[labels.labels], np.diff(labels.item_ptr)
+    total = np.bincount(item, given, labels.items)
+    several = count[item] > 1
+    rest = ((total[item] - given) / np.maximum(count[item] - 1, 1))[several]
+    more = (others @ u / others.sum(axis=1))[several] - rest
+    share = float(np.clip(more @ (given[several] - rest) / max(more @ more, 1e-12), 0, 1))
+    own = probability @ u
+    wanted = np.where(count > 0, share * own + (1 - share) * total / np.maximum(count, 1), own)
+    logs, lean = np.log(np.maximum(probability, 1e-12)), np.zeros(labels.items)
+    for _ in range(_STEPS):
+        found = np.exp((scores := logs + lean[:, None] * u) - scores.max(axis=1, keepdims=True))
+        found /= found.sum(axis=1, keepdims=True)
+        mean = found @ u
+        lean += np.clip((wanted - mean) / np.maximum(found @ u**2 - mean**2, 1e-4), -2, 2)
+    return np.asarray(found)
 
 
 def _narrowest(below: Array, values: Array) -> tuple[Array, Array]:
