@@ -12,8 +12,11 @@ _FEW = 50
 """Classes that a column of labels has at most; a column with more different values holds something else."""
 _WORD = re.compile("[a-z]+")
 _NOT_PEOPLE = frozenset(
-    "adjudicated batch category consensus date difficulty domain final genre lang language length level majority meta "
-    "notes phase priority round score section set source split stage status subset topic type version".split()
+    (
+        "adjudicated age batch category confidence consensus cost country date difficulty domain duration final gender "
+        "genre index lang language latency length level majority meta notes order phase priority round score seconds "
+        "section seed set source split stage status subset temperature test time timestamp tokens topic type version year"
+    ).split()
 )
 """Words in the names of columns that hold something about the task, or the labels' outcome, but no person's labels."""
 
