@@ -27,7 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
-START, THREADS, MARK = "\n## Start-up\n", "\n## Threads\n", "<!-- written by benchmarks/threads.py -->"
+START, THREADS = "\n## Start-up\n", "\n## Threads\n"
 PEER = "vowpalwabbit==9.11.9"
 LOGISTIC, CLICKS = "--loss_function logistic -b 18", "--loss_function logistic -b 22"
 TOURNAMENT = "--ect 5 --loss_function hinge --holdout_off"
@@ -212,7 +212,7 @@ def parts(folder: Path, programs: dict[str, list[str]], inputs: dict[str, Path])
 
 
 def page(rows: list[str], options: argparse.Namespace, load: str) -> str:
-    """The page of the documentation, up to what `start/commands.py` and `threads.py` write."""
+    """The page of the documentation, up to what `start/commands.py` writes."""
     measured = f"{about(load)}, --scale {options.scale:g}, {options.pairs} pairs of runs each"
     lines = [
         "# Speed compared with Vowpal Wabbit",

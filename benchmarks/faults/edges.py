@@ -20,13 +20,11 @@ _JUDGES, _ALT_TEST, _SPAM, _COPIES = (
 _ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutch/crowd/mixed/stream.py"
 _EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsilon", "sample_action"))
 _BAYESIAN = "reductions/bayesian_linear/layer.py"
-_PARTS = "src/hutch/crowd/models/parts.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
 
 _DATA = "tests/core/data/test_"
 _BANDITS = "tests/reductions/bandits/test_layers.py::test_"
 TESTS: dict[str, list[str]] = {
-    "threads": ["tests/crowd/models/test_parts.py"],
     _SVMLIGHT: [f"{_DATA}readers.py", f"{_DATA}places.py", f"{_DATA}sources.py"],
     _CSV: [f"{_DATA}readers.py", f"{_DATA}sources.py", f"{_DATA}cells.py"],
     _CELLS: [f"{_DATA}cells.py", f"{_DATA}readers.py", f"{_DATA}places.py"],
@@ -133,7 +131,4 @@ FAULTS: tuple[Fault, ...] = (
           "s.multi, s.cost, s.action, s.place = 0, np.nan, 0, -1"),
     Fault("commands", "only the last pass's boundaries are counted", _EM, "boundaries += _learn(",
           "boundaries = _learn("),
-    Fault("threads", "the first workers are left out", _PARTS, "for part in range(parts)]",
-          "for part in range(1, parts)]"),
-    Fault("threads", "parts count alike whatever their size", _PARTS, "mean * size for", "mean for"),
 )  # fmt: skip

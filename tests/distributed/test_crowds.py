@@ -11,10 +11,9 @@ from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.model import CrowdModel, State
-from hutch.crowd.models.parts import cuts
 from hutch.crowd.simulate import simulate
 from hutch.crowd.table import EXCHANGEABLE
-from hutch.distributed.crowds import Sharded, crowd, cut
+from hutch.distributed.crowds import Sharded, crowd, cut, cuts
 from hutch.distributed.engine import Here
 from hutch.distributed.processes import Processes
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array, CrowdModel, State, Sums
-from hutch.crowd.models.parts import cuts
 from hutch.distributed.engine import Engine, Here, Ref, sum_of
 
 Held = tuple[dict[str, Array], dict[str, Array]]
@@ -170,3 +171,15 @@ def _expect(model: CrowdModel, state: State, labels: Labels, held: Held) -> tupl
 def _total(model: CrowdModel, state: State, labels: Labels, held: Held, measure: str) -> float:
     state.items, state.labels = held
     return float(getattr(model, measure)(labels, state))
+
+
+def cuts(labels: Labels, parts: int) -> list[int]:
+    """Where items are cut into parts of about as many labels each; fewer where there are not enough items.
+
+    >>> from hutch.crowd.data.labels import from_triples
+    >>> cuts(from_triples([("ann", "a", "x"), ("bob", "a", "x"), ("ann", "b", "y"), ("bob", "c", "y")]), 2)
+    [0, 1, 3]
+    """
+    wanted = np.arange(1, parts) * len(labels) / max(parts, 1)
+    inner = set(np.searchsorted(labels.item_ptr, wanted).tolist()) - {0, labels.items}
+    return [0, *sorted(inner), labels.items]

@@ -86,11 +86,6 @@ class Labels:
         scan.group_by_worker(self.item_ptr, self.workers, pointer, positions, items)
         return pointer, positions, items
 
-    @cached_property
-    def parts_of_workers(self) -> list["Labels"]:
-        """Room for the labels in parts, each with all items and the labels of some workers."""
-        return []
-
     def chosen(self, keep: NDArray[np.bool_]) -> "Labels":
         """All items with some of the labels, bool (labels)."""
         kept, divided = np.concatenate([[0], np.cumsum(keep)]), self.divided

@@ -26,7 +26,6 @@ from hutch.crowd.models.model import (
     without_own,
 )
 from hutch.crowd.models.ordered import whole_numbers
-from hutch.crowd.models.parts import ItemPtr, over_items
 
 _MAGIC = re.compile(r"[*?\[]")  # what makes a pattern a glob
 NO_REFERENCE = "mixed: wanted a reference: whose labels define the classes (--reference NAME)"
@@ -146,16 +145,12 @@ class Mixed(CrowdModel):
         counts, guard = state.workers["counts"], state.shared["guard"][0]
         judge, totals, pooled = state.scratch["judge"] > 0, counts.sum(axis=1), self._pooled(state)
         objectives = np.empty(labels.items)
-
-        def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
-            change = kernels.expect(
-                item_ptr, labels.workers, labels.labels, labels.gold[items], judge, state.items["forecast"][items],
-                counts, totals, pooled, pooled, PERSON, guard, learned, False, self.parameters.people_rho,
-                state.labels["said"], objectives[items], state.items["posterior"][items],
-            )  # fmt: skip
-            return float(objectives[items].sum() / max(len(objectives[items]), 1)), change
-
-        return over_items(labels, step)
+        change = kernels.expect(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, judge, state.items["forecast"], counts, totals,
+            pooled, pooled, PERSON, guard, learned, False, self.parameters.people_rho, state.labels["said"], objectives,
+            state.items["posterior"],
+        )  # fmt: skip
+        return float(objectives.sum() / max(labels.items, 1)), change
 
     def reference(self, names: list[str]) -> NDArray[np.bool_] | None:
         """People; what copies of judges are worth is in their exponents."""

@@ -8,7 +8,6 @@ from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import confusion_kernels as kernels
 from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums, grown
-from hutch.crowd.models.parts import ItemPtr, over_items, over_workers
 
 
 class DawidSkeneParameters(Parameters):
@@ -47,7 +46,7 @@ class CountModel(CrowdModel):
     def count(self, labels: Labels, state: State) -> Sums:
         """Counts expected under the posteriors."""
         counts, q = np.zeros_like(state.workers["counts"]), state.items["posterior"]
-        over_workers(labels, lambda part: kernels.add_labels(part.item_ptr, part.workers, part.labels, q, counts))
+        kernels.add_labels(labels.item_ptr, labels.workers, labels.labels, q, counts)
         return {"counts": counts, "class_counts": q.sum(axis=0)}
 
     def settle(self, state: State, sums: Sums) -> None:
@@ -63,14 +62,11 @@ class CountModel(CrowdModel):
         """E step with a table log p(label | class, worker) (workers, labels, classes)."""
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.class_prior(state))
-        table, q = np.ascontiguousarray(log_table), state.items["posterior"]
-
-        def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
-            return kernels.expect(  # type: ignore[no-any-return]
-                item_ptr, labels.workers, labels.labels, labels.gold[items], log_prior, table, q[items]
-            )
-
-        return over_items(labels, step)
+        objective, change = kernels.expect(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, log_prior, np.ascontiguousarray(log_table),
+            state.items["posterior"],
+        )  # fmt: skip
+        return objective, change
 
 
 class DawidSkene(CountModel):

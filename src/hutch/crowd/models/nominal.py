@@ -8,7 +8,6 @@ from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import nominal_kernels as kernels
 from hutch.crowd.models.model import Array, CrowdModel, Parameters, State, Sums, grown, without_own
-from hutch.crowd.models.parts import ItemPtr, over_items, over_workers
 
 
 class NominalParameters(Parameters):
@@ -85,12 +84,8 @@ class Nominal(CrowdModel):
         """Slopes of alpha, a diagonal bound of the curvature, and class counts."""
         alpha, q = state.workers["alpha"], state.items["posterior"]
         slope, bend = np.zeros_like(alpha), np.zeros_like(alpha)
-        over_workers(
-            labels,
-            lambda part: kernels.slopes(
-                part.item_ptr, part.workers, part.labels, q, state.items["log_beta"], alpha, slope, bend
-            ),
-        )
+        log_beta = state.items["log_beta"]
+        kernels.slopes(labels.item_ptr, labels.workers, labels.labels, q, log_beta, alpha, slope, bend)
         return {"slope": slope, "bend": bend, "class_counts": q.sum(axis=0)}
 
     def settle(self, state: State, sums: Sums) -> None:
@@ -111,15 +106,11 @@ class Nominal(CrowdModel):
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """Steps of log beta, then q."""
         steps = (self.parameters.steps if learned else 20) if self.parameters.difficulty else 0
-        prior, (log_beta, q) = self.class_prior(state), (state.items[name] for name in ("log_beta", "posterior"))
-
-        def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
-            return kernels.expect(  # type: ignore[no-any-return]
-                item_ptr, labels.workers, labels.labels, labels.gold[items], prior, state.workers["alpha"], steps,
-                log_beta[items], q[items],
-            )  # fmt: skip
-
-        return over_items(labels, step)
+        objective, change = kernels.expect(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, self.class_prior(state),
+            state.workers["alpha"], steps, state.items["log_beta"], state.items["posterior"],
+        )  # fmt: skip
+        return objective, change
 
     def posterior(self, state: State) -> Array:
         """The posteriors."""

@@ -14,7 +14,6 @@ from hutch.crowd.models.calibration import tempered
 from hutch.crowd.models.dawid_skene import DawidSkene, DawidSkeneParameters
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, Parameters, State, Sums, grown
 from hutch.crowd.models.one_coin import OneCoin, OneCoinParameters
-from hutch.crowd.models.parts import ItemPtr, over_items, over_workers, sum_over_items
 from hutch.crowd.models.trust import (
     DIVISIONS,
     DIVISIONS_OF_MANY,
@@ -196,31 +195,21 @@ class TwoLevel(CrowdModel):
 
     def predicted(self, labels: Labels, state: State) -> float:
         """Log-probability of each label given the others, after an M step, summed: `two_level_kernels.held_out`."""
-        prior, levels, crowd, q = self.class_prior(state), level_prior(state), crowd_of(state), state.items["posterior"]
-
-        def step(item_ptr: ItemPtr, items: slice) -> float:
-            return kernels.held_out(  # type: ignore[no-any-return]
-                item_ptr, labels.workers, labels.labels, labels.gold[items], prior[None], levels, len(prior), crowd,
-                flat(state.scratch["counted_shares"]), q[items],
-            )  # fmt: skip
-
-        return sum_over_items(labels, step)
+        prior = self.class_prior(state)
+        return float(kernels.held_out(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, prior[None], level_prior(state), len(prior),
+            crowd_of(state), flat(state.scratch["counted_shares"]), state.items["posterior"],
+        ))  # fmt: skip
 
     def count(self, labels: Labels, state: State) -> Sums:
         """Expected labels of rows and habits, and of the classes at each level."""
         sums = {name: np.zeros_like(state.workers[name]) for name in ("counts", "rows", "habits", "masses")}
         sums["totals"] = np.zeros(2 * len(state.classes))
         crowd = crowd_of(replace(state, workers=state.workers | sums))
-        shares, q, totals = flat(state.scratch["shares"]), state.items["posterior"], list[Array]()
-
-        def step(part: Labels) -> None:
-            totals.append(np.zeros_like(sums["totals"]))
-            kernels.add_labels(
-                part.item_ptr, part.workers, part.labels, q, shares, len(state.classes), crowd, totals[-1]
-            )  # fmt: skip
-
-        over_workers(labels, step)
-        sums["totals"] = totals[0]
+        kernels.add_labels(
+            labels.item_ptr, labels.workers, labels.labels, state.items["posterior"], flat(state.scratch["shares"]),
+            len(state.classes), crowd, sums["totals"],
+        )  # fmt: skip
         return sums
 
     def settle(self, state: State, sums: Sums) -> None:
@@ -239,15 +228,12 @@ class TwoLevel(CrowdModel):
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """Leave-one-out E step."""
-        prior, levels, crowd, q = self.class_prior(state), level_prior(state), crowd_of(state), state.items["posterior"]
-
-        def step(item_ptr: ItemPtr, items: slice) -> tuple[float, float]:
-            return kernels.expect(  # type: ignore[no-any-return]
-                item_ptr, labels.workers, labels.labels, labels.gold[items], prior[None], levels, len(prior), crowd,
-                flat(state.scratch["counted_shares"]), learned, q[items],
-            )  # fmt: skip
-
-        return over_items(labels, step)
+        prior = self.class_prior(state)
+        objective, change = kernels.expect(
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, prior[None], level_prior(state), len(prior),
+            crowd_of(state), flat(state.scratch["counted_shares"]), learned, state.items["posterior"],
+        )  # fmt: skip
+        return objective, change
 
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
         """See `two_level_kernels.others`."""
