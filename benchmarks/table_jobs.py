@@ -1,17 +1,20 @@
 """Tables as data scientists have them: Hutch's defaults beside scikit-learn's linear models, LightGBM and River.
 
-    pip install 'hutch[sklearn,arrow,river]' pandas lightgbm vega_datasets plotnine
+    pip install 'hutch[sklearn,arrow,river]' pandas lightgbm vega_datasets plotnine statsmodels
     python benchmarks/table_jobs.py [--rows 20000] [--folds 5] [--ratings DIR] [--only NAME,...]
 
 Frames go in raw, with dates, words and gaps; a linear model gets the pipeline that its users write, LightGBM integers
 and categories. Printed are the mean over folds of the accuracy or R², CPU seconds of fitting and predicting in all
 folds, and lines of code to make the model. `--ratings`: a folder with train.tsv and test.tsv, user TAB item TAB rating;
 the figure is the root mean squared error. Streams are tested one row at a time before they are learned, accuracy over
-all rows. The frames are those that vega_datasets and plotnine ship, and scikit-learn's own.
+all rows. The frames are those that vega_datasets, plotnine and statsmodels ship, and scikit-learn's own. Text is what
+seven packages say of their functions; the class is the package, whose names are taken out of the text.
 """
 
 import argparse
+import ast
 import inspect
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,8 +26,10 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -67,11 +72,71 @@ def with_categories(X: pd.DataFrame) -> pd.DataFrame:
     return X.astype({name: "category" for name in X.select_dtypes(exclude="number").columns})
 
 
-MODELS: dict[str, tuple[Callable[[bool], Any], Callable[[pd.DataFrame], pd.DataFrame]]] = {
+def hutch_text(classes: bool) -> Any:
+    return HutchClassifier(columns={"text": ["text"]})
+
+
+def linear_text(classes: bool) -> Any:
+    return make_pipeline(TfidfVectorizer(), LogisticRegression(max_iter=1000))
+
+
+def hutch_counts(classes: bool) -> Any:
+    return HutchRegressor(loss="poisson")
+
+
+def linear_counts(classes: bool) -> Any:
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    return make_pipeline(numbers, PoissonRegressor(max_iter=1000))
+
+
+def lightgbm_counts(classes: bool) -> Any:
+    from lightgbm import LGBMRegressor
+
+    return LGBMRegressor(objective="poisson", n_jobs=1, verbose=-1)
+
+
+def words_alone(X: pd.DataFrame) -> pd.Series:
+    """The text, for models that take nothing else."""
+    return X["text"]
+
+
+Maker = tuple[Callable[[bool], Any], Callable[[pd.DataFrame], Any]]
+MODELS: dict[str, Maker] = {
     "Hutch": (hutch, lambda X: X),
     "linear": (linear, with_parts_of_dates),
     "LightGBM": (lightgbm, lambda X: with_categories(with_parts_of_dates(X))),
 }
+
+
+OTHERS: dict[str, dict[str, Maker]] = {
+    "text, 7 packages": {
+        "Hutch": (hutch_text, lambda X: X),
+        "linear": (linear_text, words_alone),
+    },
+    "counts, visits to doctors": {
+        "Hutch": (hutch_counts, lambda X: X),
+        "linear": (linear_counts, lambda X: X),
+        "LightGBM": (lightgbm_counts, lambda X: X),
+    },
+}
+"""Jobs for which other models are made."""
+PACKAGES = ("numpy", "scipy", "sklearn", "pandas", "matplotlib", "statsmodels", "pyarrow")
+
+
+def docstrings(package: str, most: int = 1000) -> list[str]:
+    """What a package says of its functions and classes, without names of packages."""
+    found: dict[str, None] = {}
+    for path in sorted(shipped(package, "").rglob("*.py")):
+        if "test" not in str(path):
+            try:
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+            except (SyntaxError, UnicodeDecodeError):
+                continue
+            kinds = (ast.FunctionDef, ast.ClassDef)
+            told = (ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, kinds))
+            found |= dict.fromkeys(text for text in told if text and len(text) > 100)
+    texts = [re.sub("|".join(PACKAGES) + r"|\bsm\b|\bnp\b|\bpd\b|\bplt\b|\bpa\b", "", text) for text in found]
+    return [texts[k] for k in np.random.default_rng(0).permutation(len(texts))[:most]]
 
 
 def shipped(package: str, name: str) -> Path:
@@ -103,12 +168,24 @@ def jobs(rows: int) -> Iterator[tuple[str, Callable[[], Job]]]:
     yield "cars, miles per gallon", cars
     for name, load in (("digits", load_digits), ("cancer", load_breast_cancer), ("wine", load_wine)):
         yield name, lambda load=load: load(return_X_y=True, as_frame=True)
+
+    def text() -> Job:
+        told = [(each, package) for package in PACKAGES for each in docstrings(package)]
+        frame = pd.DataFrame(told, columns=["text", "package"])
+        return frame[["text"]], frame["package"]
+
+    def counts() -> Job:
+        frame = pd.read_csv(shipped("statsmodels", "datasets/randhie/src/randhie.csv"))
+        return frame.drop(columns="mdvis"), frame["mdvis"].astype(float)
+
+    yield "text, 7 packages", text
+    yield "counts, visits to doctors", counts
     yield "diabetes", lambda: load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 
 
-def measure(X: pd.DataFrame, y: pd.Series, name: str, folds: int) -> tuple[float, float]:
+def measure(X: pd.DataFrame, y: pd.Series, maker: Maker, folds: int) -> tuple[float, float]:
     """Mean score over folds, and CPU seconds of all."""
-    make, prepare = MODELS[name]
+    make, prepare = maker
     classes = y.dtype.kind not in "f" and y.nunique() <= 20
     splitter = (StratifiedKFold if classes else KFold)(folds, shuffle=True, random_state=0)
     X, scores = prepare(X), []
@@ -116,7 +193,8 @@ def measure(X: pd.DataFrame, y: pd.Series, name: str, folds: int) -> tuple[float
     make(classes).fit(X.iloc[few], y.iloc[few]).predict(X.iloc[few])  # compiles, or loads what was compiled
     start = time.process_time()
     for train, test in splitter.split(X, y):
-        scores.append(make(classes).fit(X.iloc[train], y.iloc[train]).score(X.iloc[test], y.iloc[test]))
+        predictions = make(classes).fit(X.iloc[train], y.iloc[train]).predict(X.iloc[test])
+        scores.append((accuracy_score if classes else r2_score)(y.iloc[test], predictions))
     return float(np.mean(scores)), time.process_time() - start
 
 
@@ -210,9 +288,9 @@ def main() -> None:
     print("| job | model | score | CPU s | lines |\n|---|---|---|---|---|")
     for name, read in jobs(options.rows):
         X, y = read() if name.startswith(wanted) else (None, None)
-        for model in MODELS if X is not None else ():
-            score, seconds = measure(X, y, model, options.folds)
-            print(f"| {name} | {model} | {score:.3f} | {seconds:.2f} | {lines_of(MODELS[model][0])} |", flush=True)
+        for model, maker in OTHERS.get(name, MODELS).items() if X is not None else ():
+            score, seconds = measure(X, y, maker, options.folds)
+            print(f"| {name} | {model} | {score:.3f} | {seconds:.2f} | {lines_of(maker[0])} |", flush=True)
     if "stream".startswith(wanted):
         streams()
     if options.ratings:

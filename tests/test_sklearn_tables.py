@@ -60,6 +60,16 @@ def test_words_and_numbers_share_one_row() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+def test_fit_takes_the_prior_that_suits_the_rows(classes: int) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 20))
+    told, noise = np.digitize(X[:, 0], [0, 0.5][: classes - 1]), random.integers(0, classes, 600)
+    for y, reach in ((told, 50), (noise, 2)):
+        assert HutchClassifier().fit(X, y).chain_.layers[-1].parameters.reach == reach
+    assert HutchClassifier(passes=1).fit(X, noise).chain_.layers[-1].parameters.reach == 10
+
+
+@pytest.mark.parametrize("classes", [2, 3])
 def test_a_stream_is_one_pass_in_the_order_of_the_rows(classes: int) -> None:
     X, y = make_classification(300, 6, n_informative=4, n_classes=classes, random_state=0)
     X = X * [1, 10, 100, 1, 1, 1] + 50

@@ -5,7 +5,8 @@
 Half of the rows are learned, the other half is for error and log-loss; a seed is another split. The sets are those of
 scikit-learn in their own units and made tables with columns of numbers and words; `--sets` adds a folder of multiclass
 lines `NAME.vw.gz` as tables: `name:value` is a number, `name=value` a word. Hutch gets pyarrow tables, or arrays where
-there are no words. `--regression`: R² of ten folds instead.
+there are no words. A set is clearly better or worse if the gap is more than two standard errors over seeds.
+`--regression`: R² of ten folds instead.
 """
 
 import argparse
@@ -164,11 +165,12 @@ def main():
     warnings.filterwarnings("ignore")
     if options.regression:
         return regression()
-    found = []
+    found, apart = [], []
     for name, X, y in sets(options.sets):
         models = learners(X)
         rows = [[halves(X, y, model, seed) for seed in range(options.seeds)] for model in models.values()]
         found.append(np.mean(rows, axis=1))
+        apart.append([_clear(rows[0], other) for other in rows])
         if len(found) == 1:
             print(f"| set | {' | '.join(models)} |\n|---|" + "---|" * len(models))
         print(f"| {name} |", *(f"{error:.3f} / {loss:.2f} |" for error, loss, _ in found[-1]), flush=True)
@@ -176,8 +178,17 @@ def main():
     print("| mean |", *(f"{error:.4f} / {loss:.3f} |" for error, loss, _ in means))
     print("| CPU seconds |", *(f"{seconds:.2f} |" for _, _, seconds in means))
     for k, name in enumerate(models):
-        gap = all_of[:, 0, 0] - all_of[:, k, 0]
-        print(f"against {name}: {np.sum(gap < 0)} better, {np.sum(gap > 0)} worse, {gap.mean():+.4f}")
+        for m, what in enumerate(("error", "log-loss")):
+            gap, clear = all_of[:, 0, m] - all_of[:, k, m], np.array(apart)[:, k, m]
+            told = f"{np.sum(gap < 0)} better, {np.sum(gap > 0)} worse, {gap.mean():+.4f}"
+            print(f"{what} against {name}: {told}; clearly {np.sum(clear < 0)} and {np.sum(clear > 0)}")
+
+
+def _clear(ours, theirs):
+    """The signs of the gaps in error and log-loss that are more than two standard errors, over seeds; else 0."""
+    gaps = np.array(ours)[:, :2] - np.array(theirs)[:, :2]
+    mean, deviation = gaps.mean(axis=0), gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
+    return np.where(np.abs(mean) > 2 * deviation, np.sign(mean), 0)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,8 @@ EXPECTED_FAILURES = dict.fromkeys(
 _ROWS, _LEAST_PASSES = 100_000, 10
 _UNBOUNDED = 1e9  # in deviations
 _BEFORE = np.float32(20)  # times the importance of a row, when only its columns are met
-_OWN = 1 << 18  # numbers in the covariances of all classes; beyond it they share one
+_REACHES, _TRIAL = (2.0, 10.0, 50.0), 1000  # of priors of classifiers; rows by which one is chosen
+_OWN = 1 << 20  # numbers in the covariances of all classes; beyond it they share one
 _LARGEST = float(np.finfo(np.float32).max)
 _MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
 _LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared"}  # scikit-learn's -> ours
@@ -162,11 +163,11 @@ class _ChainEstimator(_Settings):
         above = [] if classes == 2 else [{"one_against_all": {"classes": classes}}]
         return [*above, {"linear": {"loss": "logistic"}}]
 
-    def _posterior(self, classes: int | None) -> list[Any]:
+    def _posterior(self, classes: int | None, reach: float = 10.0) -> list[Any]:
         """A posterior of all columns, with reach and variances that suit tables, and outliers cut off for classes."""
         columns, words = self._row
         row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
-        row |= {"reach": 10.0, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
+        row |= {"reach": reach, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
         clip = {"clip": _UNBOUNDED} if classes is None else {}
         above: list[Any] = [{"standardise": {"columns": 1 << 12 if words else columns, **clip}}]
         if classes is not None and classes > 2:
@@ -241,12 +242,32 @@ class _ChainEstimator(_Settings):
             self.chain_.end_pass()
         else:
             if self.passes is None and self.chain_.layers[0].name == "standardise":
+                if self.layers is None and is_classifier(self):
+                    self._choose_prior(batches(order[:_TRIAL]))
                 self._meet_columns(learned)
             self.chain_.occupancy_from = math.inf  # said once, at the end
             self._make_passes(passes, learned, tested)
             for text in (overflow_of(self.chain_.weights), advice(self.chain_)):
                 if text:
                     warn(text)
+
+    def _choose_prior(self, batches: list[Batch]) -> None:
+        """Take the prior under which later ones of some rows, each before it is learned, are most probable."""
+        found = []
+        for reach in _REACHES:
+            layers = self._posterior(len(self.classes_), reach)
+            self.chain_ = Chain.from_config(self._config(layers, int(self._seed)))
+            self._meet_columns(batches)
+            losses: list[float] = []
+            for batch in batches:
+                outputs, _ = self.chain_.run_batch(batch, scores=True)
+                if self.chain_.takes != Labels.SIMPLE:
+                    chances = outputs.scores[np.arange(len(batch)), batch.labels.astype(int) - 1]
+                    outputs.losses = -batch.importance * np.log(np.maximum(chances, _LEAST))
+                losses += outputs.losses.tolist()
+            found.append((sum(losses[len(losses) // 2 :]), layers))
+        layers = min(found, key=lambda each: each[0])[1]
+        self.chain_ = Chain.from_config(self._config(layers, int(self._seed)))
 
     def _meet_columns(self, batches: list[Batch]) -> None:
         """Let `standardise` know what columns are like before any weight depends on it, so well that it stays so."""
@@ -420,7 +441,8 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
     class_weight : by class, or `"balanced"`: the importance of a row is multiplied by that of its class.
     bits : the weight table has 2^bits rows.
     passes : over the data in `fit`; None: 10, but 1 where labels are bought (`active`) or each row is one observation
-        (`bayesian_linear`), and `standardise` then meets all rows before any is learned. `partial_fit` makes one.
+        (`bayesian_linear`), and `standardise` then meets all rows before any is learned, and the prior is the one that
+        suits some of them. `partial_fit` makes one.
     shuffle : let `fit` learn the rows in a random order, as files are often sorted by class; False: in their own order.
         Chains that learn from whole groups of rows keep the order.
     early_stopping : hold a `validation_fraction` of the rows out, stop after `n_iter_no_change` passes in which the
