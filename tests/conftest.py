@@ -1,5 +1,6 @@
 """Checks of the suite itself."""
 
+import gc
 import os
 import sys
 
@@ -16,6 +17,7 @@ sys.dont_write_bytecode = False
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as commands have it: threads of several processes spin idly
 
+gc.set_threshold(100_000, 50, 100)  # ten thousand tests are a million objects that stay: no search of them frees any
 
 _LONG = ("test_attacks", "test_checks", "test_docs", "test_new_reduction", "test_notebooks", "test_walk", "test_world")
 """Files that take long: a process that gets one of them last lets all others wait."""
@@ -31,3 +33,4 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     cache = sys.modules.get("hutch.core.kernel.cache")
     if cache is not None and cache.compilations():
         raise pytest.UsageError("kernels were compiled while tests were collected; move that into a test or a fixture")
+    gc.freeze()
