@@ -5,8 +5,9 @@
 Two clients send learn requests with keys at a bounded rate, and what was not answered again after a restart. Between
 two lives an earlier save often learns the log up to some entry, and what lies behind it is taken back. At every start
 the model must be, to the bit, what learns the acknowledged ones in their order. Memory, bytes of the store and
-latency are noted for the first life and the last; a finding is growth by more than a tenth and 20 MB, a p99 that
-doubled and is beyond 50 ms, an answer with status 5xx, or another model.
+latency are noted for the first life and the last; a finding is growth by more than a tenth and 20 MB, of the store by
+more than 20 MB and 100 bytes for each id that it remembers, a p99 that doubled and is beyond 50 ms, an answer with
+status 5xx, or another model.
 """
 
 import json
@@ -154,7 +155,8 @@ def attack(seconds: int, seed: int) -> Found:
         counts["entries in the model"] = sum(len(each.answered) for each in teachers)
     findings += [each for teacher in teachers for each in teacher.findings]
     first, last = noted[0], noted[-1]
-    for name, what, most in (("late", "MB", 20), ("p99", "ms", 50), ("store", "MB of the store", 20)):
+    ids = 100 * counts["entries in the model"] / 2**20
+    for name, what, most in (("late", "MB", 20), ("p99", "ms", 50), ("store", "MB of the store", 20 + ids)):
         counts |= {f"{what}, first life": round(first[name]), f"{what}, last life": round(last[name])}
         if last[name] > max(1.1 if name == "late" else 2.0, 1.0) * first[name] and last[name] > first[name] + most:
             findings.append(f"{what}: {first[name]:.0f} in the first life, {last[name]:.0f} in the last")

@@ -16,8 +16,6 @@ from hutch.core import errors
 from hutch.core.errors import HutchError
 from hutch.core.threads import one_processor, one_thread
 
-_ALIGNED = 64
-"""Arrays begin at multiples of so many bytes."""
 Ref = Any
 """Stands for a value that an engine has, or will have."""
 BRANCHES = 4
@@ -102,41 +100,17 @@ class Failed:
 
 
 def packed(value: Any) -> bytes:
-    """A value as bytes: how many arrays there are, where each part ends, the pickled value, and the arrays."""
-    arrays: list[pickle.PickleBuffer] = []
-    body = pickle.dumps(value, pickle.HIGHEST_PROTOCOL, buffer_callback=arrays.append)
-    parts, ends, begin = [memoryview(body), *(array.raw() for array in arrays)], [], _after(8 * (len(arrays) + 2))
-    for part in parts:
-        ends.append(begin + len(part))
-        begin = _after(ends[-1])
-    out: list[Any] = [np.array([len(arrays), *ends], np.int64).tobytes()]
-    size = len(out[0])
-    for part, end in zip(parts, ends, strict=True):
-        out += [bytes(end - len(part) - size), part]
-        size = end
-    return b"".join(out)
-
-
-def _after(end: int) -> int:
-    """Where an array may begin at the earliest."""
-    return _ALIGNED * -(-end // _ALIGNED)
+    """A value as bytes."""
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
 
 
 def opened(content: bytes | memoryview) -> Any:
-    """The value in bytes that `packed` or `work` made.
-
-    Args:
-        content: of bytes that may be written to, the arrays of the value are parts; else they are copies.
+    """The value in bytes that `packed` or `work` made; it belongs to the caller.
 
     Raises:
         HutchError: it is the error of a task.
     """
-    view = memoryview(content)
-    arrays = int(np.frombuffer(view, np.int64, 1)[0])
-    ends = np.frombuffer(view, np.int64, arrays + 1, 8).tolist()
-    begins = map(_after, [8 * (arrays + 2), *ends[:-1]])
-    body, *parts = (view[begin:end] for begin, end in zip(begins, ends, strict=True))
-    value = pickle.loads(body, buffers=map(bytearray, parts) if view.readonly else parts)
+    value = pickle.loads(content)
     if isinstance(value, Failed):
         raise value.error()
     return value
