@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from hutch.core.kernel.abi import array_at, caller_of, float32s_at, int64s_at, uint32s_at
 from hutch.core.kernel.decorators import helper, intrinsic
 from hutch.core.text.columns import parse_text
-from hutch.core.text.label import parse_label
+from hutch.core.text.label import label_parser
 from hutch.core.text.parser import LABEL_KINDS, PADDING, ParserOptions, TextParser
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import STATE, Buffers, state_at
@@ -169,7 +169,7 @@ class Comparison:
         self._buffers.begin(np.zeros(8 * LONGEST, np.uint8))  # room for texts of delimiters only
         self._buffers.record["parse_line"], self._buffers.record["parse_label"] = (
             parse_line.address,
-            parse_label.address,
+            label_parser(LABEL_KINDS[options.label]).address,
         )
 
     def first_difference(self, texts: NDArray[np.uint8], ends: NDArray[np.int64]) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy import float32, int64, uint32, uint64
 
 from hutch.core.kernel.abi import UNLABELED
+from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text import problems as problems
@@ -132,13 +133,12 @@ def read_costs(state, start, end):
 
 
 @helper
-def read_label(state, start, stop):
-    """Read the bytes at `start` to `stop`, all before the bar or the line's end, into the row being written.
+def _words(state, start, stop):
+    """Begin a row without a label and take its tag; bounds of the words before it.
 
     What stands before the first tab is skipped. The last word is the tag if it touches the end or begins with `'`.
     """
     set_label(state, UNLABELED, float32(1), float32(0))
-    kind = state_at(state)[0].label_kind
     for at in range(start, stop):
         if byte_at(at) == TAB:
             start = at + 1
@@ -149,23 +149,48 @@ def read_label(state, start, stop):
         add_tag(state, first + 1 if quoted else first, last)
         tag = first
         first, last = last_word(start, tag)
-        if first == last and not quoted and kind <= MULTICLASS and is_digit(byte_at(stop - 1)):
+        if first == last and not quoted and state_at(state)[0].label_kind <= MULTICLASS and is_digit(byte_at(stop - 1)):
             _, used = read_float(tag, stop)
             if used == stop - tag:
                 report(state, problems.NUMBER_AS_TAG, tag, stop)
-    if first == last:
-        return
-    if kind == SIMPLE or kind == MULTICLASS:
-        read_simple_label(state, start, last, kind == MULTICLASS)
-    elif kind == COST_SENSITIVE:
-        read_costs(state, start, last)
-    elif kind == LOGGED_SLOTS or kind == LOGGED_SLATE:
-        read_slot(state, start, last, kind == LOGGED_SLATE)
-    elif kind != NO_LABEL:
-        read_actions(state, start, last, kind == ACTION_COSTS, kind == LOGGED_CLASS)
+    return start, start if first == last else last
 
 
 @piece_kernel
-def parse_label(state, start, stop):
-    """`read_label`, for callers that have only its address."""
-    read_label(state, start, stop)
+def _parse_single(state, start, stop):
+    start, stop = _words(state, start, stop)
+    kind = state_at(state)[0].label_kind
+    if start < stop and kind != NO_LABEL:
+        read_simple_label(state, start, stop, kind == MULTICLASS)
+
+
+@piece_kernel
+def _parse_costs(state, start, stop):
+    start, stop = _words(state, start, stop)
+    if start < stop:
+        read_costs(state, start, stop)
+
+
+@piece_kernel
+def _parse_slot(state, start, stop):
+    start, stop = _words(state, start, stop)
+    if start < stop:
+        read_slot(state, start, stop, state_at(state)[0].label_kind == LOGGED_SLATE)
+
+
+@piece_kernel
+def _parse_actions(state, start, stop):
+    start, stop = _words(state, start, stop)
+    kind = state_at(state)[0].label_kind
+    if start < stop:
+        read_actions(state, start, stop, kind == ACTION_COSTS, kind == LOGGED_CLASS)
+
+
+def label_parser(kind: int) -> AddressKernel:
+    """The kernel that reads the bytes before the bar or the line's end into the row being written: one for some kinds
+    of labels, since a run needs one kind, and compiling the others takes seconds."""
+    if kind in (SIMPLE, MULTICLASS, NO_LABEL):
+        return _parse_single
+    if kind == COST_SENSITIVE:
+        return _parse_costs
+    return _parse_slot if kind in (LOGGED_SLOTS, LOGGED_SLATE) else _parse_actions

@@ -17,7 +17,7 @@ from hutch.core.errors import ConfigError, DataError, at
 from hutch.core.text.actions import find_problems, find_slot_problems
 from hutch.core.text.columns import DONE, FEED, NEEDS_LINE, parse_text
 from hutch.core.text.hashing import HashMode, NamespaceMode
-from hutch.core.text.label import parse_label
+from hutch.core.text.label import label_parser
 from hutch.core.text.problems import Problems
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import LABEL_KINDS, Buffers
@@ -111,8 +111,7 @@ def _fill(buffers: Buffers, size: int) -> None:
     while (missing := parse_text(buffers.address, size)) != DONE:
         if missing == NEEDS_LINE:
             buffers.record["parse_line"] = parse_line.address
-        else:
-            buffers.record["parse_label"] = parse_label.address
+        buffers.record["parse_label"] = label_parser(int(buffers.record["label_kind"][0])).address
 
 
 class TextParser:

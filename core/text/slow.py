@@ -11,12 +11,12 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text import problems as problems
 from hutch.core.text.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
-from hutch.core.text.label import read_label
 from hutch.core.text.numbers import has_digit, is_misread, read_float
 from hutch.core.text.state import (
     add_constant,
     add_feature,
     add_namespace,
+    call_piece,
     close_row,
     piece_kernel,
     report,
@@ -235,7 +235,7 @@ def parse_line(state, start, stop):
         if byte_at(at) == 0:
             report(state, problems.NUL_BYTE, at, at + 1)
             break
-    read_label(state, start, bar)
+    call_piece(s.parse_label, state, start, bar)
     parse_features(state, bar, stop)
     if s.constant:
         add_constant(state)
