@@ -49,7 +49,6 @@ _GIVEN: dict[str, list[dict[str, Any]]] = {
     "explore_top": [{"count": 2}],
     "linear": [{"loss": "logistic"}, {}, {"interactions": [["w", "u"]]}, {"l1": 1e-4, "adaptive": False}],
     "link": [{"function": "logistic"}, {}],
-    "merge_namespaces": [{"names": {"u": "w"}}],
     "multinomial": [_C, {**_C, "probabilities": False}],
     "nat_oem": [{"mode": "step"}, {"boundary": "label"}, {"boundary": "drift"}],
     "ngrams": [{"size": 2}, {"size": 3, "skips": 1}],

@@ -97,7 +97,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         COSTS,
     ),
     "explore_posterior": ([{"explore_posterior": {}}, *_ADF[:-1], _BAYESIAN], DECISIONS),
-    "merge_namespaces": ([{"merge_namespaces": {"names": {"u": "w"}}}, "linear"], PLAIN),
     "pairwise": ([{"pairwise": {"worker": "u", "slots": 4}}, {"linear": {"loss": "logistic"}}], PLAIN),
     "sample_action": (["sample_action", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "simulate_cost_sensitive_bandit": (

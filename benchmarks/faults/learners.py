@@ -22,7 +22,6 @@ _DEFAULTS = "reductions/linear/default_rates.py"
 _ALL, _COSTS = "reductions/one_against_all.py", "reductions/cost_sensitive_one_against_all.py"
 _TOURNAMENT, _GRAMS = "reductions/error_correcting_tournament.py", "reductions/features/ngrams.py"
 _REWRITING = "core/kernel/rewriting.py"
-_MERGE = "reductions/features/merge_namespaces.py"
 _RULES, _DECISION = "reductions/active/rules.py", "reductions/active/decision.py"
 _MEMORY, _ACTIVE = "reductions/active/memory.py", "reductions/active/layer.py"
 _BLOCK, _ANCHOR = "reductions/crowd_em/block.py", "reductions/crowd_em/anchor.py"
@@ -181,8 +180,6 @@ FAULTS: tuple[Fault, ...] = (
     Fault("vw layers", "grams are left in the example", _REWRITING,
           "    prediction = learn_next(layer, example, label, importance, offset)\n    show(e, read)\n",
           "    prediction = learn_next(layer, example, label, importance, offset)\n"),
-    Fault("vw layers", "merged namespaces lose their second part", _MERGE, "        for k in range(j, count):",
-          "        for k in range(j, j + 1):"),
     Fault("vw layers", "a logistic link is inverted without its odds", "reductions/link.py",
           "return math.log(share / (_1 - share)) if", "return math.log(share) if"),
     Fault("vw layers", "0 is a positive decision", "reductions/binary.py", "sign = _1 if below > _0 else -_1",

@@ -40,7 +40,6 @@ PAIRS = [line.replace("3 |", "2 |") for line in WORDS]
         ([{"linear": {"interactions": [["word", "user"], ["word", "word"]]}}], PAIRS),
         ([{"linear": {"l1": 1e-4, "l2": 1e-3, "ignore_linear": ["user"], "interactions": [["user", "word"]]}}], PAIRS),
         ([{"ngrams": {"size": 2}}, {"linear": {"interactions": [["word", "user"]]}}], PAIRS),
-        ([{"merge_namespaces": {"names": {"user": "word"}}}, {"linear": {"interactions": [["word", "word"]]}}], PAIRS),
         ([{"one_against_all": {"classes": 3}}, {"linear": {"interactions": [["word", "user"]]}}], WORDS),
         ([{"ngrams": {}}, {"one_against_all": {"classes": 3}}, {"linear": {"l2": 1e-3}}], WORDS),
     ],

@@ -64,8 +64,7 @@ CHAINS: dict[str, list[Any]] = {
         {"multinomial": CLASSES},
         BAYESIAN,
     ],
-    "ngrams over merged namespaces over linear": [
-        {"merge_namespaces": {"names": {"rater": "task"}}},
+    "ngrams over linear": [
         {"ngrams": {"size": 2}},
         {"linear": {"interactions": [["task", "task"]]}},
     ],

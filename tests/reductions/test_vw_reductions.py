@@ -242,17 +242,6 @@ def test_grams_are_those_of_the_line_for_every_sub_model():
     np.testing.assert_array_equal(below.weights, above.weights)
 
 
-def test_merged_namespaces_have_the_features_of_all():
-    merged = make({"merge_namespaces": {"names": {"c": "b", "d": "b"}}}, {"linear": {"interactions": ["ab"]}})
-    apart = make({"linear": {"interactions": ["ab", "ac", "ad"]}})
-    found = []
-    for chain in (merged, apart):
-        chain.predict(["|c x:2 y |a u v:3 |d z:0.5 |b w"])
-        rows, values, _ = chain.layers[-1].gathered()
-        found.append(sorted(zip(rows.tolist(), values.tolist(), strict=True)))
-    assert found[0] == found[1] and len(found[0]) == 6 + 1 + 2 * 4
-
-
 class Tournament:
     """Matches that are learned by plain steps of the hinge loss, and finals, in the order in which VW plays them."""
 

@@ -46,7 +46,6 @@ LAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "filter_tree": ("filter_tree", {"classes": CLASSES}),
     "hedge": ("hedge", {"copies": [{}, {}]}),
     "link": ("link", {"function": "logistic"}),
-    "merge_namespaces": ("merge_namespaces", {"names": {"left": "right"}}),
     "nat_oem": ("nat_oem", {"mode": "step"}),
     "ngrams": ("ngrams", {"size": 2}),
     "one_against_all": ("one_against_all", {"classes": CLASSES}),

@@ -99,7 +99,7 @@ EXPLORERS = [
         ("--cb_explore 4 --squarecb", (_several, 61)),
         ("--cb_explore_adf --ngram 2 --skips 1 -q ua", ("crossed", 62)),
         ("--cb_adf --ngram a3 --ngram b2 -q ab", ("crossed", 63)),
-        ("--cbify 3 --redefine y:=: --ngram 2", (_class, 57)),
+        ("--cbify 3 --ngram 2", (_class, 57)),
         ("--cbify 3 --cbify_cs --ngram 2 --cb_type dr", (_costs, 58)),
     ],
 )

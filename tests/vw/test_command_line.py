@@ -114,8 +114,7 @@ def test_hexfloat(value, text):
         ("--ngram x", "--ngram: got 'x'"),
         ("--skips 2", "needs --ngram"),
         ("--l1 0.1 --l1 0.2", "--l1: got 0.1 and 0.2, wanted one value"),
-        ("--redefine ab", "--redefine: got 'ab', wanted N:=S"),
-        ("--redefine xy:=b", "--redefine: got 'xy:=b'"),
+        ("--redefine a:=b", "--redefine is not supported: write the namespaces"),
         ("--oaa 2 --named_labels a,b,c", "--oaa: got 2, wanted 3"),
         ("--csoaa 2 --named_labels a,b,c", "--csoaa: got 2, wanted 3"),
         ("--named_labels a,b", "--named_labels needs --oaa or --ect or --csoaa"),
@@ -151,30 +150,6 @@ def test_options_that_take_several_words_take_all_that_follow():
 
 def test_the_first_learning_rate_counts():
     assert parse(["-l", "0.1", "-l", "0.2"]).learning_rate == 0.1
-
-
-@pytest.mark.parametrize(
-    ("options", "renamed", "left_out"),
-    [
-        ("--redefine a:=bc", {"b": "a", "c": "a"}, {}),
-        ("--redefine :=b --redefine b:=c", {"b": " ", "c": "b"}, {}),
-        ("--redefine x:=: --redefine y:=a", {":": "x", " ": " ", "a": "y"}, {}),
-        ("--redefine a:=b --ignore a", {"b": "a"}, {"ignore": ["a", "b"]}),
-        ("--redefine a:=b --keep a", {"b": "a"}, {"keep": ["a", "b"]}),
-        ("--redefine x:=: --redefine y:=a --keep x", {":": "x", " ": " ", "a": "y"}, {"ignore": [" ", "a"]}),
-        ("--redefine x:=: --redefine y:=a --ignore x", {":": "x", " ": " ", "a": "y"}, {"keep": [" ", "a"]}),
-    ],
-)
-def test_renamed_namespaces(options, renamed, left_out):
-    chain = chain_of(parse(options.split()))
-    assert chain["chain"][0] == {"merge_namespaces": {"names": renamed}}
-    assert {key: value for key, value in chain["input"].items() if key != "namespaces"} == left_out
-
-
-def test_namespaces_under_other_names_are_one(data):
-    run(["-d", "train.vw", "--redefine", "c:=ab", "-q", "cc", "-p", "p", "--quiet"])
-    run(["-d", "train.vw", "-q", "aa", "-q", "ab", "-q", "bb", "-p", "q", "--quiet"])
-    np.testing.assert_allclose(predictions("p"), predictions("q"), atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,6 @@ def weights(path):
         ("--ngram 3 --skips 1", EXAMPLES),
         ("--ngram x3 --ngram y2 --skips y1 -q xy", EXAMPLES),
         ("--ngram 2 -q aa --ignore z", EXAMPLES),
-        ("--redefine k:=xy -q ka", EXAMPLES),
-        ("--redefine y:=: --redefine x:=a --ngram 2", EXAMPLES),
         ("--cb_explore_adf --ngram 2 -q ua", DECISIONS),
     ],
 )

@@ -99,8 +99,6 @@ FEATURE_OPTIONS = some(
     "-q ab -q ba --leave_duplicate_interactions",
     "--ignore a",
     "--keep a b -q ab",
-    "--redefine c:=ab -q cd",
-    "--redefine x:=: --redefine y:=a -q xy",
     "--ngram 2",
     "--ngram a3 b2 --skips a1",
     "--hash all -b 10",
@@ -162,8 +160,6 @@ def check(arguments, lines):
     ]
     if re.search("passes|holdout", arguments):  # VW counts empty lines when it holds out
         lines = [line for line in lines if line]
-    if "redefine" in arguments:  # features of a namespace that stands twice in a line come in another order
-        lines = [line for line in lines if not re.search(r"\|([a-d]).*\|\1", line)]
     if "--oaa" in arguments:  # VW's predictions of all classes leave out what is below 1e-10, products too
         lines = [re.sub(r":(-?[\d.e+-]+)", _not_tiny, line) for line in lines]
     text = "\n".join(lines) + "\n"

@@ -106,10 +106,6 @@ def _explained(chain: Any, line: str) -> dict[str, Any]:
     return {**found, "sums": None, "features": features}
 
 
-_MAKERS = ("merge_namespaces", "ngrams")
-"""Layers that make features of their own, which have no name in the line."""
-
-
 def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
     """The features that reach a linear base, interactions and those that layers make included, for every sub-model.
 
@@ -129,7 +125,7 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
     for feature in feature_names(line, chain.parser):
         called.setdefault(feature.index, {})[str(feature)] = None
     [rows] = features_of(chain, {index: list(several)[-1] for index, several in called.items()}, batch)
-    if any(layer.name in _MAKERS for layer in chain.layers):
+    if any(layer.name == "ngrams" for layer in chain.layers):
         names = {index: next(iter(several)) for index, several in called.items()}
         gathered, values, _ = base.gathered()
         gathered = gathered - gathered % np.uint32(multiplier)

@@ -132,8 +132,6 @@ def _said(option: Option, key: str, given: Any, by_letter: bool) -> list[str]:
     brings = option.brings_layer or (option.name == "csoaa_ldf")
     if option.note.endswith("lacks it"):
         raise UsageError(f"VW has no {option.layer}")
-    if option.name == "redefine":
-        return [name, *(f"{_coded(new)}:={_coded(old)}" for old, new in given.names.items())]
     if value is None or (key and not brings and value == getattr(type(given), key, None)):
         return []
     if option.reads == "loss":

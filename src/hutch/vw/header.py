@@ -14,7 +14,7 @@ from hutch.vw.translate import letters
 
 _KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error",
          "named_labels")  # fmt: skip
-_SILENT = ("merge_namespaces", "ngrams", "binary", "link")
+_SILENT = ("ngrams", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd"} | {name: layer.learner for name, layer in DECLARED.items()}
 _DECIDES = "cost_sensitive_with_features"

@@ -241,12 +241,7 @@ def _rewritten(chain: Chain, spaces: list[Space]) -> list[Space]:
     """The namespaces as the layers show them to the base learner."""
     for layer in chain.layers:
         given: Any = layer.parameters
-        if layer.name == "merge_namespaces":
-            new = {old: namespace_id(name, chain.parser.namespaces) for old, name in given.names.items()}
-            by_id = {namespace_id(old, chain.parser.namespaces): name for old, name in new.items() if old != ":"}
-            by_id = {CONSTANT_NAMESPACE: CONSTANT_NAMESPACE} | by_id
-            spaces = _merged((by_id.get(name, new.get(":", name)), texts) for name, texts in spaces)
-        elif layer.name == "ngrams":
+        if layer.name == "ngrams":
             listed = _ids(chain, given.namespaces) or {name for name, _ in spaces}
             masks = gram_masks(given.size, given.skips)
             spaces = [(name, [*texts, *(_grams(texts, masks) if name in listed - {CONSTANT_NAMESPACE} else ())])

@@ -276,7 +276,6 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
     (
         "Layers, from top to base",
         (
-            new_words("redefine", "N:=S", "Treat the namespaces S as N; : is any.", sets="merge_namespaces.names"),
             new_words("ngram", "N", "N-grams of all namespaces, or of one with a letter before N.", sets="ngrams.size"),
             new_words("skips", "N", "Skips within n-grams, as --ngram.", sets="ngrams.skips", needs=("ngram",)),
             new_int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),

@@ -13,7 +13,6 @@ from hutch.vw.declared import DECLARED
 from hutch.vw.table import NAMED, OPTIONS
 
 _CLASSES = ("cb", "cb_explore", "cbify")
-_FEATURES = ("merge_namespaces", "ngrams")
 _MULTICLASS = ("oaa", "ect", "csoaa")
 
 
@@ -47,7 +46,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
     layers = [*_layers(options), base_layer(options, linear)]
     copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
-    place = sum(layer_name(layer) in _FEATURES for layer in layers) if copies else 0
+    place = sum(layer_name(layer) == "ngrams" for layer in layers) if copies else 0
     layers[place:place] = decision_layers(options)
     full_names = bool(options.experimental_full_name_interactions)
     chain: dict[str, Any] = {
@@ -138,39 +137,9 @@ def terms_of(options: Any) -> list[str]:
     return found
 
 
-def _renamed(options: Namespace) -> dict[str, str]:
-    """New letters by old ones, `:` for all others; of several `--redefine` the last counts.
-
-    Raises:
-        UsageError: it is not of the form N:=S.
-    """
-    found: dict[str, str] = {}
-    for text in map(decode, options.redefine):
-        new, mark, old = text.partition(":=")
-        if not mark or len(new) > 1:
-            raise UsageError(f"--redefine: got {text!r}, wanted N:=S, a letter for all of the letters S")
-        for letter in old:
-            if letter == ":":
-                found = {":": new or " ", " ": " "}  # all but the anonymous one
-                break
-            found[letter] = new or " "
-    return found
-
-
 def _left_out(options: Namespace) -> dict[str, list[str]]:
-    """`--ignore` and `--keep` by the letters of the data: they name what `--redefine` makes of them."""
-    renamed, keep = _renamed(options), bool(options.keep)
-    named = set(letters(options.keep or options.ignore))
-    if not named or not renamed:
-        found = sorted(named)
-    else:
-        others = renamed.get(":")
-        ascii_letters = map(chr, range(1, 128))
-        if others is None or others not in named:
-            found = [letter for letter in ascii_letters if renamed.get(letter, others or letter) in named]
-        else:  # what is left are all others: say the opposite
-            keep, found = not keep, [letter for letter in ascii_letters if renamed.get(letter, others) not in named]
-    return {"keep" if keep else "ignore": found} if found else {}
+    named = letters(options.keep or options.ignore)
+    return {"keep" if options.keep else "ignore": named} if named else {}
 
 
 def loss_of(options: Any) -> Any:
@@ -254,11 +223,6 @@ def _check_needs(options: Namespace) -> None:
         )
 
 
-def _merged(parameters: dict[str, Any], options: Namespace) -> list[Any]:
-    renamed = _renamed(options)
-    return [{"merge_namespaces": {"names": renamed}}] if renamed else []
-
-
 def _grams(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     """One layer for each namespace that `--ngram` names, or one for all."""
     sizes, skips = _numbers("ngram", options.ngram), _numbers("skips", options.skips)
@@ -318,7 +282,6 @@ def _active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
 
 
 _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
-    "merge_namespaces": _merged,
     "ngrams": _grams,
     "one_against_all": _one_against_all,
     "cost_sensitive_one_against_all": _cost_sensitive,
