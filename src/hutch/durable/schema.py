@@ -10,7 +10,7 @@ from hutch.core.version import newer, version
 from hutch.durable.checksums import COVERED, add_functions
 from hutch.durable.damage import why_unusable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 1
 APPLICATION_ID = 0x48757463
 """Marks an SQLite file as a label store ("Hutc")."""
 
