@@ -186,7 +186,7 @@ def predict(layer, example, label, importance, offset):
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Move every score to its mean after the label, by a target of squared loss that adds the precision it should.
+    """Move every score to its mode after the label, by a target of squared loss that adds the precision it should.
 
     With the target z and the importance c / 2 a sub-model goes from p to (p / q + c z) / (1 / q + c).
     """
@@ -195,15 +195,14 @@ def learn(layer, example, label, importance, offset):
     prediction = _judge(s, e, label, importance, smallest_label(s))
     outcome = outcome_of(e)
     detect(s, label)
-    if not (good and _is_label(s, e, label, smallest_label(s))):
+    if not (good and importance > _0 and _is_label(s, e, label, smallest_label(s))):
         return prediction
     scores, variances, after, added = _numbers(s, 0), _numbers(s, 1), _numbers(s, 3), _numbers(s, 4)
-    scores_after(scores, variances, _numbers(s, 2), max(np.float64(importance), 1.0), after, added, _room(s))
-    part = min(np.float64(importance), 1.0)
+    scores_after(scores, variances, _numbers(s, 2), np.float64(importance), after, added, _room(s))
     for k in range(s.classes):
         if variances[k] > 0.0 and added[k] > 0.0:
             target = after[k] + (after[k] - scores[k]) / (variances[k] * added[k])
-            _teach(layer, example, k, target, 0.5 * part * added[k], offset)
+            _teach(layer, example, k, target, 0.5 * added[k], offset)
     put_back(e, outcome)
     return prediction
 

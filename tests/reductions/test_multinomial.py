@@ -61,11 +61,10 @@ class Twin:
         p, q = self.means @ x, directions @ x
         after, added = np.zeros(CLASSES), np.zeros(CLASSES)
         shares = np.eye(CLASSES)[int(label) - 1]
-        call(p, q, shares, max(importance, 1.0), after, added, np.zeros(ROOM * CLASSES))
+        call(p, q, shares, importance, after, added, np.zeros(ROOM * CLASSES))
         for k in range(CLASSES):
-            taught = min(importance, 1.0) * added[k]
             target = after[k] + (after[k] - p[k]) / (q[k] * added[k])
-            gain = directions[k] * taught / (1 + taught * q[k])
+            gain = directions[k] * added[k] / (1 + added[k] * q[k])
             self.means[k] += gain * (target - p[k])
             self.covariances[k] -= np.outer(gain, directions[k])
 
