@@ -16,8 +16,8 @@ NAMES = {
     "active serve": "--store",
     "active report": "--store",
     "active run": "-C --store",
-    "crowd": "--method --model --gold --next -p --workers -i -f --json --reference --ordered --pairs --suspects --columns "
-    "--shards --ray --all-judges",
+    "crowd": "--method --model --gold --next -p --workers -i -f --json --reference --ordered --pairs --suspects "
+    "--columns --shards --ray --all-judges",
     "em fit": "--model --rank --regularizer --mode --form --beta -f --json --shards --ray",
     "reproduce": "dyadic crowd priors nat-oem",
     "reproduce nat-oem": "--plots --json",
