@@ -521,7 +521,10 @@ async def _network(world: World, app: Any, stopping: asyncio.Event) -> None:
         async def send(message: Any) -> None:
             answer.update(message)
 
-        await app(scope, receive, send)
+        try:
+            await app(scope, receive, send)
+        except MemoryError:  # of a prediction: uvicorn says so, and goes on
+            answer.update(status=500, body=b"{}")
         if not reply.done() and not cut:
             reply.set_result((answer["status"], json.loads(answer["body"])))
 
