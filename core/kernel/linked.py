@@ -12,7 +12,18 @@ from typing import Any
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import PassManager
+from numba.core.targetconfig import TargetConfig
 from numba.core.typed_passes import AnnotateTypes
+
+
+def _same_options(self: Any, other: object) -> bool:
+    """Whether two sets of Numba's options are the same; Numba reads all of them by name, in a fifth of the time that
+    compiling takes, since it compares those of each function at every call that it sees."""
+    return isinstance(other, TargetConfig) and (self._values == other._values or self.values() == other.values())
+
+
+options: Any = TargetConfig
+options.__eq__, options.__hash__ = _same_options, lambda self: 0  # Numba's is one number for all, too
 
 
 class _NoMachine:

@@ -43,7 +43,7 @@ CASES = [
     ("number", "--adaptive --ignore_linear g --interactions fgg --permutations -C 0.3"),
     ("number", "--normalized --loss_function quantile --quantile_tau 0.3 --ngram f2 --skips f1"),
     ("number", "--l1 1e-3 --min_prediction -0.5 --ngram 2 --ignore g"),
-    ("number", "--loss_function expectile --expectile_q 0.3 --experimental_full_name_interactions f|g"),
+    ("number", "--loss_function expectile --expectile_q 0.3 --interactions fg"),
     ("number", "--random_weights --random_seed 3"),
     ("number", "--decay_learning_rate 0.9 --passes 2 --holdout_off"),
     ("number", "--coin --link logistic"),

@@ -109,7 +109,7 @@ def _words(chain: Chain, layers: list[Layer]) -> Iterator[str]:
             yield "--csoaa_rank"
         for option, key in _sets(name):
             if option.name not in unsaid:
-                yield from _said(option, key, given, by_letter=chain.config.input.namespaces == "letter")
+                yield from _said(option, key, given)
 
 
 def _sets(name: str) -> Iterator[tuple[Option, str]]:
@@ -125,7 +125,7 @@ def _sets(name: str) -> Iterator[tuple[Option, str]]:
         yield from ((option, option.key) for option in OPTIONS if option.part == "base")
 
 
-def _said(option: Option, key: str, given: Any, by_letter: bool) -> list[str]:
+def _said(option: Option, key: str, given: Any) -> list[str]:
     """The words of an option where a parameter is not what it is by default."""
     name = f"--{option.name}"
     value: Any = getattr(given, key, None) if key else True
@@ -144,9 +144,7 @@ def _said(option: Option, key: str, given: Any, by_letter: bool) -> list[str]:
         return [name, repr(shape[part])] if value.name == owner and part in shape else []
     if option.reads == "terms":
         terms = [term for term in value if SLOT_NAMESPACE not in term]
-        mark = "" if by_letter else "|"
-        said = "--interactions" if by_letter else "--experimental_full_name_interactions"
-        return [said, *(mark.join(map(_coded, term)) for term in terms)] if terms and name == "--interactions" else []
+        return [name, *map(_coded, terms)] if terms and name == "--interactions" else []
     if option.kind == "flag":
         return [name] if value == option.value else []
     if option.reads == "letters":

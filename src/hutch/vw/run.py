@@ -31,8 +31,6 @@ from hutch.vw.reporters import Audit, DecisionLogLoss, LogLoss, Metrics, NoCosts
 from hutch.vw.table import NAMED
 from hutch.vw.translate import chain_of
 
-_NAMED_LABELS = "named_labels"
-
 
 def build_chain(options: Namespace) -> Chain:
     """The chain of a VW command line: that of its model, if it names one.
@@ -97,9 +95,9 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         options: of the run.
         given: the command line.
     """
-    given.named_labels = given.named_labels or chain.remarks.get(_NAMED_LABELS)
+    given.named_labels = given.named_labels or chain.remarks.get("named_labels")
     if given.named_labels:
-        chain.remarks[_NAMED_LABELS] = given.named_labels
+        chain.remarks["named_labels"] = given.named_labels
     labels = given.named_labels.split(",") if given.named_labels else []
     if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
         classes.state["early"] = 1  # VW judges the scores once it knows the label

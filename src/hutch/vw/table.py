@@ -250,7 +250,6 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_words(
                 "interactions", "AB...", "Groups of any size to multiply.", sets="base.interactions", reads="terms"
             ),
-            new_words("experimental_full_name_interactions", "A|B", "Groups of namespaces by their full names."),
             new_flag("permutations", "Multiply in every order.", sets="base.permutations"),
             new_flag(
                 "leave_duplicate_interactions", "Keep interactions named twice.", sets="base.duplicate_interactions"

@@ -7,7 +7,6 @@ from typing import Any
 
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
-from hutch.core.text.hashing import namespace_id
 from hutch.vw.decisions import SLOT_NAMESPACE, base_layer, decision_layers
 from hutch.vw.declared import DECLARED
 from hutch.vw.table import NAMED, OPTIONS
@@ -48,10 +47,9 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
     place = sum(layer_name(layer) == "ngrams" for layer in layers) if copies else 0
     layers[place:place] = decision_layers(options)
-    full_names = bool(options.experimental_full_name_interactions)
     chain: dict[str, Any] = {
         "chain": layers,
-        "input": {"namespaces": "name" if full_names else "letter"} | _section("input", options) | _left_out(options),
+        "input": {"namespaces": "letter"} | _section("input", options) | _left_out(options),
     }
     if weights := _section("weights", options):
         chain["weights"] = weights
@@ -107,15 +105,7 @@ def interactions(options: Namespace) -> list[Any]:
     Raises:
         UsageError: a term of the wrong length.
     """
-    found: list[Any] = []
-    found += terms_of(options)
-    if options.experimental_full_name_interactions:
-        if found:
-            raise UsageError(
-                "--experimental_full_name_interactions goes by name, -q, --cubic and --interactions by letter"
-            )
-        names = (decode(value).split("|") for value in options.experimental_full_name_interactions)
-        found = [sorted(term, key=lambda name: (name[:1], namespace_id(name))) for term in names]
+    found: list[Any] = [*terms_of(options)]
     if options.ccb_explore_adf or options.slates:  # each term once more, and each namespace, with the slot's
         found += [[*term, SLOT_NAMESPACE] for term in [*found, ":"]]
     return found

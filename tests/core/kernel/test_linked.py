@@ -41,3 +41,13 @@ def sum_of(values) -> float:  # type: ignore[no-untyped-def]
     for value in values:
         total += value
     return total
+
+
+def test_options_of_numba_are_compared_by_what_they_say():
+    from numba.core.compiler import Flags
+
+    plain, same, other = Flags(), Flags(), Flags()
+    same.nrt = plain.nrt  # said, as it is by default
+    other.nrt = not plain.nrt
+    assert plain == same and hash(plain) == hash(same)
+    assert plain != other and plain != "plain"
