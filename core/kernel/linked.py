@@ -17,8 +17,8 @@ from numba.core.typed_passes import AnnotateTypes
 
 
 def _same_options(self: Any, other: object) -> bool:
-    """Whether two sets of Numba's options are the same; Numba reads all of them by name, in a fifth of the time that
-    compiling takes, since it compares those of each function at every call that it sees."""
+    """Whether two sets of Numba's options are the same; Numba reads each by name, some 44,000 times in a bandit's
+    start, since it compares those of each function at every call that it sees."""
     return isinstance(other, TargetConfig) and (self._values == other._values or self.values() == other.values())
 
 
