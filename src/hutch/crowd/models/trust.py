@@ -22,6 +22,8 @@ EXPONENTS = np.exp(np.linspace(np.log(0.01), 0.0, 36))
 """Those tried."""
 DIVISIONS, DIVISIONS_OF_MANY = 6, 2
 """Divisions of the workers into halves; the same where labels are many."""
+ENOUGH = 100
+"""Items that show what workers' labels say."""
 MANY = 100_000
 """Labels of which, if there are more, only those of every n-th item are looked at: `some_of`."""
 LEAST_HALVES = 0.2
@@ -70,26 +72,36 @@ def some_of(labels: Labels, most: int = MANY // 4) -> Labels:
 
 
 def exponent_of_halves(
-    labels: Labels, class_prior: Array, fit: Callable[[Labels], Array], divisions: int = DIVISIONS, seed: int = 0
-) -> float:
+    labels: Labels, class_prior: Array, confusions: Array, fit: Callable[[Labels], Array], divisions: int = DIVISIONS,
+    seed: int = 0,
+) -> float:  # fmt: skip
     """e_h: the exponent under which posteriors of two halves of the workers predict each other best.
 
     With A and B the posteriors of an item, tempered towards the class prior, and m their mean over all items, it
     maximises the mean of log sum_k A(k) B(k) / m(k): how much more probable it is that both look at one item than at
-    any two. The sum is over several divisions.
+    any two. The sum is over several divisions, in which of two workers whose labels say about as much one is in each
+    half: were the few who know in one of them, the other could not be predicted. On less than `ENOUGH` items that
+    would only divide those who agree by chance.
 
     Args:
         labels: the labels.
         class_prior: (classes).
+        confusions: P(label | class) of each worker (workers, classes, labels).
         fit: posteriors (items, classes) from some of the labels.
         divisions: how many.
         seed: of the divisions.
     """
-    random, workers = np.random.default_rng(seed), np.flatnonzero(np.bincount(labels.workers))
+    random, given = np.random.default_rng(seed), np.bincount(labels.workers, minlength=len(confusions))
+    said = np.einsum("k,wkl->wl", class_prior, confusions)
+    worth = given * np.einsum("k,wkl,wkl->w", class_prior, confusions, _log(confusions) - _log(said)[:, None])
+    workers = np.flatnonzero(given)
     scores, log_prior = np.zeros(len(EXPONENTS)), _log(class_prior)
     for _ in range(divisions if len(workers) > 1 else 0):
         half = np.zeros(len(labels.worker_names), np.bool_)
-        half[random.permutation(workers)[: len(workers) // 2]] = True
+        order = random.permutation(workers)
+        order = order[np.argsort(-worth[order], kind="stable")] if labels.items >= ENOUGH else order
+        pairs = order[: len(workers) // 2 * 2].reshape(-1, 2)
+        half[pairs[np.arange(len(pairs)), random.integers(2, size=len(pairs))]] = True
         parts = [labels.chosen(half[labels.workers] == side) for side in (True, False)]
         both = np.all([np.diff(part.item_ptr) > 0 for part in parts], axis=0)
         if both.sum() < 2:

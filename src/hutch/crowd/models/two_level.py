@@ -132,15 +132,19 @@ class TwoLevel(CrowdModel):
         trust, counts = fit.state.shared["trust"], np.diff(labels.item_ptr)
         if not trust.any():
             trust[...] = astuple(self._trust(some_of(labels), fit.state, many=len(labels) > MANY))
-        known = Trust(*trust.tolist())
-        return tempered(fit.posterior, known.exponents(counts), known.floor)
+        known, prior = Trust(*trust.tolist()), self.class_prior(fit.state)
+        found = tempered(fit.posterior, known.exponents(counts), known.floor)
+        leaned = found + known.floor * known.halves * (prior - 1 / len(prior))  # where classes are rare, so are errors
+        same = leaned.argmax(axis=1) == found.argmax(axis=1)
+        return np.where(same[:, None], leaned, found)
 
     def _trust(self, labels: Labels, state: State, many: bool) -> Trust:
         """How far the posteriors of a fit are to be trusted; with less work for some of many labels."""
         strengths, prior = state.shared["strengths"], self.class_prior(state)
         divisions, iterations = (DIVISIONS_OF_MANY, _START) if many else (DIVISIONS, self.parameters.iterations)
         model = TwoLevel.of(replace(self.parameters, clarity=float(strengths[kernels.CLARITY]), iterations=iterations))
-        halves = exponent_of_halves(labels, prior, lambda part: model.fit(part).posterior, divisions)
+        rows = self.confusions(state)
+        halves = exponent_of_halves(labels, prior, rows, lambda part: model.fit(part).posterior, divisions)
         coins = strengths[kernels.POPULATION] == 0
         return Trust(size_of(labels), halves, *((0.0, _COIN_FLOOR) if coins else ()))
 
