@@ -112,6 +112,13 @@ def become(connection: socket.socket) -> None:
     os.environ.update(environment)
     sys.path[:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))  # before: the folder of this file
     connection.sendall(os.getpid().to_bytes(LENGTH))
+    threading.Thread(target=end_with, args=(connection,), daemon=True).start()
+
+
+def end_with(connection: socket.socket) -> None:
+    """End this process when the one that asks is killed."""
+    if not connection.recv(1):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def answer(connection: socket.socket) -> None:

@@ -114,8 +114,8 @@ def test_passes_and_held_out_rows(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("regularizer", ["exact", "nat_oem"])
 def test_passes_over_classes_are_one_pass_over_the_rows_repeated(data: Path, tmp_path: Path, regularizer: str) -> None:
     """The last class of a pass ends where the next pass begins with another."""
-    found = np.load(data)
-    np.savez(tmp_path / "three.npz", X=np.tile(found["X"], (3, 1)), y=np.tile(found["y"], 3))
+    with np.load(data) as found:
+        np.savez(tmp_path / "three.npz", X=np.tile(found["X"], (3, 1)), y=np.tile(found["y"], 3))
     options = ["--rank", 2, "--regularizer", regularizer, "--mode", "class", "--classes", "y", "--json"]
     passes = json.loads(run("fit", data, *options, "--passes", 3, "-f", tmp_path / "passes"))
     once = json.loads(run("fit", tmp_path / "three.npz", *options, "-f", tmp_path / "once"))
@@ -126,7 +126,8 @@ def test_passes_over_classes_are_one_pass_over_the_rows_repeated(data: Path, tmp
 
 @pytest.mark.parametrize("cut", [120, 160])  # within a class and between two
 def test_a_class_ends_where_the_next_file_begins_with_another(data: Path, tmp_path: Path, cut: int) -> None:
-    rows, names = np.load(data)["X"], np.load(data)["y"]
+    with np.load(data) as found:
+        rows, names = found["X"], found["y"]
     np.savez(tmp_path / "a.npz", X=rows[:cut], y=names[:cut])
     np.savez(tmp_path / "b.npz", X=rows[cut:], y=names[cut:].astype(float))
     options = ["--rank", 2, "--mode", "class", "--classes", "y"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hutch.crowd.aggregate import aggregate
+from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models import trust
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.dawid_skene import DawidSkene
@@ -28,6 +29,22 @@ def test_who_knows_nothing_is_hardly_believed(workers, items):
         losses.append(log_loss(aggregate(labels).probability, truth))
     assert np.mean(losses) < np.log(4) + (0.1 if items == 10 else 0.05)
     assert log_loss(aggregate(labels, TwoLevel(rho=0.1)).probability, truth) > losses[-1] + 0.02
+
+
+def test_few_who_know_among_many_who_guess_are_believed():
+    losses = []
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        truth = random.integers(4, size=300)
+        rows = []
+        for worker in range(10):
+            right = 0.95 if worker < 2 else random.uniform(0.25, 0.3)
+            said = np.where(random.random(300) < right, truth, (truth + random.integers(1, 4, size=300)) % 4)
+            rows += [(f"w{worker}", f"{item:03}", "abcd"[label]) for item, label in enumerate(said.tolist())]
+        result = aggregate(from_triples(rows))
+        places = [int(name) for name in result.labels.item_names]
+        losses.append(log_loss(result.probability, truth[places]))
+    assert np.mean(losses) < 0.35  # .6 and more, where both who know may stand in one half
 
 
 def test_errors_in_common_equal_plain_python():
