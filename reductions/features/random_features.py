@@ -13,6 +13,7 @@ Source: A. Rahimi, B. Recht, "Random features for large-scale kernel machines", 
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from statistics import NormalDist
 from typing import Annotated, Any, ClassVar
 
@@ -44,6 +45,12 @@ from hutch.core.text.hashing import hash_namespace, namespace_id
 from hutch.reductions.linear.memory import Buffer, reserve
 
 _NORMAL = 4096
+
+
+@cache
+def _quantiles() -> NDArray[np.float64]:
+    """Of the normal distribution: one per equal share of it."""
+    return np.array([NormalDist().inv_cdf((k + 0.5) / _NORMAL) for k in range(_NORMAL)])
 
 
 class RandomFeaturesParameters(Parameters):
@@ -178,7 +185,7 @@ class RandomFeatures(Reduction):
             length=p.length,
             scale=p.scale,
             seed=context.seed,
-            normal=np.array([NormalDist().inv_cdf((k + 0.5) / _NORMAL) for k in range(_NORMAL)]),
+            normal=_quantiles(),
             present=self._present,
             angles=np.zeros(max(p.count // 2, 1)),
             built=Buffer(),
