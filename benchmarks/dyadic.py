@@ -26,7 +26,7 @@ from scipy.stats import norm
 
 from hutch.core import dyad
 from hutch.core.text.parser import TextParser
-from hutch.reproduce.dyadic import build, split
+from hutch.reproduce.dyadic import build, learn_and_predict, split
 
 DYADIC = {"left": "user", "right": "item"}
 LEARNERS: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -140,14 +140,7 @@ def rating_error(train: bytes, test: bytes, layer: str, given: dict[str, Any], p
     """RMSE on `test`, predictions clipped to the ratings seen, and CPU seconds of learning."""
     chain = build((layer, given), bits=18)
     batch, kept = (TextParser(chain.parser).parse(lines) for lines in (train, test))
-    chain.run_batch(kept, learn=False)
-    start = time.process_time()
-    for number in range(passes):
-        chain.run_batch(batch)
-        if number < passes - 1:
-            chain.end_pass()
-    seconds = time.process_time() - start
-    predictions = chain.run_batch(kept, learn=False)[0].predictions
+    predictions, seconds = learn_and_predict(chain, batch, kept, passes)
     gaps = np.clip(predictions, batch.labels.min(), batch.labels.max()) - kept.labels
     return float(np.sqrt(np.mean(gaps.astype(float) ** 2))), seconds
 

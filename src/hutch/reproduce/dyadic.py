@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.chain import Chain
+from hutch.core.batch import Batch
 from hutch.core.plots import new_figure, prepare_plots, write_figure
 from hutch.core.strict_json import dumps
 from hutch.core.text.parser import TextParser
@@ -52,11 +54,8 @@ def constant_error(train: Ratings, test: Ratings) -> float:
     return float(np.mean(test.labels != np.bincount(train.labels).argmax()))
 
 
-def tree_error(train: Ratings, test: Ratings, passes: int, **given: Any) -> tuple[float, float, float]:
-    """Error on `test`, CPU seconds and greatest weight of one dyadic learner under a filter tree."""
-    dyadic = {"left": "rater", "right": "task", "loss": "hinge", **given}
-    chain = build(("filter_tree", {"classes": 5}), ("dyadic", dyadic), bits=_BITS)
-    batch, kept = (TextParser(chain.parser).parse(part.examples()) for part in (train, test))
+def learn_and_predict(chain: Chain, batch: Batch, kept: Batch, passes: int) -> tuple[NDArray[np.float32], float]:
+    """Predictions of `kept` after passes over a batch, and CPU seconds of learning; kernels are compiled before."""
     chain.run_batch(kept, learn=False)
     start = time.process_time()
     for number in range(passes):
@@ -65,6 +64,15 @@ def tree_error(train: Ratings, test: Ratings, passes: int, **given: Any) -> tupl
             chain.end_pass()
     seconds = time.process_time() - start
     predictions = chain.run_batch(kept, learn=False)[0].predictions
+    return predictions, seconds
+
+
+def tree_error(train: Ratings, test: Ratings, passes: int, **given: Any) -> tuple[float, float, float]:
+    """Error on `test`, CPU seconds and greatest weight of one dyadic learner under a filter tree."""
+    dyadic = {"left": "rater", "right": "task", "loss": "hinge", **given}
+    chain = build(("filter_tree", {"classes": 5}), ("dyadic", dyadic), bits=_BITS)
+    batch, kept = (TextParser(chain.parser).parse(part.examples()) for part in (train, test))
+    predictions, seconds = learn_and_predict(chain, batch, kept, passes)
     return float(np.mean(predictions != test.labels)), seconds, float(np.abs(chain.weights).max())
 
 
