@@ -78,7 +78,7 @@ def intervals(count: int) -> Iterator[str]:
 
 def tables(measured: list[str]) -> dict[str, list[str]]:
     """The tables of the page by the names in its marks."""
-    crowds = table("crowd/index.md", "| method | accuracy | log-loss")
+    crowds = table("explanation/crowds.md", "| method | accuracy | log-loss")
     return {
         "speed": table("performance.md", "| | Hutch: wall s"),
         "crowds": rows(crowds, "two_level |", "two_level online, 1 ", "crowd-kit"),

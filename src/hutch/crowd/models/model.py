@@ -143,7 +143,7 @@ class CrowdModel(ABC):
     `limits` say what arrays of a saved state may hold, by name: what its kernels rely on; without, any finite numbers.
 
     A model has a `name`, declares its `Parameters`, and implements the abstract methods below; `fit` and `infer` do the
-    rest. State lives in `State`, never in the model. See docs/crowd/index.md for a complete model of a third party.
+    rest. State lives in `State`, never in the model. docs/writing-a-crowd-model.md shows a complete one.
 
     `count` and `expect` may be given the labels of some items only, with the rows of `State.items` and `State.labels`
     that belong to them: that is how labels are divided among processes. What concerns the crowd happens in `settle`.
