@@ -75,6 +75,7 @@ def run_passes(
     sink: Callable[[Batch, Outputs], None] | None = None,
     scores: bool = False,
     stopped: Callable[[], bool] = lambda: False,
+    passed: Callable[[int], object] = lambda number: None,
 ) -> PassesDone:
     """Run all passes; with a holdout the chain ends as it was after the pass that did best on it (see `Holdout`).
 
@@ -88,6 +89,7 @@ def run_passes(
         sink: sees every batch with its outputs.
         scores: let the outputs hold the scores of all classes.
         stopped: whether the batches ended before their time; no pass follows then.
+        passed: told the number of each pass after which it does not stop early, when the chain is ready for the next.
 
     Raises:
         ConfigError: several passes of a layer that would pay for the same labels in each.
@@ -125,6 +127,7 @@ def run_passes(
             break
         if number < passes:
             engine.end_pass()
+        passed(number)
     tested = math.isfinite(best_loss)
     done = PassesDone(number, progress.statistics, (best_loss if tested else math.nan) if holdout else None)
     if best is not None and (early if holdout.keeps_last else tested):

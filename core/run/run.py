@@ -30,6 +30,7 @@ class RunOptions:
         passes: over the data.
         holdout: which examples are only tested.
         model: where to save the chain; None: nowhere.
+        each_pass: save it after each pass, too, with `.` and the number of the pass behind the name.
         predictions, raw: where predictions go; `-` is standard output; None: nowhere.
         probabilities: the predictions are the probabilities of all labels.
         events: where progress events go as JSON lines.
@@ -45,6 +46,7 @@ class RunOptions:
     passes: int = 1
     holdout: Holdout = field(default_factory=Holdout)
     model: str | None = None
+    each_pass: bool = False
     predictions: str | None = None
     probabilities: bool = False
     raw: str | None = None
@@ -215,6 +217,7 @@ class Run:
                     sink=self._see,
                     scores=scores,
                     stopped=lambda: interruption.number is not None,
+                    passed=self._passed,
                 )
             if options.model is not None:
                 self._save(options.model)
@@ -232,6 +235,10 @@ class Run:
         used = share_used(self.engine)
         share = None if used is None else float(f"{used:.3g}")
         return Outcome(done, self.progress.seconds, problems, interruption.exit_code, share)
+
+    def _passed(self, number: int) -> None:
+        if self.options.each_pass and self.options.model is not None:
+            self._save(f"{self.options.model}.{number}")
 
     def _see(self, batch: Batch, outputs: Outputs) -> None:
         for reporter in self._reporters:

@@ -187,6 +187,15 @@ def test_a_learning_rate_given_with_a_model_counts(data):
     np.testing.assert_array_equal(Chain.load("faster").weights, chain.weights)
 
 
+def test_learning_goes_on_from_the_model_of_any_pass(data):
+    words = ["-d", "train.vw", "-l", "0.1", "--decay_learning_rate", "0.5", "--holdout_off", "--quiet"]
+    run([*words, "--passes", "3", "-f", "model", "--save_per_pass"])
+    assert sorted(path.name for path in data.glob("model*")) == ["model", "model.1", "model.2", "model.3"]
+    run(["-d", "train.vw", "-i", "model.1", "--passes", "2", "--holdout_off", "-f", "again", "--quiet"])
+    for name in ("model.3", "again"):
+        np.testing.assert_array_equal(Chain.load(name).weights, Chain.load("model").weights)
+
+
 def test_labels_are_asked_for(data):
     lines = [f"{label} 't{i} |f x{i % 7}" for i, label in enumerate([1, -1, 1, 1] * 5)]
     Path("some.vw").write_text("\n".join([*lines, *(f"'q{i} |f x{i % 7} y" for i in range(20))]) + "\n")

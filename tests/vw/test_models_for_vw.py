@@ -110,6 +110,36 @@ def test_the_peer_predicts_and_learns_on_as_hutch_does(kind, options):
         assert Path("found").read_text() == Path("theirs").read_text(), more
 
 
+@pytest.mark.parametrize(
+    ("options", "kind", "added"),
+    [
+        ("--cb_explore_adf -q fg", "slots", "--ccb_explore_adf"),
+        ("--ccb_explore_adf -q fs", "slots", "--ccb_explore_adf"),
+        ("--cb_explore_adf --squarecb", "slots", "--ccb_explore_adf --all_slots_loss"),
+        ("--cb_explore_adf --softmax", "adf", "--cb_explore_adf --cb_sample"),
+    ],
+)
+def test_a_decisions_model_goes_on_with_slots_or_draws_as_the_peers_does(options, kind, added):
+    vowpalwabbit = pytest.importorskip("vowpalwabbit", reason="the peer: pip install vowpalwabbit==9.11.9")
+    converted("slots" if "ccb" in options else "adf", options)
+    Path("next").write_text("".join(f"{line}\n" for line in lines(kind)))
+    vowpalwabbit.Workspace(f"-d next --quiet -i for_vw -p theirs {added}", enable_logging=True).finish()
+    assert run(["-i", "ours", "-d", "next", "--quiet", "-p", "found", *added.split()]) == 0
+    assert Path("found").read_text() == Path("theirs").read_text()
+
+
+def test_the_model_of_each_pass_predicts_as_the_peers_does():
+    vowpalwabbit = pytest.importorskip("vowpalwabbit", reason="the peer: pip install vowpalwabbit==9.11.9")
+    Path("data").write_text("".join(f"{line}\n" for line in lines("number")))
+    words = "-d data -c -k --passes 3 --holdout_off --decay_learning_rate 0.5 --save_per_pass --quiet"
+    assert run([*words.split(), "-f", "ours"]) == 0
+    vowpalwabbit.Workspace(f"{words} -f theirs").finish()
+    for number in range(1, 4):
+        vowpalwabbit.Workspace(f"-d data -t -i theirs.{number} -p wanted --quiet").finish()
+        assert run(["-d", "data", "-t", "-i", f"ours.{number}", "-p", "found", "--quiet"]) == 0
+        assert Path("found").read_text() == Path("wanted").read_text()
+
+
 def test_the_layout_is_that_of_other_models():
     sums = [0.0, 6.0, 2.0, 0.0, 0.0, 1.0, -9.0, 9.0, 0.0, 0.0, 0.0, 0, 0, 2.0, 0.0, 1, 0.125, 0.5]
     weights = [(A, 1.125, 0.25, 1.0), (CONSTANT, 0.125, 1.0, 1.0), (B, -0.625, 0.25, 2.0)]

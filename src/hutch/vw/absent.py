@@ -32,7 +32,6 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "dump_json_weights_include_extra_online_state_experimental",
         "use --invert_hash, or `hutch inspect MODEL --readable FILE`",
     ),
-    ("save_per_pass", "train pass by pass: save with -f and continue with -i"),
     (
         "input_feature_regularizer output_feature_regularizer_binary output_feature_regularizer_text",
         "use --l1 or --l2, one strength for all features",

@@ -5,21 +5,28 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from hutch.chain import Chain
 from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.chain.stored import Stored
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.vw.decisions import declared_layer
+from hutch.vw.declared import DECLARED
 from hutch.vw.model_state import set_regularization
-from hutch.vw.translate import chain_of, linear_parameters
+from hutch.vw.translate import chain_of, linear_parameters, terms_of, with_slots
 
+_EXPLORERS = tuple(name for name in DECLARED if name.startswith("explore_"))
 _STATELESS = {
     "binary": ("link", "active", "linear"),
     "link": ("active", "linear"),
+    "sample_action": _EXPLORERS,
+    "choose_slots": _EXPLORERS,
 }
 """Layers that a command line may add to a model that was learned without them, and above which others."""
 
+_OF_SLOTS = {"choose_slots", "choose_slate"}
 _CHANGEABLE = {"explore_softmax": ("rate",), "choose_slots": ("all_slots",)}
 """Parameters of a layer that the options may change, beside `epsilon` and what a model's explorer does not set."""
 
@@ -46,7 +53,7 @@ def load_chain(options: Namespace) -> Chain:
     if explorer and not any(str(layer_name(layer)).startswith("explore_") for layer in wanted):
         wanted.append(declared_layer(explorer, options))
     changed: dict[str, dict[str, Any]] = {}
-    for layer in wanted:
+    for layer in reversed(wanted):  # each that is added goes above those below it
         if explorer and layer_name(layer) == "explore_epsilon":  # asked for by --cb_explore_adf; the model says how
             layer = declared_layer(explorer, options)
         name, parameters = str(layer_name(layer)), _parameters(layer)
@@ -56,8 +63,14 @@ def load_chain(options: Namespace) -> Chain:
         changed[name] = {key: parameters.pop(key) for key in free & parameters.keys()}
         _check_or_add({name: parameters} if name in map(layer_name, layers) else layer, layers)
     arrays = _moved(arrays, chain["chain"], layers)
+    if "choose_slots" in changed.keys() - there.keys():
+        arrays["layer.0.choose_slots.several"] = np.zeros(1, np.uint64)
+    learner = linear_parameters(options)
+    if changed.keys() & _OF_SLOTS and not terms_of(options):  # the model says which
+        terms = _parameters(layers[-1]).get("interactions", [])
+        learner["interactions"] = terms if there.keys() & _OF_SLOTS else with_slots(terms)
     overrides = [f"chain.{len(layers) - 1}.{layer_name(layers[-1])}.{name}={json.dumps(value)}"
-                 for name, value in linear_parameters(options).items()]  # fmt: skip
+                 for name, value in learner.items()]  # fmt: skip
     overrides += [f"input.{name}={json.dumps(asked['input'][name])}" for name in _INPUT if name in asked["input"]]
     for k, layer in enumerate(layers):
         if options.probabilities and layer_name(layer) == "one_against_all":
@@ -113,7 +126,7 @@ def _check_or_add(layer: Any, layers: list[Any]) -> None:
         raise UsageError(f"the model was learned without {name}, which the options ask for; its chain: "
                          + ", ".join(str(layer_name(each)) for each in layers))  # fmt: skip
     below = [k for k, each in enumerate(layers) if layer_name(each) in _STATELESS[name]]
-    layers.insert(below[0] if below else len(layers) - 1, layer)
+    layers.insert(0 if name == "choose_slots" else below[0] if below else len(layers) - 1, layer)
 
 
 def _moved(arrays: dict[str, Stored], before: list[Any], after: list[Any]) -> dict[str, Stored]:

@@ -65,6 +65,7 @@ def run_options(options: Namespace) -> RunOptions:
         passes=passes,
         holdout=Holdout(period, after, patience, keeps_last=True) if holds_out else Holdout(),
         model=options.final_regressor,
+        each_pass=options.save_per_pass,
         predictions=_place(options.predictions),
         raw=_place(options.raw_predictions),
         progress=options.progress or NAMED["progress"].default,

@@ -87,6 +87,11 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 short="f",
                 note="writes Hutch's own format, with the whole chain, its loss included",
             ),
+            new_flag(
+                "save_per_pass",
+                "Save the model after each pass, too, as MODEL.1, MODEL.2, …",
+                needs=("final_regressor",),
+            ),
             new_text(
                 "initial_regressor",
                 "MODEL",

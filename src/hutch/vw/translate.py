@@ -106,9 +106,12 @@ def interactions(options: Namespace) -> list[Any]:
         UsageError: a term of the wrong length.
     """
     found: list[Any] = [*terms_of(options)]
-    if options.ccb_explore_adf or options.slates:  # each term once more, and each namespace, with the slot's
-        found += [[*term, SLOT_NAMESPACE] for term in [*found, ":"]]
-    return found
+    return with_slots(found) if options.ccb_explore_adf or options.slates else found
+
+
+def with_slots(terms: list[Any]) -> list[Any]:
+    """Interactions, and each of them and each namespace with the slot's."""
+    return terms + [[*term, SLOT_NAMESPACE] for term in [*terms, ":"]]
 
 
 def terms_of(options: Any) -> list[str]:
