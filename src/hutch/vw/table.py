@@ -89,7 +89,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             ),
             new_flag(
                 "save_per_pass",
-                "Save the model after each pass, too, as MODEL.1, MODEL.2, …",
+                "Save the model after each pass, too, as MODEL.1 and so on.",
                 needs=("final_regressor",),
             ),
             new_text(
