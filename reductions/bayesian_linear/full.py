@@ -2,6 +2,7 @@
 
 from numpy import uint64
 
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
 from hutch.reductions.bayesian_linear.state import matrix_at, vector_at
 
@@ -41,7 +42,7 @@ def take_full(s, number, group, x):
         else:
             for j in range(uint64(size)):
                 out[j] += value * row[j]
-    direction[:] = out
+    copy(out, direction)
 
 
 @helper

@@ -17,6 +17,7 @@ from hutch.core.kernel.abi import (
     weights_of,
     widen,
 )
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss.kernels import value_of
 from hutch.core.loss.tilted import importance_for, posterior
@@ -122,7 +123,7 @@ def _turn_to(s, offset, square, begin, take):
     elif 0 < group.last <= np.int64(offset) and same_row(row, kept):
         return number
     take(s, number, group, row)
-    kept[:] = row
+    copy(row, kept)
     group.spread = max(dot(row, vector_at(s, s.directions, number), workspace_of(s)), 0.0)
     group.added, group.learners, group.last, group.probed = 0.0, 0, 0, 0
     return number
@@ -175,7 +176,7 @@ def _spread(s, offset, square, fresh, multiply):
             added = group.added / group.learners
             along = dot(row, vector_at(s, s.directions, number), sums)
             spread -= along * along * (added / (1.0 + added * group.spread))
-        probe[:] = row
+        copy(row, probe)
         group.probe_spread, group.probed = max(spread, 0.0), 1
     spread = group.probe_spread + group.variance * fresh
     if group.variance == 0.0 and square > 0.0:  # nothing has set the prior yet: what learning from it would set

@@ -37,6 +37,7 @@ from hutch.core.kernel.abi import (
     state_of,
     uint32s_at,
 )
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show, shown_by
@@ -131,7 +132,8 @@ def _rewrite(layer, example, store):
     at += uint64(4 * (count + 1))
     indices, values = uint32s_at(at, uint64(total)), float32s_at(at + uint64(4 * total), uint64(total))
     old, names = int64s_at(e.namespaces, uint64(count + 1)), uint32s_at(e.namespace_ids, uint64(count))
-    indices[:length], values[:length] = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
+    copy(uint32s_at(e.indices, e.length), indices)
+    copy(float32s_at(e.values, e.length), values)
     for j in range(count):
         starts[j], ids[j] = old[j] - old[0], names[j]
     starts[count], starts[count + 1], ids[count] = length, total, s.namespace

@@ -42,6 +42,7 @@ def hutch(folder: Path, *words: str, store: bool = True) -> tuple[bytes, set[str
 OTHER_DATA = {
     "data.vw": LINES,
     "pool.vw": "|f x\n|g z\n",
+    "classes.vw": "1 |x a:2 b:1\n2 |x a:-1 c:0.5\n1 |x b:2\n",
     "table.csv": "label,number,word\n1,0.5,x\n0,2,y\n",
     "labels.tsv": "".join(  # enough of them for every part of the default model to run, the search for copies, too
         f"w{worker}\tt{task}\t{'abc'[task % 3 if (7 * task + 5 * worker) % 11 > 2 else worker % 3]}\n"
@@ -51,6 +52,8 @@ OTHER_DATA = {
     "blocks.vw": "1 |worker v |words a\n2 |worker w |words a\n\n2 |worker v |words b\n",
     "rows.csv": "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(40)),
     "asking.yaml": "chain: [{active: {}}, {linear: {loss: logistic}}]\n",
+    "posterior.yaml": "chain:\n- multinomial: {classes: 2}\n"
+    "- bayesian_linear: {loss: squared, dimension: 9, features: named}\n",
     "crowd.yaml": "chain:\n- crowd_em: {classes: 2, worker: worker, passes: 1}\n- one_against_all: {classes: 2}\n"
     "- linear: {loss: logistic}\n",
 }
@@ -87,6 +90,7 @@ def test_a_warm_run_of_vw_imports_nothing_that_it_does_not_need(folder: Path) ->
         "crowd labels.tsv --quiet -p made.tsv --workers workers.tsv",
         "crowd labels.tsv --quiet --method online",
         "train blocks.vw --quiet -C crowd.yaml",
+        "train classes.vw --quiet -C posterior.yaml",
         "em fit rows.csv --rank 1",
     ],
 )
