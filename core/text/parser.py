@@ -109,9 +109,9 @@ def _buffers(options: ParserOptions) -> Buffers:
 def _fill(buffers: Buffers, size: int) -> None:
     """Parse the text of `size` bytes that the buffers have been told of."""
     while (missing := parse_text(buffers.address, size)) != DONE:
-        if missing == NEEDS_LINE:
-            buffers.record["parse_line"] = parse_line.address
         buffers.record["parse_label"] = label_parser(int(buffers.record["label_kind"][0])).address
+        if missing == NEEDS_LINE:  # which calls the other: an interrupt between the two must leave neither or the first
+            buffers.record["parse_line"] = parse_line.address
 
 
 class TextParser:

@@ -271,10 +271,13 @@ class File:
 
 
 class Disk:
-    """The functions of `os` that Hutch calls, on the simulated disk."""
+    """The functions of `os` that Hutch calls, on the simulated disk, which holds no kernels."""
 
     def __init__(self, world: World) -> None:
         self.world = world
+
+    def _has(self, path: Path) -> bool:
+        return self.world.folder in (path, *path.parents)
 
     def _path(self, descriptor: int) -> Path:
         return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
@@ -292,7 +295,7 @@ class Disk:
 
     def open(self, path: Any, flags: int, *rest: Any, **options: Any) -> int:
         descriptor = int(_real["open"](path, flags, *rest, **options))
-        if Path(path).parent == self.world.folder:
+        if self._has(Path(path)):
             self.world.descriptors.add(descriptor)
         return descriptor
 
@@ -306,6 +309,8 @@ class Disk:
 
     def write(self, descriptor: int, content: bytes) -> int:
         path = self._path(descriptor)
+        if not self._has(path):
+            return int(_real["write"](descriptor, content))
         if path.parent == self.world.folder:
             self.world.unsynced.setdefault(path.name, []).append(path.read_bytes())
         run = lambda: _real["write"](descriptor, content)  # noqa: E731
@@ -313,6 +318,8 @@ class Disk:
 
     def fsync(self, descriptor: int) -> None:
         path = self._path(descriptor)
+        if not self._has(path):
+            return
         self._do("sync", lambda: None, OSError(5, "Input/output error"))
         if path == self.world.folder:
             self.world.renamed.clear()
@@ -327,7 +334,7 @@ class Disk:
             if target.parent == self.world.folder:
                 self.world.renamed.setdefault(target.name, before)
 
-        self._do("rename", run, OSError(5, "Input/output error"))
+        self._do("rename", run, OSError(5, "Input/output error")) if self._has(target) else run()
 
     def link(self, source: Any, target: Any) -> None:
         def run() -> None:
@@ -431,9 +438,10 @@ def simulated(world: World, templates: Templates) -> Iterator[None]:
 
     def opened(file: Any, mode: str = "r", *rest: Any, **options: Any) -> Any:
         found = open(file, mode, *rest, **options)
-        if isinstance(file, int):
-            world.descriptors.discard(file)  # the file closes it
-        return File(world, found) if isinstance(file, int) and "w" in mode else found
+        if file not in world.descriptors:
+            return found
+        world.descriptors.discard(file)  # the file closes it
+        return File(world, found) if "w" in mode else found
 
     with (
         patch.multiple(

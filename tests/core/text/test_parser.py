@@ -393,3 +393,16 @@ def test_a_line_that_needs_another_kernel_is_gone_on_from(odd: bytes, before: in
     second.group -= second.group[0]
     for name, array in found.items():
         assert np.array_equal(array, getattr(second, name)), name
+
+
+def test_an_interrupt_while_kernels_are_compiled_leaves_a_parser_that_parses() -> None:
+    parser, line = TextParser(LETTER), b"1 2 'tag |f a:1e30x"
+
+    def interrupted(kind: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("hutch.core.text.parser.label_parser", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            parser.parse(line)
+    assert parser.parse(line).importance.tolist() == [2]
