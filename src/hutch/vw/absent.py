@@ -19,7 +19,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("direct", "use --active, which writes the importance behind each prediction"),
     ("examples", "cut the data with `head`"),
     ("sort_features", "leave it out: features are used in the order of the line"),
-    ("feature_limit ignore_features_dsjson_experimental", "leave features out before Hutch reads them"),
+    ("feature_limit", "leave features out before Hutch reads them"),
     ("experimental_full_name_interactions", "use -q, or `hutch train`, where namespaces go by their full names"),
     ("redefine", "write the namespaces into the data under one name"),
     ("affix spelling dictionary dictionary_path", _FEATURES),

@@ -65,6 +65,13 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 note="a bad line is reported and passed over; one without a choice or outcomes of slates silently",
             ),
             new_flag("chain_hash", "Hash a text in JSON after its key, not together with it."),
+            new_words(
+                "ignore_features_dsjson_experimental",
+                "NAMESPACE|FEATURE",
+                "Leave texts of decisions as JSON lines out; nothing before the bar: those in no namespace.",
+                note="texts only, as in VW; is not kept in the model; lines are read in Python",
+                needs=("dsjson",),
+            ),
             new_flag(
                 "csv",
                 "Read CSV: a column `_label`, a column `_tag`, others are features, `NAMESPACE|NAME` with a namespace.",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hutch.core.data.chunks import Chunk
-from hutch.core.errors import DataError
+from hutch.core.errors import DataError, UsageError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.vw.json.reader import JsonReader
@@ -45,6 +45,29 @@ def test_same_as_text(line, text, tmp_path):
     names = (tmp_path / "names").read_text().partition(":0\n")[2]
     assert found == _run(tmp_path, "text", f"{text}\n" * 3, arguments)
     assert names == (tmp_path / "names").read_text().partition(":0\n")[2]
+
+
+@pytest.mark.parametrize("slots", [False, True])
+def test_texts_are_left_out_as_if_they_were_not_there(slots, tmp_path):
+    def line(more, top):
+        actions = [{"k": {"a": 1, **more}}, {"k": {"a": 2, **more}, "d": 1}]
+        label = {"_outcomes": [{"_label_cost": 1, "_a": [1, 0], "_p": [0.5, 0.5]}]} if slots else {"_labelIndex": 1}
+        label |= {} if slots else {"_label_cost": 1, "_label_probability": 0.5, "_label_Action": 2}
+        return (
+            json.dumps({**label, "a": [2, 1], "c": {"u": {"x": 1}, **top, "_multi": actions}, "p": [0.5, 0.5]}) + "\n"
+        )
+
+    words = f"--dsjson -q :: --{'ccb' if slots else 'cb'}_explore_adf"
+    words += f" --readable_model {tmp_path / 'weights'}"
+    whole, found = line({"b": "text", "n": 1}, {"t": "out", "x": "in"}) * 3, []
+    _run(tmp_path, "whole", whole, f"{words} --ignore_features_dsjson_experimental k|b |t k|n")
+    found.append((tmp_path / "weights").read_text())
+    for data in (line({"n": 1}, {"x": "in"}) * 3, whole):
+        _run(tmp_path, "other", data, words)
+        found.append((tmp_path / "weights").read_text())
+    assert found[0] == found[1] != found[2]
+    with pytest.raises(UsageError, match="got 'k', wanted NAMESPACE|FEATURE"):
+        _run(tmp_path, "whole", whole, f"{words} --ignore_features_dsjson_experimental k")
 
 
 def test_words_after_their_key_as_in_text(tmp_path):
@@ -363,6 +386,7 @@ def _decision(random, log):
         ("--json --chain_hash --cb_explore_adf --squarecb -q ::", 4),
         ("--dsjson --cb_explore_adf --cover 2 -q ak", 5),
         ("--dsjson --chain_hash --cb_adf --rank_all --cb_type dr -q ::", 6),
+        ("--dsjson --cb_explore_adf -q :: --ignore_features_dsjson_experimental k|ab a|b |b a|7 |7", 7),
     ],
 )
 def test_same_as_vw(arguments, seed, tmp_path, monkeypatch):

@@ -57,6 +57,7 @@ class Names:
         slates: they have one cost together.
         classes: labels are classes.
         kept: features' names are kept.
+        left_out: names of namespaces, ` ` for none, and keys in them whose texts are passed over.
         by_index: the names of features, as far as they were kept.
     """
 
@@ -70,6 +71,7 @@ class Names:
         self.slots, self.slates = options.label in ("logged_slots", "logged_slate"), options.label == "logged_slate"
         self.classes = options.label == "multiclass"
         self.kept = False
+        self.left_out: frozenset[tuple[str, str]] = frozenset()
         self.by_index = {CONSTANT_INDEX & self._mask: CONSTANT}
 
     def space(self, name: str) -> Space:
@@ -213,6 +215,8 @@ class Line:
                     else:
                         self._special(key, value, example, space)
                 elif kind is str:
+                    if (space.name, key) in names.left_out:
+                        continue
                     index = space.words.get((key, value))
                     indices.append(names.word(space, key, value) if index is None else index)
                     values.append(1.0)

@@ -6,7 +6,7 @@ begin with an underscore are the label, the tag, words of a text and so on; thos
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import SHARED_ROW, Batch, joined
 from hutch.core.data.chunks import Chunk, Chunks
 from hutch.core.data.roles import Roles
-from hutch.core.errors import reading, warn
+from hutch.core.errors import UsageError, reading, warn
 from hutch.core.hooks import hookimpl
 from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, half_pair
 from hutch.core.text import problems
@@ -47,20 +47,25 @@ class JsonReader:
         options: how names are hashed, and the kind of the labels.
         log: lines are those of `--dsjson`.
         chained: a text's hash begins with that of its key; else both are one name.
+        left_out: names of namespaces, ` ` for none, and keys in them whose texts are passed over.
 
     Attributes:
         names: what the words of lines stand for.
         watchers: told of the names and of each line's examples before the chain is.
     """
 
-    def __init__(self, options: ParserOptions, *, log: bool, chained: bool) -> None:
+    def __init__(
+        self, options: ParserOptions, *, log: bool, chained: bool, left_out: Iterable[tuple[str, str]] = ()
+    ) -> None:
         self._options, self._log, self._chained = options, log, chained
         self.names = Names(options, chained)
+        self.names.left_out = frozenset(left_out)
         self._groups = 0
         self._of_slots = self.names.slots
         self._decides = options.label in ("action_costs", "logged_action") or self._of_slots
         self._compiled = options.label in ("simple", "multiclass") and not log
         self._compiled |= self._decides and not self._of_slots
+        self._compiled &= not self.names.left_out
         self.watchers: list[Callable[[dict[int, str], Batch], Any]] = []
 
     def __call__(self, chunks: Chunks | list[Chunk], parser: TextParser) -> Iterator[Batch]:
@@ -193,8 +198,16 @@ class JsonReader:
 
 
 def reader_of(given: Namespace, options: ParserOptions) -> JsonReader:
-    """The reader that a command line with `--json` or `--dsjson` asks for."""
-    return JsonReader(options, log=given.dsjson, chained=given.chain_hash)
+    """The reader that a command line with `--json` or `--dsjson` asks for.
+
+    Raises:
+        UsageError: what is to be ignored does not name a feature.
+    """
+    pairs = [text.partition("|") for text in given.ignore_features_dsjson_experimental]
+    if wrong := next((space for space, _, name in pairs if not name), None):
+        raise UsageError(f"--ignore_features_dsjson_experimental: got {wrong!r}, wanted NAMESPACE|FEATURE")
+    left_out = [(space or " ", name) for space, _, name in pairs]
+    return JsonReader(options, log=given.dsjson, chained=given.chain_hash, left_out=left_out)
 
 
 def read_decision_log(
