@@ -42,7 +42,7 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
     Parameters
     ----------
     layers : list of layers as under `chain:` in YAML; None: `standardise`, which centres and scales numbers,
-        `one_against_all`, and `linear` with logistic loss.
+        `one_against_all`, and `linear` with logistic loss and a constant rate, which follows a stream that changes.
     max_classes : fills in the number of classes where a layer lacks it, ≥ 2. A layer has a sub-model for each from the
         start, so that a new label changes nothing of what was learned.
     bits : the weight table has 2^bits rows.
@@ -62,7 +62,8 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
 
     def __init__(self, layers: Layers | None = None, max_classes: int = 16, bits: int = 18, seed: int = 0) -> None:
         self.layers, self.max_classes, self.bits, self.seed = layers, max_classes, bits, seed
-        default: Layers = ["standardise", "one_against_all", {"linear": {"loss": "logistic"}}]
+        plain = {"adaptive": False, "normalized": False, "power_t": 0, "learning_rate": 0.03}
+        default: Layers = ["standardise", "one_against_all", {"linear": {"loss": "logistic", **plain}}]
         filled = with_classes(default if layers is None else layers, max_classes)
         self.chain = Chain.from_config({"weights": {"bits": bits}, "seed": seed, "chain": filled})
         self.classes: list[Hashable] = []
