@@ -5,7 +5,7 @@
 
 Each decision has 4 actions of 10 features and 10 features that they share; `-q UA` makes 120 features of an action.
 Printed are the least user and system seconds of the rounds, and the mean losses, which must agree; then the
-microseconds of CPU that a decision takes which a Python program hands to `Workspace.learn`.
+microseconds of CPU that a decision takes which a Python program hands to `Workspace.learn`, and to a `Chain`.
 """
 
 import argparse
@@ -17,8 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+
+from hutch import Chain
 
 _BIN = Path(sys.executable).parent
 TASKS = {
@@ -80,13 +83,27 @@ def seconds_and_loss(command: list[str], folder: Path) -> tuple[float, str]:
     return usage.ru_utime + usage.ru_stime, loss
 
 
-def microseconds(module: str, decisions: list[str], rounds: int) -> float:
-    """The least mean CPU time of learning a decision that comes as a text of several lines."""
-    model, best = import_module(module).Workspace("--cb_explore_adf -q UA --quiet"), float("inf")
+CHAIN = [
+    "explore_epsilon",
+    "contextual_bandit",
+    "cost_sensitive_with_features",
+    {"linear": {"interactions": [["U", "A"]]}},
+]
+
+
+def workspace(module: str) -> Callable[[str], object]:
+    """What a `Workspace` learns with."""
+    learn: Callable[[str], object] = import_module(module).Workspace("--cb_explore_adf -q UA --quiet").learn
+    return learn
+
+
+def microseconds(learn: Callable[[str], object], decisions: list[str], rounds: int) -> float:
+    """The least mean CPU time of a decision that comes as a text of several lines."""
+    best = float("inf")
     for _ in range(rounds):
         begun = time.process_time()
         for decision in decisions:
-            model.learn(decision)
+            learn(decision)
         best = min(best, time.process_time() - begun)
     return best / len(decisions) * 1e6
 
@@ -120,8 +137,12 @@ def main() -> None:
             print(f"{task:16}{least['hutch']:8.2f}{least['VW']:8.2f}{ratio:7.2f}  {told}", flush=True)
         if options.only in (None, ONE_BY_ONE):
             some = (folder / "text").read_text().split("\n\n", 2000)[:-1]
-            ours, theirs = (microseconds(module, some, options.rounds) for module in ("hutch.vw", "vowpalwabbit"))
+            ways = workspace("hutch.vw"), workspace("vowpalwabbit")
+            ours, theirs = (microseconds(learn, some, options.rounds) for learn in ways)
             print(f"{ONE_BY_ONE:16}{ours:8.1f}{theirs:8.1f}{ours / theirs:7.2f}  µs")
+            chain = Chain.from_config({"chain": CHAIN})
+            found = (microseconds(call, some, options.rounds) for call in (chain.learn, chain.predict))
+            print("{:16}{:8.1f}{:8.1f}".format("learn, predict of Chain", *found), " µs")
 
 
 if __name__ == "__main__":
