@@ -382,10 +382,19 @@ def test_a_sample_of_inspect_that_failed_is_said(tmp_path):
     assert problems == {"of a sample that failed": 1}
 
 
-@pytest.mark.parametrize("odd", ["difficulty", "model_version", "Final label"])
+@pytest.mark.parametrize(
+    "odd",
+    ["difficulty", "model_version", "Final label", "expert", "Model", "run", "reviewer_id", "reviewerID", "modelVersion"],
+)
 def test_a_column_that_looks_like_no_person_is_asked_about(tmp_path, odd):
     table = f"id,ann,bob,{odd}\n" + "".join(f"{i},{i % 2},{i % 3 % 2},{i % 2}\n" for i in range(6))
     with pytest.raises(DataError, match=f"'{odd}' does not look like a worker: .*--columns label=ann,label=bob"):
         read(tmp_path / "wide.csv", table)
     triples, *_ = read(tmp_path / "wide.csv", table, columns="label=ann,label=bob")
     assert {worker for worker, *_ in triples} == {"ann", "bob"}
+
+
+@pytest.mark.parametrize("name", ["expert_1", "model_a", "gpt4-model", "run 2", "Reviewer 3", "David", "human", "llm", "R1"])
+def test_a_column_that_may_be_a_person_is_one(tmp_path, name):
+    table = f"id,ann,{name}\n" + "".join(f"{i},{i % 2},{i % 3 % 2}\n" for i in range(6))
+    assert {worker for worker, *_ in read(tmp_path / "wide.csv", table)[0]} == {"ann", name}

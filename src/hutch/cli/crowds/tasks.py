@@ -18,7 +18,7 @@ from hutch.crowd.data.labels import Labels, almost_alike, read_gold, read_labels
 from hutch.crowd.data.prices import read_prices
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
-from hutch.crowd.models.ordered import all_numbers
+from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -47,6 +47,13 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given.notice(
             f"{given.labels}: the order of the classes is that of the alphabet: {order}; --classes sets another"
         )
+    if result.scale is not None and model.name == "ordinal":
+        shift = level_error(data, result.confusions, result.class_prior, result.scale)
+        if shift > UNKNOWN_LEVEL * (result.scale[-1] - result.scale[0]):
+            given.notice(
+                f"{given.labels}: some workers label higher than others: all values may be shifted by {2 * shift:.2g}, "
+                "which low and high do not hold; people whose level counts (--reference) can tell"
+            )
     for group in result.copies:
         given.notice(f"{given.labels}: {group.describe(data.worker_names)}")
     if result.doubt:

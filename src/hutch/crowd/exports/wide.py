@@ -10,15 +10,17 @@ from hutch.crowd.exports.sheet import Sheet, place_of
 
 _FEW = 50
 """Classes that a column of labels has at most; a column with more different values holds something else."""
-_WORD = re.compile("[a-z]+")
+_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 _NOT_PEOPLE = frozenset(
     (
         "adjudicated age batch category confidence consensus cost country date difficulty domain duration final gender "
-        "genre index lang language latency length level majority meta notes order phase priority round score seconds "
+        "genre id index lang language latency length level majority meta notes order phase priority round score seconds "
         "section seed set source split stage status subset temperature test time timestamp tokens topic type version"
     ).split()
 )
 """Words in the names of columns that hold something about the task, or the labels' outcome, but no person's labels."""
+_NOBODY = frozenset("attempt expert model reviewer run trial".split())
+"""Words that, without a name or a number, do not say which person: such a column may hold who it was."""
 
 
 def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]]) -> Sheet | None:
@@ -54,13 +56,19 @@ def _check_people(fields: Sequence[str], workers: Sequence[int]) -> None:
     Raises:
         Problem: with the way to name them.
     """
-    odd = [fields[place] for place in workers if _NOT_PEOPLE & set(_WORD.findall(fields[place].lower()))]
+    odd = [fields[place] for place in workers if not _may_be_person(fields[place])]
     if odd:
         people = [fields[place] for place in workers if fields[place] not in odd]
         way = ",".join(f"label={name}" for name in people[:3] or list(fields[:1]))
         raise Problem(
             f"the column {odd[0]!r} does not look like a worker: name those that are, --columns {way},...", 1, 1
         )
+
+
+def _may_be_person(name: str) -> bool:
+    words = {word.lower() for word in _WORD.findall(name)}
+    nobody = words and words <= _NOBODY and not re.search(r"\d", name)
+    return not (nobody or words & _NOT_PEOPLE)
 
 
 def _labels(fields: Sequence[str]) -> bool:

@@ -11,6 +11,8 @@ INTERVAL = 0.95
 """Probability of the interval of a rating."""
 MANY_VALUES = 8
 """Classes above which each is too rare to say what it means, so that posteriors are compared with plain means."""
+UNKNOWN_LEVEL = 0.04
+"""Standard error of the crowd's level, as a share of the scale, from which people should hear of it."""
 _STEPS = 60
 
 
@@ -123,6 +125,24 @@ def leaned(probability: Array, values: Array, labels: Labels, others: Array) -> 
         mean = found @ u
         lean += np.clip((wanted - mean) / np.maximum(found @ u**2 - mean**2, 1e-4), -2, 2)
     return np.asarray(found)
+
+
+def level_error(labels: Labels, confusions: Array, class_prior: Array, values: Array) -> float:
+    """Standard error of the level at which the crowd labels: how far all values may be shifted.
+
+    It is that of the mean of the workers' biases, weighted by their labels. No interval of an item holds it, since it
+    is the same error for all. 0 for a single worker, who shows no difference.
+
+    >>> from hutch.crowd.data.labels import from_triples
+    >>> kind, strict = [[0.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]
+    >>> votes = from_triples([("ann", "t1", "2"), ("bob", "t1", "1")])
+    >>> level_error(votes, np.array([kind, strict]), np.array([0.5, 0.5]), np.array([1.0, 2.0]))
+    0.5
+    """
+    share = np.bincount(labels.workers, minlength=len(confusions)) / max(len(labels), 1)
+    bias = np.einsum("k,wkl,l->w", class_prior, confusions, values)
+    several = 1 / max(share @ share, 1e-12) - 1
+    return float(np.sqrt(share @ (bias - share @ bias) ** 2 / several)) if several > 1e-9 else 0.0
 
 
 def _narrowest(below: Array, values: Array) -> tuple[Array, Array]:

@@ -32,10 +32,11 @@ class OrdinalParameters(Parameters):
 
     Attributes:
         class_anchor: weight of the vote shares in the class prior.
+        rho: correlation of the errors of an item's labels; degrees have few classes to err to, so it is high.
     """
 
     iterations: Annotated[int, Within(ge=1)] = 20
-    rho: Annotated[float, Within(ge=0)] = 0.2
+    rho: Annotated[float, Within(ge=0)] = 0.5
     class_anchor: Annotated[float, Within(ge=0)] = 0.2
 
 
