@@ -76,10 +76,13 @@ def data_sets(folder: Path) -> None:
 
 
 def small(folder: Path, draws: int = 3) -> None:
-    """How often small parts of each set are worse than equal shares by more than .01 of log-loss."""
-    print(f"\n{folder.name:<26} log-loss over that of equal shares, mean   above .01   most")
+    """How often small parts of each set are worse than equal shares by more than .01 of log-loss.
+
+    "by chance" is how many would be if each truth were drawn from the probabilities that are given: few items scatter.
+    """
+    print(f"\n{folder.name:<26} log-loss over that of equal shares, mean   above .01   by chance   most")
     for workers, items in ((3, None), (4, None), (5, None), (None, 10), (None, 20), (3, 10), (5, 10)):
-        excess = []
+        excess, chance = [], 0.0
         for path in sorted(folder.glob("*/labels.tsv")):
             labels = read_labels(path, gold=read_gold(path.parent / "gold.tsv"))
             given = np.bincount(labels.workers, minlength=len(labels.worker_names))
@@ -94,10 +97,16 @@ def small(folder: Path, draws: int = 3) -> None:
                 codes = np.stack([labels.workers, labels.label_items, labels.labels], axis=1)[keep]
                 part = labels_of_codes(codes, labels)
                 truth = labels.gold[[labels.item_names.index(name) for name in part.item_names]]
-                excess.append(log_loss(aggregate(part).probability, truth) - np.log(len(labels.classes)))
+                found, least = aggregate(part).probability, 0.01 + np.log(len(labels.classes))
+                excess.append(log_loss(found, truth) - least + 0.01)
+                drawn = (random.random((400, len(found), 1)) > found.cumsum(axis=1)).sum(axis=2)
+                drawn = drawn.clip(0, found.shape[1] - 1)
+                losses = -np.log(found[np.arange(len(found)), drawn]).mean(axis=1)
+                chance += float((losses > least).mean())
         name = f"{workers or 'all'} workers, {items or 'all'} items"
         above = np.sum(np.array(excess) > 0.01)
-        print(f"{name:<26} {np.mean(excess):+.3f}   {above} of {len(excess)}   {max(excess):+.3f}", flush=True)
+        shown = f"{above} of {len(excess)}   {chance:.1f}   {max(excess):+.3f}"
+        print(f"{name:<26} {np.mean(excess):+.3f}   {shown}", flush=True)
 
 
 def labels_of_codes(codes: np.ndarray, labels: Labels) -> Labels:

@@ -7,7 +7,8 @@ all labels of an item, of the judges' alone, and of the one person's. Seeds are 
 folders of people alone, with labels.tsv (person TAB item TAB label) and gold.tsv (item TAB label), whose classes are
 degrees. Simulated crowds have 100 to 1,500 items, 8 to 60 workers, 4 to 7 classes, 2 to 8 labels per item, workers
 whose labels spread by .4 to 1.2 classes and whose biases have a standard deviation of up to .8. With them
-come sparse scores from 0 to 100, as of how much anger a headline shows: most are near 0, and many labels there are 0.
+come crowds whose labels of an item share an error (400 items, 5 classes, spread .8, mean of N / 10 crowds each), and
+sparse scores from 0 to 100, as of how much anger a headline shows: most are near 0, and many labels there are 0.
 """
 
 import argparse
@@ -127,6 +128,37 @@ def simulated(crowds: int) -> None:
         print(f"  {name:<22} {np.mean(values):.4f}   {np.mean(losses[name]):.4f}   {np.mean(values <= least):.2f}")
 
 
+def rated(seed: int, workers: int, given: int, bias: float, shared: float) -> tuple[Labels, np.ndarray]:
+    """Degrees from 1 to 5 with an error of each item that all its labels share, and their truth."""
+    random, items = np.random.default_rng(seed), 400
+    truth, level = random.choice(5, items, p=random.dirichlet(np.full(5, 3.0))) + 1, bias * random.normal(size=workers)
+    spread, seen = 0.8 * np.exp(0.4 * random.normal(size=workers)), truth + shared * random.normal(size=items)
+    rows = []
+    for i, mine in enumerate(np.argsort(random.random((items, workers)), axis=1)[:, :given].tolist()):
+        for w in mine:
+            said = round(seen[i] + level[w] + spread[w] * random.normal())
+            rows.append((f"w{w}", f"t{i}", str(int(np.clip(said, 1, 5)))))
+    return from_triples(rows, classes=list("12345")), truth
+
+
+def shared_errors(crowds: int) -> None:
+    """How often low..high of `ordinal` holds the truth, least and mean, and its mean width."""
+    print(f"{crowds} crowds each, an error that the labels of an item share: in 95 %, least, width")
+    for workers, given in ((8, 5), (20, 5), (60, 3)):
+        for bias in (0.0, 0.4):
+            for shared in (0.0, 0.4, 0.8):
+                held, wide = [], []
+                for seed in range(crowds):
+                    labels, truth = rated(seed, workers, given, bias, shared)
+                    result = aggregate(labels, Ordinal())
+                    found = ratings(result.probability, scale(labels.classes))
+                    true = truth[[int(task[1:]) for task in labels.item_names]]
+                    held.append(np.mean((found.low <= true) & (true <= found.high)))
+                    wide.append(np.mean(found.high - found.low))
+                case = f"{workers} workers, {given} labels, bias {bias}, shared {shared}"
+                print(f"  {case:<46} {np.mean(held):.3f}   {min(held):.3f}   {np.mean(wide):.2f}", flush=True)
+
+
 SPARSE: dict[str, dict[str, float]] = {
     "100 items, steps of 5": {},
     "steps of 10": {"step": 10},
@@ -193,6 +225,7 @@ def main() -> None:
         people_alone(folder)
     if arguments.simulated:
         simulated(arguments.simulated)
+        shared_errors(max(arguments.simulated // 10, 1))
         scores(max(arguments.simulated // 10, 1))
 
 

@@ -427,6 +427,16 @@ def test_who_has_labelled_everything_is_not_asked(tmp_path):
     assert "t2\t" in invoke(path, "--next", 2, "--ask-of", "bob")[0]
 
 
+@pytest.mark.parametrize(("higher", "said"), [(2, True), (0, False)])
+def test_a_level_that_nobody_knows_is_said(tmp_path, higher, said):
+    path = tmp_path / "ratings.tsv"
+    rows = [(name, i, min(1 + i % 3 + higher * (name < "c"), 5)) for i in range(60) for name in "abcd"]
+    path.write_text("".join(f"{name}\tt{i}\t{label}\n" for name, i, label in rows))
+    notices = invoke(path, "--ordered", "--classes", "1,2,3,4,5")[1]
+    assert ("all values may be shifted by" in notices) is said
+    assert "shifted" not in invoke(path, "--classes", "1,2,3,4,5")[1]
+
+
 def test_an_order_that_only_the_alphabet_gives_is_said(tmp_path):
     path = tmp_path / "labels.tsv"
     path.write_text("ann\tt1\tlow\nbob\tt1\tmid\nann\tt2\thigh\n")

@@ -90,6 +90,20 @@ def test_nobody_is_known_at_first() -> None:
     assert (Ordinal().start(crowd.labels, None).workers["tilts"] == START).all()
 
 
+@pytest.mark.parametrize(("shared", "least"), [(0.0, 0.98), (0.8, 0.9)])
+def test_low_to_high_holds_the_truth_where_an_error_is_shared(shared: float, least: float) -> None:
+    random = np.random.default_rng(0)
+    truth = random.integers(5, size=400)
+    seen, rows = truth + shared * random.normal(size=400), []
+    for item in range(400):
+        for worker in random.choice(12, 5, replace=False):
+            said = np.clip(round(seen[item] + 0.8 * random.normal()), 0, 4)
+            rows.append((f"w{worker}", f"t{item:03}", str(int(said) + 1)))
+    result = aggregate(from_triples(rows, classes=list("12345")), options=Options(ordered=True))
+    found, true = ratings(result.probability, result.scale), truth + 1
+    assert np.mean((found.low <= true) & (true <= found.high)) > least
+
+
 def test_the_model_of_classes_that_are_declared_to_be_ordered() -> None:
     labels = simulate_ratings(50, 6, 4, 3).labels
     declared = aggregate(labels, options=Options(ordered=True))
