@@ -32,6 +32,8 @@ _MOST_TRIED = 250_000  # labels to which the first choice looks; with fewer of e
 _CLEAR_START = 0.9  # how clear items are taken to be at that start
 _DAWID_SKENE = 20  # iterations that make the other start
 _MARGIN = 2.0  # nats by which coins must predict labels better than rows
+_GAP, _ALIKE, _FEW_ITEMS = 0.15, 0.85, 3  # nats per label, share of items, share of items a worker labels: see _or_coins
+_COINS = 0.3  # what coins then weigh
 _COIN_ALONE, _COIN_FLOOR = 1e9, 0.01  # strength of a coin that is all there is; mass spread over all classes then
 _SHARE, _ITEMS = 4, 1000.0  # the other start keeps 1 / (4 + items / 1000) of the posteriors that came of it
 
@@ -122,8 +124,9 @@ class TwoLevel(CrowdModel):
         state = state if from_votes else rival_state
         del rival_state  # as large as the posteriors of all items
         found = self.improve(labels, state, _START, over)
-        found = found if from_votes else self._average(labels, found, rival, over)
-        return found if len(labels) > MANY else self._or_coins(labels, found)
+        kept = 1 / (_SHARE + labels.items / _ITEMS)
+        found = found if from_votes else self._average(labels, found, rival, kept, over)
+        return found if len(labels) > MANY else self._or_coins(labels, found, over)
 
     def probability(self, labels: Labels, fit: Fit) -> Array:
         """Posteriors tempered as far as they are to be trusted, which is estimated once and kept."""
@@ -148,13 +151,21 @@ class TwoLevel(CrowdModel):
         coins = strengths[kernels.POPULATION] == 0
         return Trust(size_of(labels), halves, *((0.0, _COIN_FLOOR) if coins else ()))
 
-    def _or_coins(self, labels: Labels, found: Fit) -> Fit:
-        """The run, or coins if they predict labels better than it does, and no errors in common are seen then."""
+    def _or_coins(self, labels: Labels, found: Fit, over: Over) -> Fit:
+        """The run, or coins if they predict labels better than it does, and no errors in common are seen then.
+
+        Where workers see few of the items, rows predict labels hardly better and say the same of most items, labels
+        cannot tell the two apart, and coins are averaged into the posteriors.
+        """
         parameters = self.parameters
         model = OneCoin.of(OneCoinParameters(class_prior=parameters.class_prior, class_anchor=parameters.class_anchor))
         coins, state = model.fit(labels), found.state
-        if model.predicted(labels, coins.state) < self.predicted(labels, state) + _MARGIN:
-            return found
+        gain = model.predicted(labels, coins.state) - self.predicted(labels, state)
+        if gain < _MARGIN:
+            alike = (coins.posterior.argmax(axis=1) == found.posterior.argmax(axis=1)).mean() >= _ALIKE
+            few = _FEW_ITEMS * len(labels) < labels.items * np.count_nonzero(np.bincount(labels.workers))
+            close = few and alike and gain > -_GAP * len(labels)
+            return self._average(labels, found, coins.posterior, _COINS, over) if close else found
         seen, error = errors_in_common(labels, coins.posterior, model.confusions(coins.state))
         if seen >= 2 * error:
             return found
@@ -166,11 +177,11 @@ class TwoLevel(CrowdModel):
         kernels.refresh_shares(crowd_of(state), classes, flat(state.scratch["shares"]))
         return replace(found, posterior=self.posterior(state), informative=self.informative(state))
 
-    def _average(self, labels: Labels, found: Fit, rival: Array, over: Over) -> Fit:
-        """The run with `rival` averaged into its posteriors, and what the workers' labels are worth under these."""
+    def _average(self, labels: Labels, found: Fit, rival: Array, kept: float, over: Over) -> Fit:
+        """The run with so much of `rival` in its posteriors, and what the workers' labels are worth under these."""
         state = found.state
         q, ours = state.items["posterior"].reshape(labels.items, 2, -1), found.posterior[:, None]
-        kept, levels = 1 / (_SHARE + labels.items / _ITEMS), np.empty_like(q)
+        levels = np.empty_like(q)
         levels[...] = level_prior(state)[:, None]
         np.divide(q, ours, out=levels, where=ours > 0)
         levels *= kept * rival[:, None]
