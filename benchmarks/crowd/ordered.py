@@ -65,6 +65,8 @@ def measure(folder: Path, seeds: int) -> None:
         show(name, some, truth, some.vote_share())
     for model in ALIKE:
         show(model.name, labels, truth, aggregate(labels, model()).probability)
+    shares = tuple(1.0 + list(truth.values()).count(name) for name in names)
+    show("ordinal, true shares", labels, truth, aggregate(labels, Ordinal(class_prior=shares)).probability)
     reference = tuple({row[0] for row in people})
     for seed in range(seeds):
         show(f"mixed, seed {seed}", labels, truth, aggregate(labels, Mixed(reference=reference, seed=seed)).probability)

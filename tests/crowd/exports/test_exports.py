@@ -384,7 +384,17 @@ def test_a_sample_of_inspect_that_failed_is_said(tmp_path):
 
 @pytest.mark.parametrize(
     "odd",
-    ["difficulty", "model_version", "Final label", "expert", "Model", "run", "reviewer_id", "reviewerID", "modelVersion"],
+    [
+        "difficulty",
+        "model_version",
+        "Final label",
+        "expert",
+        "Model",
+        "run",
+        "reviewer_id",
+        "reviewerID",
+        "modelVersion",
+    ],
 )
 def test_a_column_that_looks_like_no_person_is_asked_about(tmp_path, odd):
     table = f"id,ann,bob,{odd}\n" + "".join(f"{i},{i % 2},{i % 3 % 2},{i % 2}\n" for i in range(6))
@@ -394,7 +404,9 @@ def test_a_column_that_looks_like_no_person_is_asked_about(tmp_path, odd):
     assert {worker for worker, *_ in triples} == {"ann", "bob"}
 
 
-@pytest.mark.parametrize("name", ["expert_1", "model_a", "gpt4-model", "run 2", "Reviewer 3", "David", "human", "llm", "R1"])
+@pytest.mark.parametrize(
+    "name", ["expert_1", "model_a", "gpt4-model", "run 2", "Reviewer 3", "David", "human", "llm", "R1"]
+)
 def test_a_column_that_may_be_a_person_is_one(tmp_path, name):
     table = f"id,ann,{name}\n" + "".join(f"{i},{i % 2},{i % 3 % 2}\n" for i in range(6))
     assert {worker for worker, *_ in read(tmp_path / "wide.csv", table)[0]} == {"ann", name}

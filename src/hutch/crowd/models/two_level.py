@@ -32,7 +32,11 @@ _MOST_TRIED = 250_000  # labels to which the first choice looks; with fewer of e
 _CLEAR_START = 0.9  # how clear items are taken to be at that start
 _DAWID_SKENE = 20  # iterations that make the other start
 _MARGIN = 2.0  # nats by which coins must predict labels better than rows
-_GAP, _ALIKE, _FEW_ITEMS = 0.15, 0.85, 3  # nats per label, share of items, share of items a worker labels: see _or_coins
+_GAP, _ALIKE, _FEW_ITEMS = (
+    0.15,
+    0.85,
+    3,
+)  # nats per label, share of items, share of items a worker labels: see _or_coins
 _COINS = 0.3  # what coins then weigh
 _COIN_ALONE, _COIN_FLOOR = 1e9, 0.01  # strength of a coin that is all there is; mass spread over all classes then
 _SHARE, _ITEMS = 4, 1000.0  # the other start keeps 1 / (4 + items / 1000) of the posteriors that came of it
