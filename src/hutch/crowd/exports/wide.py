@@ -14,8 +14,8 @@ _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 _NOT_PEOPLE = frozenset(
     (
         "adjudicated age batch category confidence consensus cost country date difficulty domain duration final gender "
-        "genre id index lang language latency length level majority meta notes order phase priority round score seconds "
-        "section seed set source split stage status subset temperature test time timestamp tokens topic type version"
+        "genre index lang language latency length level majority meta notes order phase priority round score seconds "
+        "section seed set source split stage status subset temperature test time timestamp tokens topic type version id"
     ).split()
 )
 """Words in the names of columns that hold something about the task, or the labels' outcome, but no person's labels."""
