@@ -12,7 +12,6 @@ from hutch.crowd.models import ordinal_kernels as kernels
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.dawid_skene import CountModel
 from hutch.crowd.models.model import Array, Fit, Parameters, State, Sums, grown
-from hutch.crowd.models.ordered import MANY_VALUES
 
 START = np.array([8.0, 0.0, 0.0])
 """Mean of the tilts before anything is known: labels stay close to the class."""
@@ -22,8 +21,6 @@ TRUST = 5.0
 """Pseudo-workers of these means and variances."""
 RIDGE = 50.0
 """Precision of the thresholds around 0: what a class means is that its own label is the most probable."""
-RHO, RHO_OF_MANY = 0.5, 0.2
-"""Correlation of errors with up to `MANY_VALUES` classes, and with more."""
 FLOOR = 0.05
 """Share of the class prior in the posteriors."""
 _ROUNDS = 2  # of tilts and thresholds in an M step
@@ -35,10 +32,10 @@ class OrdinalParameters(Parameters):
 
     Attributes:
         class_anchor: weight of the vote shares in the class prior.
-        rho: correlation of the errors of an item's labels, for calibration; None: 0.5, of many classes 0.2.
     """
 
     iterations: Annotated[int, Within(ge=1)] = 20
+    rho: Annotated[float, Within(ge=0)] = 0.2
     class_anchor: Annotated[float, Within(ge=0)] = 0.2
 
 
@@ -108,8 +105,6 @@ class Ordinal(CountModel):
     def probability(self, labels: Labels, fit: Fit) -> Array:
         """The posteriors tempered; what is spread goes to the class prior: equal shares would draw to the middle."""
         rho = self.parameters.rho
-        if rho is None:
-            rho = RHO if fit.posterior.shape[1] <= MANY_VALUES else RHO_OF_MANY
         found = calibrate(fit.posterior, np.diff(labels.item_ptr), rho, floor=0.0)
         return np.asarray((1 - FLOOR) * found + FLOOR * self.class_prior(fit.state)) if rho else found
 

@@ -32,11 +32,9 @@ _MOST_TRIED = 250_000  # labels to which the first choice looks; with fewer of e
 _CLEAR_START = 0.9  # how clear items are taken to be at that start
 _DAWID_SKENE = 20  # iterations that make the other start
 _MARGIN = 2.0  # nats by which coins must predict labels better than rows
-_GAP, _ALIKE, _FEW_ITEMS = (
-    0.15,
-    0.85,
-    3,
-)  # nats per label, share of items, share of items a worker labels: see _or_coins
+_GAP = 0.15  # nats per label by which coins may predict worse, and yet be averaged into the posteriors
+_ALIKE = 0.85  # and the share of items of which both must say the same
+_FEW = 3  # and a worker labels at most one of so many items
 _COINS = 0.3  # what coins then weigh
 _COIN_ALONE, _COIN_FLOOR = 1e9, 0.01  # strength of a coin that is all there is; mass spread over all classes then
 _SHARE, _ITEMS = 4, 1000.0  # the other start keeps 1 / (4 + items / 1000) of the posteriors that came of it
@@ -167,7 +165,7 @@ class TwoLevel(CrowdModel):
         gain = model.predicted(labels, coins.state) - self.predicted(labels, state)
         if gain < _MARGIN:
             alike = (coins.posterior.argmax(axis=1) == found.posterior.argmax(axis=1)).mean() >= _ALIKE
-            few = _FEW_ITEMS * len(labels) < labels.items * np.count_nonzero(np.bincount(labels.workers))
+            few = _FEW * len(labels) < labels.items * np.count_nonzero(np.bincount(labels.workers))
             close = few and alike and gain > -_GAP * len(labels)
             return self._average(labels, found, coins.posterior, _COINS, over) if close else found
         seen, error = errors_in_common(labels, coins.posterior, model.confusions(coins.state))
