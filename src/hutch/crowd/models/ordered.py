@@ -141,7 +141,7 @@ def level_error(labels: Labels, confusions: Array, class_prior: Array, values: A
     """
     share = np.bincount(labels.workers, minlength=len(confusions)) / max(len(labels), 1)
     bias = np.einsum("k,wkl,l->w", class_prior, confusions, values)
-    several = 1 / max(share @ share, 1e-12) - 1
+    several = 1 / max(float(share @ share), 1e-12) - 1
     return float(np.sqrt(share @ (bias - share @ bias) ** 2 / several)) if several > 1e-9 else 0.0
 
 
