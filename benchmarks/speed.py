@@ -1,6 +1,7 @@
 """Speed of Hutch and Vowpal Wabbit, whole processes in alternation; writes docs/performance.md.
 
     python benchmarks/speed.py [--folder DIR] [--scale X] [--pairs N] [--only NAME ...] [--no-page]
+    python benchmarks/speed.py --lines 8      # ad clicks from 10^4 to 10^8 lines: time and memory of each
 
 Makes two environments in DIR, one with VW and one with Hutch as it is installed without extras, and seeded inputs of
 four shapes. --scale 1 makes the sizes of the table's full comparison (500,000 lines of words, 1,000,000 of clicks).
@@ -129,20 +130,24 @@ def data(folder: Path, shape: str, lines: int) -> Path:
     return path
 
 
-def run(command: list[str], folder: Path) -> Cost:
-    """Run a command and measure it."""
+def run(command: list[str], folder: Path, text: Path | None = None, times: int = 1) -> Cost:
+    """Run a command and measure it; it may read a text, some times over, from its input."""
     plain = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")}
     variables = {**plain, "HUTCH_CACHE_DIR": str(folder / "kernels")}
     with open(folder / "said.txt", "w+b") as said:
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=variables)
+        source = subprocess.Popen(["cat", *[str(text)] * times], stdout=subprocess.PIPE) if text else None
+        given = source.stdout if source else subprocess.DEVNULL
+        process = subprocess.Popen(command, stdin=given, stdout=subprocess.DEVNULL, stderr=said, env=variables)
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
+        if source:
+            source.wait()
         said.seek(0)
-        text = said.read().decode()
+        output = said.read().decode()
     if status:
-        sys.exit(f"{' '.join(command)} failed:\n{text}")
-    found = re.search(r"average loss = (\S+)", text)
+        sys.exit(f"{' '.join(command)} failed:\n{output}")
+    found = re.search(r"average loss = (\S+)", output)
     megabytes = used.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
     return Cost(wall, used.ru_utime + used.ru_stime, megabytes, found[1] if found else "")
 
@@ -211,6 +216,23 @@ def parts(folder: Path, programs: dict[str, list[str]], inputs: dict[str, Path])
             yield subprocess.run(command, check=True, capture_output=True, text=True, env=variables).stdout.strip()
 
 
+def lengths(folder: Path, programs: dict[str, list[str]], largest: int) -> Iterator[str]:
+    """Lines of the table of ad clicks from 10^4 lines on, all from a pipe; VW reads up to 10^7."""
+    yield "| lines | Hutch: wall s / CPU s / MB | VW: wall s / CPU s / MB | CPU | loss |"
+    yield "|---|---|---|---|---|"
+    for power in range(4, largest + 1):
+        text, times = data(folder, "clicks", 10 ** min(power, 6)), 10 ** max(power - 6, 0)
+        found = [
+            run([*programs[name], "-d", "/dev/stdin", *CLICKS.split()], folder, text, times)
+            for name in ("hutch", "vw")[: 1 + (power < 8)]
+        ]
+        cells = [f"{each.wall:.2f} / {each.cpu:.2f} / {each.memory:.0f}" for each in found]
+        ratio = f"{found[-1].cpu / found[0].cpu:.2f}" if found[1:] else ""
+        if len({each.loss for each in found}) > 1:
+            sys.exit(f"10^{power} lines: the losses differ, no comparison")
+        yield f"| 10^{power} | {cells[0]} | {(cells[1:] or [''])[0]} | {ratio} | {found[0].loss} |"
+
+
 def page(rows: list[str], options: argparse.Namespace, load: str) -> str:
     """The page of the documentation, up to what `start/commands.py` writes."""
     measured = f"{about(load)}, --scale {options.scale:g}, {options.pairs} pairs of runs each"
@@ -243,6 +265,7 @@ def main() -> None:
     arguments.add_argument("--pairs", type=int, default=3)
     arguments.add_argument("--only", nargs="*", choices=[task.name for task in TASKS])
     arguments.add_argument("--parts", action="store_true", help="only take a pass over text apart, without VW")
+    arguments.add_argument("--lines", type=int, metavar="N", help="only the table of inputs of 10^4 to 10^N lines")
     arguments.add_argument("--no-page", action="store_true", help="only print")
     options = arguments.parse_args()
     folder = options.folder.resolve()
@@ -251,6 +274,10 @@ def main() -> None:
         "hutch": [str(own_environment(folder / "own").with_name("hutch")), "vw"],
         "vw": [str(environment(folder / "peer", PEER)), "-m", "vowpalwabbit"],
     }
+    if options.lines:
+        for line in lengths(folder, programs, options.lines):
+            print(line, flush=True)
+        return
     inputs = {
         "ten": data(folder, "words", 10),
         "ratings": data(folder, "ratings", 46_875),
