@@ -30,9 +30,9 @@ _FIRST_PROCESSOR = 4096  # characters: Linux describes them all, one after the o
 _TELLING = frozenset(("vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags"))
 _C_LIBRARY = frozenset(
     "memcpy memmove memset strtof exp expf exp2 exp2f expm1 expm1f log logf log2 log2f log10 log10f log1p log1pf "
-    "pow powf sqrt sqrtf cbrt cbrtf sin sinf cos cosf tan tanf asin asinf acos acosf atan atanf atan2 atan2f "
-    "sinh sinhf cosh coshf tanh tanhf floor floorf ceil ceilf trunc truncf rint rintf fmod fmodf fma fmaf "
-    "hypot hypotf erf erff erfc erfcf lgamma tgamma".split()
+    "pow powf sqrt sqrtf cbrt cbrtf sin sinf cos cosf sincos sincosf tan tanf asin asinf acos acosf atan atanf "
+    "atan2 atan2f sinh sinhf cosh coshf tanh tanhf floor floorf ceil ceilf trunc truncf rint rintf fmod fmodf fma "
+    "fmaf hypot hypotf erf erff erfc erfcf lgamma tgamma".split()
 )
 _FREES_ARRAYS = "NRT_MemInfo_call_dtor"
 """Numba's, named wherever a helper is given an array; code that makes only views and no arrays never gets there."""

@@ -54,6 +54,7 @@ OTHER_DATA = {
     "asking.yaml": "chain: [{active: {}}, {linear: {loss: logistic}}]\n",
     "posterior.yaml": "chain:\n- multinomial: {classes: 2}\n"
     "- bayesian_linear: {loss: squared, dimension: 9, features: named}\n",
+    "curves.yaml": "chain: [random_features: {count: 8}, {linear: {loss: logistic}}]\n",
     "crowd.yaml": "chain:\n- crowd_em: {classes: 2, worker: worker, passes: 1}\n- one_against_all: {classes: 2}\n"
     "- linear: {loss: logistic}\n",
 }
@@ -91,6 +92,7 @@ def test_a_warm_run_of_vw_imports_nothing_that_it_does_not_need(folder: Path) ->
         "crowd labels.tsv --quiet --method online",
         "train blocks.vw --quiet -C crowd.yaml",
         "train classes.vw --quiet -C posterior.yaml",
+        "train data.vw --quiet -C curves.yaml",
         "em fit rows.csv --rank 1",
     ],
 )
