@@ -201,12 +201,14 @@ class Application:
                 found = await route.answer(asked)
             else:
                 found = await asyncio.to_thread(route.answer, asked)
-            return found if isinstance(found, Reply) else Reply(found)
+            return found if isinstance(found, Reply) else Reply(dumps(found).encode())
         except Refused as error:
             return _error(error.status, str(error))
         except HutchError as error:
             status = next(status for kind, status in self._statuses.items() if isinstance(error, kind))
             return _error(status, str(error))
+        except MemoryError as error:
+            return _error(503, f"no memory is left for this request; ask again later, or for less. {error}".rstrip())
 
     async def _send(self, reply: Reply, send: Send) -> None:
         body = reply.content if isinstance(reply.content, bytes) else dumps(reply.content).encode()

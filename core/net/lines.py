@@ -53,7 +53,7 @@ class LineServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._clients) < self._limits.connections:
             self._clients.add(writer)
-            with suppress(ConnectionError):
+            with suppress(ConnectionError, MemoryError):
                 writer.write(await self._talk(reader, writer))
             self._clients.discard(writer)
         writer.close()

@@ -477,8 +477,6 @@ def _short_of_memory(world: World, name: str) -> Any:
     real = getattr(Chain, name)
 
     def run(chain: Chain, *given: Any, **options: Any) -> Any:
-        if world.fail_at < 0:  # a server without memory learns no more until it starts again: only the n-th may lack it
-            return real(chain, *given, **options)
         verdict = world.verdict("memory")
         if verdict in ("before", "during"):
             world.crash()
@@ -529,10 +527,7 @@ async def _network(world: World, app: Any, stopping: asyncio.Event) -> None:
         async def send(message: Any) -> None:
             answer.update(message)
 
-        try:
-            await app(scope, receive, send)
-        except MemoryError:  # of a prediction: uvicorn says so, and goes on
-            answer.update(status=500, body=b"{}")
+        await app(scope, receive, send)
         if not reply.done() and not cut:
             reply.set_result((answer["status"], json.loads(answer["body"])))
 

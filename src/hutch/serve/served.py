@@ -49,12 +49,13 @@ class NotFinite(DataError):
     """A learn request after which the model would not be finite."""
 
 
-_REASONS: dict[type[HutchError], str] = {
+_REASONS: dict[type[Exception], str] = {
     NotFinite: "not_finite",
     Contradiction: "contradiction",
     NoMemory: "too_large",
     StoreError: "log",
     HutchError: "malformed",
+    MemoryError: "no_memory",
 }
 """Why learn requests are rejected, for the figures: the first class that fits."""
 
@@ -215,7 +216,7 @@ class Served:
             return await self._learn(kind, body, id, batches)
         except NotFinite:
             raise
-        except HutchError as error:
+        except (HutchError, MemoryError) as error:
             self.rejected[next(reason for kind, reason in _REASONS.items() if isinstance(error, kind))] += 1
             raise
 
@@ -343,13 +344,13 @@ class Served:
                 self._file.held.check()
                 self.chain.restore(load_chain_model(self.path)[0])
                 held = self._file.holds
+            for earlier, entry in self.log.entries(self.key, held):
+                if earlier >= number:
+                    break
+                self._learn_now(earlier, None if earlier in self._refused else entry, None)
         except Exception as error:
             self._fail(error, future)
             return
-        for earlier, entry in self.log.entries(self.key, held):
-            if earlier >= number:
-                break
-            self._learn_now(earlier, None if earlier in self._refused else entry, None)
         (self.recent_loss, self.recent), self.position = before, number
         self._unrecorded[number] = why
         self._record(number, future)

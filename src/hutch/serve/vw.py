@@ -48,19 +48,15 @@ class _Lines:
         try:
             self._parser.start("<line>")
             batch = self._parser.parse(lines)
-        except HutchError as error:
+            labeled = has_label(batch)
+            if not labeled.any():
+                return self._written(batch, self._served.chain.run_apart(batch, False).predictions)
+            if labeled.all():
+                batch = joined(batch)  # the next text overwrites it
+                answered = await self._served.learn(TEXT, lines, batches=[batch] if len(batch) > 1 else None)
+        except (HutchError, MemoryError) as error:
             return await self._refused(lines, error)
-        labeled = has_label(batch)
-        if not labeled.any():
-            return self._written(batch, self._served.chain.run_apart(batch, False).predictions)
-        if not labeled.all():
-            return await self._in_turn(lines, labeled)
-        batch = joined(batch)  # the next text overwrites it
-        try:
-            answered = await self._served.learn(TEXT, lines, batches=[batch] if len(batch) > 1 else None)
-        except HutchError as error:
-            return await self._refused(lines, error)
-        return self._written(batch, answered.predictions)
+        return self._written(batch, answered.predictions) if labeled.all() else await self._in_turn(lines, labeled)
 
     def _written(self, batch: Batch, predictions: NDArray[Any]) -> bytes:
         return bytes(self._text.lines(predictions, batch.tag_ptr, batch.tags))
@@ -75,7 +71,7 @@ class _Lines:
             start = end
         return b"".join(found)
 
-    async def _refused(self, lines: bytes, error: HutchError) -> bytes:
+    async def _refused(self, lines: bytes, error: Exception) -> bytes:
         if lines.find(_FEED) < len(lines) - 1:
             return b"".join([await self.answer(line + _FEED) for line in lines.split(_FEED)[:-1]])
-        return f"error: {error}\n".encode(errors="replace")
+        return f"error: {str(error) or 'no memory is left for this line'}\n".encode(errors="replace")
