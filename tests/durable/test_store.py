@@ -349,6 +349,28 @@ def test_a_clock_that_was_wrong_keeps_no_request(tmp_path):
         assert store.lease("dan", 600) is None
 
 
+def test_a_new_store_waits_for_who_has_begun_to_write(tmp_path, monkeypatch):
+    """SQLite waits for them everywhere but where it turns to a write-ahead log."""
+    path = tmp_path / "labels.db"
+
+    class Meeting(sqlite3.Connection):
+        def execute(self, sql, *rest):
+            if "journal_mode" in sql and not others:
+                others.append(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
+                others[0].execute("BEGIN IMMEDIATE")
+                threading.Timer(0.1, lambda: others[0].execute("COMMIT")).start()
+            return super().execute(sql, *rest)
+
+    others, connect = [], sqlite3.connect
+    monkeypatch.setattr(
+        "hutch.durable.schema.sqlite3.connect", lambda *given, **named: connect(*given, factory=Meeting, **named)
+    )
+    with Store(path, create=True) as store:
+        assert store.rows("PRAGMA journal_mode") == [("wal",)]
+        store.ask(make_requests(1), ROUND)
+    others[0].close()
+
+
 def test_several_processes_ask_at_once(tmp_path):
     code = """
 import sys

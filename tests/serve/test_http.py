@@ -19,6 +19,7 @@ from hutch.core.errors import DataError, StoreError
 from hutch.core.net.limits import Limits
 from hutch.durable.records import check_name
 from hutch.serve.bodies import check_labels
+from tests.reliability.failing import failing
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -202,6 +203,27 @@ def test_several_models(model: Path, tmp_path: Path, in_service: Any, saved_mode
         assert about["predictions"] == "class" and about["counters"]["examples"] == 15
 
     in_service([model, classes], use)
+
+
+@pytest.mark.parametrize(("body", "kind"), [("|f a\n|f b", "text/plain"), ("[{}, {}]", JSON)])
+def test_whichever_allocation_of_a_prediction_fails_it_is_503_and_the_next_is_as_ever(
+    model: Path, body: str, kind: str, in_service: Any
+) -> None:
+    async def use(service: Any) -> None:
+        async def ask() -> Any:
+            return await service.post("/v1/predict", body, kind)
+
+        wanted, before = (await ask()).json(), service.first.chain.weights.tobytes()
+        for nth in range(1, 100):
+            with failing(nth, memory=True) as allocations:
+                found = await ask()
+            assert (found.status_code, "memory" in found.text) == ((503, True) if allocations.failed else (200, False))
+            assert (await ask()).json() == wanted
+            if not allocations.failed:
+                break
+        assert 1 < nth < 99 and service.first.chain.weights.tobytes() == before and not service.first.failure
+
+    in_service([model], use)
 
 
 def test_saved_and_served_again(model: Path, in_service: Any) -> None:

@@ -14,6 +14,7 @@ from hutch.core.errors import UsageError
 from hutch.core.net.limits import Limits
 from hutch.core.net.lines import REFUSAL, Answer, LineServer
 from hutch.serve.vw import answer_lines
+from tests.reliability.failing import failing
 
 
 async def say(port: int, text: bytes) -> bytes:
@@ -124,6 +125,43 @@ def test_a_served_model(model: Path, in_service: Any) -> None:
         np.testing.assert_array_equal(service.first.chain.weights, twin.weights)
 
     in_service([model], use)
+
+
+def test_whichever_allocation_of_a_line_fails_an_error_says_so(model: Path, in_service: Any) -> None:
+    """Of several lines each is tried alone; one that is answered by an error was not learned."""
+
+    async def use(service: Any) -> None:
+        answer, missing = answer_lines(service.first), b"error: no memory is left for this line\n"
+        wanted, examples = await answer(b"|f a1\n"), service.first.chain.statistics.examples
+        for nth in range(1, 100):
+            with failing(nth, memory=True) as allocations:
+                one = await answer(b"|f a1\n")
+            with failing(nth, memory=True):
+                two = await answer(b"|f a1\n|f a1\n")
+            assert (one, two) == (missing if allocations.failed else wanted, wanted * 2)
+            if not allocations.failed:
+                break
+        assert 1 < nth < 99
+        with failing(1, memory=True):
+            assert await answer(b"1 |f a1\n") == missing
+        assert service.first.chain.statistics.examples == examples
+        await answer(b"1 |f a1\n")
+        assert service.first.chain.statistics.examples == examples + 1
+
+    in_service([model], use)
+
+
+def test_a_connection_without_memory_is_closed_and_others_go_on() -> None:
+    async def use(port: int) -> None:
+        assert await say(port, b"a\n") == b""
+        assert await say(port, b"b\n") == b"b\n"
+
+    async def answer(lines: bytes) -> bytes:
+        if lines == b"a\n":
+            raise MemoryError
+        return lines
+
+    over_tcp(answer, use, limits=Limits(connections=1))
 
 
 def test_a_model_that_asks_for_labels_has_its_own_server(tmp_path: Path, saved_model: Any, in_service: Any) -> None:

@@ -77,17 +77,19 @@ def test_a_model_whose_folder_is_gone_does_not_keep_the_server_or_other_models(t
 SHORT_OF_MEMORY = """
 from hutch.chain import Chain
 from hutch.cli.main import main
-learn = Chain.run_one
+real = Chain.run_one
 def run_one(chain, example, learns):
     if b"large" in example:
         raise MemoryError
-    return learn(chain, example, learns)
+    return real(chain, example, learns)
 Chain.run_one = run_one
 main()
 """
 
 
-def test_a_server_without_memory_for_a_learn_request_ends_and_the_next_learns_it(tmp_path: Path) -> None:
+def test_a_server_without_memory_goes_on_after_a_prediction_and_ends_after_a_learn_request_which_the_next_learns(
+    tmp_path: Path,
+) -> None:
     Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}).save(tmp_path / "model")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     options = ["serve", "model", "--port", "0"]
@@ -99,8 +101,11 @@ def test_a_server_without_memory_for_a_learn_request_ends_and_the_next_learns_it
             assert server.stdout is not None
             port = int(server.stdout.readline().rpartition(":")[2])
             with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
-                connection.request("POST", "/v1/learn", body, {"Content-Type": "text/plain"})
-                assert connection.getresponse().status == status
+                for path in ("/v1/predict", "/v1/predict", "/v1/learn"):
+                    connection.request("POST", path, body, {"Content-Type": "text/plain"})
+                    response = connection.getresponse()
+                    said = response.read().decode()
+                    assert response.status == status and ("memory" in said.lower()) == code
             if status == 200:
                 server.send_signal(signal.SIGTERM)
             said = server.communicate(timeout=60)[1]

@@ -330,6 +330,27 @@ def test_a_save_whose_folder_cannot_be_synced_is_made_again(fresh: Path, monkeyp
         assert same(held, taught(LINES[: min(number, 2)])), number
 
 
+def test_a_log_that_cannot_be_read_after_a_refusal_ends_the_server(fresh: Path, monkeypatch: Any) -> None:
+    """The model would lack what was learned since its last save; the next start has it."""
+
+    async def main() -> None:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m", WIDE)
+        log.start(asyncio.get_running_loop())
+        await served.learn(TEXT, LINES[0].encode())
+        error = StoreError("the disk cannot be read")
+        monkeypatch.setattr(log, "entries", failing_once(log.entries, error, lambda *arguments: True))
+        with pytest.raises(StoreError, match="start the server again"):
+            await served.learn(TEXT, RUIN.encode())
+        with pytest.raises(StoreError, match="start the server again"):
+            await served.save()
+        await asyncio.to_thread(log.close)
+        served.close()
+
+    asyncio.run(main())
+    assert same(serve(fresh, limits=WIDE).arrays, taught(LINES[:1]))
+
+
 def test_a_refusal_that_cannot_be_written_is_no_success(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sent again, the learn request is refused; and no save says that it was learned."""
 

@@ -17,8 +17,6 @@ APPLICATION_ID = 0x48757463
 
 _SMALLEST = 512
 """Bytes of the smallest database."""
-_PATIENCE = 60.0
-"""Seconds that somebody waits while others write."""
 _TABLES = """
 -- The checksums of rows are those of the columns that never change, see hutch.durable.checksums.
 CREATE TABLE store (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER) WITHOUT ROWID;
@@ -167,7 +165,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         if 0 < os.stat(path).st_size < _SMALLEST:  # SQLite would take it as empty
             raise fail("cannot be used as a label store: file is not a database")
-        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
         add_functions(connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("BEGIN IMMEDIATE")
@@ -192,7 +190,14 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             [by] = connection.execute("SELECT max(value) FROM store WHERE key = 'hutch_version'").fetchone()
             raise fail(newer("store", written, shortened(str(by)), SCHEMA_VERSION))
         connection.execute("COMMIT")
-        _write_ahead(connection)
+        for left in range(6000, -1, -1):  # only here SQLite does not wait for others who have begun to write
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not left:
+                    raise
+                time.sleep(0.01)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("SELECT 1 FROM store").fetchall()  # makes the file of its write-ahead log
     except BaseException as error:
@@ -202,19 +207,6 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             raise
         raise fail(f"cannot be used as a label store: {why_unusable(path, error)}") from None
     return connection
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Turn to a write-ahead log; here SQLite fails at once where another has begun to write, so this waits for it."""
-    until = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-        time.sleep(0.01)
 
 
 def _run(connection: sqlite3.Connection, statements: str) -> None:
