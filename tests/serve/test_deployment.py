@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
 
 
