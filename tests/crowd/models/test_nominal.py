@@ -112,13 +112,14 @@ def test_a_fast_rate_does_not_diverge_where_all_workers_share_a_slot():
     assert shared[0] > votes > shared[1] + 0.05
 
 
-def test_the_first_item_of_a_stream_takes_the_step_of_item_one():
+@pytest.mark.parametrize("decay", [0.75, 1.5])
+def test_the_first_item_of_a_stream_takes_the_step_of_item_one(decay):
     """eta_t = rate (t0 + t)^-decay, t counted from 1: the first item moves 2^decay as far at t0 = 1 as at t0 = 3."""
     labels, moved = from_triples([("a", "one", "x"), ("b", "one", "y")]), []
     for initial_t in (1.0, 3.0):
-        model = Nominal(decay=0.75, initial_t=initial_t, learning_rate=0.1, largest_step=100.0)
+        model = Nominal(decay=decay, initial_t=initial_t, learning_rate=0.1, largest_step=100.0)
         stream = stream_of(model, labels.classes, 8)
         before = stream.alpha(np.arange(8))
         stream.learn(labels, first_pass=True)
         moved.append(np.abs(stream.state.workers["distance"]).max())
-    assert before.max() == 1.0 and moved[0] / moved[1] == pytest.approx(2**0.75, rel=1e-6)
+    assert before.max() == 1.0 and moved[0] / moved[1] == pytest.approx(2**decay, rel=1e-6)
