@@ -1,27 +1,39 @@
 """The tables at the end of coming-from-vw.md, made from the option table of `hutch vw`."""
 
+import textwrap
 from collections.abc import Iterator
 
+from hutch.core.chain.vw_option import Option
 from hutch.vw.absent import ABSENT
 from hutch.vw.table import OPTIONS
 
-BEGIN = "## Reductions\n"
-"""What they begin with; the page above is written by hand."""
+BEGIN = "### Every refused option\n"
+"""The heading of the first table; the page above it is written by hand."""
 
 
 def tables() -> str:
     """The tables in Markdown."""
-    lines = [BEGIN, "| VW | YAML |", "|---|---|", *_reductions(), "", "## Option by option", ""]
-    lines += ["| option | | remark |", "|---|---|---|"]
-    for option in OPTIONS:
-        if option.supported:
-            names = f"`--{option.name}`" + (f" `-{option.short}`" if option.short else "")
-            lines.append(_row(names, option.verdict, option.note))
     advice: dict[str, list[str]] = {}
     for name, instead in ABSENT.items():
         advice.setdefault(instead, []).append(f"`--{name}`")
-    lines += [_row(" ".join(names), "not supported", instead) for instead, names in advice.items()]
+    lines = [BEGIN, "| options | alternative |", "|---|---|"]
+    lines += [_row(" ".join(names), instead) for instead, names in advice.items()]
+    lines += ["", "## Reductions", "", "| VW | YAML |", "|---|---|", *_reductions()]
+    supported = [option for option in OPTIONS if option.supported]
+    lines += ["", "## Options", "", "The same as in VW:", ""]
+    lines += _wrapped([_names(option) for option in supported if option.verdict == "same"])
+    lines += ["", "Different:", "", "| option | difference |", "|---|---|"]
+    lines += [_row(_names(option), option.note) for option in supported if option.verdict != "same"]
     return "\n".join(lines) + "\n"
+
+
+def _names(option: Option) -> str:
+    return f"`--{option.name}`" + (f" `-{option.short}`" if option.short else "")
+
+
+def _wrapped(names: list[str]) -> list[str]:
+    """The names with commas between them, in lines of one width."""
+    return textwrap.wrap(", ".join(names) + ".", 130, break_on_hyphens=False, break_long_words=False)
 
 
 def _reductions() -> Iterator[str]:
@@ -34,5 +46,5 @@ def _reductions() -> Iterator[str]:
     yield from (f"| {' '.join(names)} | `{layer}` |" for layer, names in layers.items())
 
 
-def _row(names: str, verdict: str, remark: str) -> str:
-    return f"| {names} | {verdict} | {remark.replace('|', chr(92) + '|')} |"
+def _row(names: str, remark: str) -> str:
+    return f"| {names} | {remark.replace('|', chr(92) + '|')} |"

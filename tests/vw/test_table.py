@@ -25,12 +25,12 @@ OF_A_DECISION = (
     '            new_float("warmth", "With --softmax: soften.", sets="warmth", needs=("softmax",)),\n',
 )
 PROGRAM = """
-from vw_options import BEGIN, tables
+from vw_options import tables
 from hutch.vw.parse import help_text, parse
 from hutch.vw.translate import chain_of
 print(chain_of(parse({words!r}.split()))["chain"])
-layers, _, options = tables().removeprefix(BEGIN).partition("## Option by option")
-print("  --{name}" in help_text(), "| `--{name}` |" in options, "`--{name}`" in layers)
+layers, _, options = tables().partition("## Reductions")[2].partition("## Options")
+print("  --{name}" in help_text(), "`--{name}`" in options, "`--{name}`" in layers)
 """
 
 
