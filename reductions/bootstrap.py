@@ -86,6 +86,7 @@ def _most_voted(predictions):
 def _run(layer, example, label, importance, offset, learns):
     state, e = own_of(layer), example_of(example)
     predictions, total = float32s_at(state.predictions, state.models), 0.0
+    e.is_predicted = uint64(0)  # what a layer above knows is their mean: each model learns from its own
     for k in range(state.models):
         share = importance * np.float32(draw_poisson(shared_of(e.shared)))
         at = offset + k * layer_of(layer).step

@@ -204,6 +204,7 @@ def predict(layer, example, label, importance, offset):
 def learn(layer, example, label, importance, offset):
     """Let all copies learn, and weigh them by what they said before."""
     e = example_of(example)
+    e.is_predicted = uint64(0)  # what a layer above knows is their mix: each copy learns from its own
     prediction, weights = _run(layer, example, label, importance, offset, True)
     taught = (label != UNLABELED or e.targets != uint64(0)) and importance > np.float32(0)
     if taught and shared_of(e.shared).testing == uint64(0):

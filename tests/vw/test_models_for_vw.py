@@ -51,6 +51,7 @@ CASES = [
     ("sign", "--pistol --binary --loss_function hinge"),
     ("number", "--bootstrap 3 --bs_type vote"),
     ("class", "--oaa 3 --named_labels cat,dog,cow"),
+    ("class", "--oaa 3 --bootstrap 2"),
     ("class", "--oaa 3 --probabilities --loss_function logistic"),
     ("class", "--ect 3 --error 1"),
     ("costs", "--csoaa 3"),
