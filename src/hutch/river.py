@@ -57,7 +57,7 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
     --------
     >>> from river import datasets, evaluate, metrics
     >>> evaluate.progressive_val_score(datasets.Phishing(), HutchClassifier(), metrics.Accuracy())
-    Accuracy: 89.67%
+    Accuracy: 89.51%
     """
 
     def __init__(self, layers: Layers | None = None, max_classes: int = 16, bits: int = 18, seed: int = 0) -> None:
