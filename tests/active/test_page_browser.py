@@ -1,11 +1,10 @@
 """The page in a real browser: Chromium, headless, driven over its debugging pipe."""
 
 import json
-import os
-import shutil
+import runpy
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import pytest
 
@@ -13,23 +12,14 @@ from hutch.durable.entries import Round
 from hutch.durable.records import Request
 from hutch.durable.store import Store
 
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
-)
+driver = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "browser.py"))
+CHROMIUM, Browser = driver["CHROMIUM"], driver["Browser"]
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not CHROMIUM, reason="needs Chromium on the path"),
 ]
 
-LAUNCH = """
-import fcntl, os, sys
-down, up, *command = sys.argv[1:]
-down, up = (fcntl.fcntl(int(fd), fcntl.F_DUPFD, 10) for fd in (down, up))  # away from 3 and 4
-os.dup2(down, 3)
-os.dup2(up, 4)
-os.execv(command[0], command)
-"""
 SERVE = """
 import sys
 from hutch.active.page import HOST, Look, create_app
@@ -39,76 +29,6 @@ with listen(HOST, 0) as listening:
     told = lambda: print(listening.getsockname()[1], flush=True)
     run_app(create_app(Store(sys.argv[1]), "secret", look=Look({"1": "spam"})), listening, told)
 """
-
-
-class Browser:
-    """A page of Chromium; its protocol is JSON between NUL bytes on the file descriptors 3 and 4."""
-
-    def __init__(self, profile):
-        down, self._down = os.pipe()
-        self._up, up = os.pipe()
-        options = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--no-first-run",
-            "--remote-debugging-pipe",
-            f"--user-data-dir={profile}",
-            "about:blank",
-        ]
-        command = [sys.executable, "-c", LAUNCH, str(down), str(up), CHROMIUM, *options]
-        self.process = subprocess.Popen(command, pass_fds=(down, up), stderr=subprocess.DEVNULL)
-        os.close(down)
-        os.close(up)
-        self._buffer, self._number, self.events, self._session = b"", 0, [], {}
-
-    def open_tab(self):
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self._session = {"sessionId": session}
-        for domain in ("Page", "Network", "Log", "Runtime"):
-            self.call(f"{domain}.enable")
-
-    def call(self, method, **parameters):
-        self._number += 1
-        message = {"id": self._number, "method": method, "params": parameters, **self._session}
-        os.write(self._down, json.dumps(message).encode() + b"\0")
-        while True:
-            while b"\0" not in self._buffer:
-                more = os.read(self._up, 1 << 16)
-                assert more, "the browser has gone"
-                self._buffer += more
-            text, _, self._buffer = self._buffer.partition(b"\0")
-            found = json.loads(text)
-            if found.get("id") == self._number:
-                assert "error" not in found, found
-                return found["result"]
-            self.events.append(found)
-
-    def run(self, script):
-        result = self.call("Runtime.evaluate", expression=script, returnByValue=True)
-        assert "exceptionDetails" not in result, result
-        return result["result"].get("value")
-
-    def wait_for(self, script, seconds=20):
-        deadline = time.monotonic() + seconds
-        while not (found := self.run(script)):
-            assert time.monotonic() < deadline, (script, self.run("document.body.innerText"))
-            time.sleep(0.05)
-        return found
-
-    def press(self, key):
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if kind == "keyDown" else "")
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        os.close(self._down)
-        os.close(self._up)
 
 
 @pytest.fixture
