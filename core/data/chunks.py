@@ -19,8 +19,8 @@ from hutch.core.errors import DataError, at
 from hutch.core.text.columns import FEED
 from hutch.core.text.parser import LONGEST_LINE, PADDING, ParserOptions, TextParser
 
-CHUNK_BYTES = 1 << 21
-"""Default size of a chunk: caches hold what is made of it, and what Python does for each is little beside that."""
+CHUNK_BYTES = 1 << 19
+"""Default size of a chunk: caches hold what is made of it, and NumPy maps arrays for more text in pages of 2 MB."""
 
 Source = str | os.PathLike[str]
 
