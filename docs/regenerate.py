@@ -36,7 +36,6 @@ from unittest import mock
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 import cells  # noqa: E402
-import forkserver  # noqa: E402
 
 README = "../README.md"
 FENCE = re.compile(
@@ -96,7 +95,7 @@ def links(page: str) -> list[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     """The environment of commands: this interpreter's commands first, a fixed width, the session's modules."""
-    path = os.pathsep.join([forkserver.commands(), str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     modules = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
     return os.environ | {"PATH": path, "COLUMNS": "100", "PYTHONPATH": modules, "NO_COLOR": "1"}
 
