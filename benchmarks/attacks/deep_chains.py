@@ -39,7 +39,6 @@ _GIVEN: dict[str, list[dict[str, Any]]] = {
         {"rule": "margin", "budget": 0.5, "memory": 0.02},
     ],
     "bayesian_linear": [{**_WORDS, "loss": "logistic", "rank": 2}, {**_WORDS, "loss": "squared"}],
-    "boost": [{"learners": 2}],
     "crowd_em": [{**_C, "worker": "u", "slots": 4}, {**_C, "worker": "u", "slots": 8, "passes": 2}],
     "dyadic": [_DYADIC, {**_DYADIC, "loss": "logistic", "l2": 0.01}, {**_DYADIC, "implicit": "right"}],
     "error_correcting_tournament": [{**_C, "errors": 1}, _C],
@@ -179,11 +178,10 @@ def run(count: int, seed: int) -> Found:
     warnings.simplefilter("ignore")
     for folder in (Path(__file__).parents[2] / "examples").iterdir():
         sys.path.insert(0, str(folder))
-    from hutch_boost import Boost
     from hutch_top import ExploreTop
 
     registry = installed().registry
-    registry.reductions.update({each.name: each for each in (Boost, ExploreTop)})
+    registry.reductions[ExploreTop.name] = ExploreTop
     names = sorted(name for name, cls in registry.reductions.items() if not cls.is_base)
     counts: Counter[str] = Counter()
     findings: list[str] = []

@@ -1,4 +1,4 @@
-"""Every pair and triple of the shipped layers and the examples' over each base learner: refused, or sound.
+"""Every pair and triple of the shipped layers over each base learner: refused, or sound.
 
 A program, because a chain that is not sound may end its process: it prints a line before each chain that it runs, and
 one for what came of it, which `test_walk.py` reads. Its arguments are the depth (2: one layer over a base, 3: two, 4:
@@ -28,7 +28,6 @@ from hutch.core.errors import ConfigError
 from hutch.core.text.parser import ParserOptions
 from hutch.plugins.manager import installed
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 BITS, CLASSES, ITEMS = 12, 3, 16
 
 LAYERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -37,7 +36,6 @@ LAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "active vw": ("active", {"rule": "vw", "mellowness": 1.0}),
     "active margin": ("active", {"rule": "margin", "budget": 0.5, "memory": 0.02}),
     "binary": ("binary", {}),
-    "boost": ("boost", {"learners": 2}),
     "cost_sensitive_filter_tree": ("cost_sensitive_filter_tree", {"classes": CLASSES}),
     "cost_sensitive_one_against_all": ("cost_sensitive_one_against_all", {"classes": CLASSES}),
     "cost_sensitive_scoring_filter_tree": ("cost_sensitive_scoring_filter_tree", {"classes": CLASSES}),
@@ -58,16 +56,6 @@ BASES: dict[str, tuple[str, dict[str, Any]]] = {
     "linear": ("linear", {"loss": "logistic"}),
     "dyadic": ("dyadic", {"left": "left", "right": "right", "rank": 2, "loss": "logistic"}),
 }
-
-
-def registry() -> Registry:
-    """What is installed, and the layers of the examples."""
-    for folder in EXAMPLES.iterdir():
-        sys.path.insert(0, str(folder))
-    from hutch_boost import Boost
-
-    known = installed().registry
-    return Registry({**known.reductions, Boost.name: Boost}, dict(known.losses))
 
 
 def stacks(depth: int) -> Iterator[tuple[str, ...]]:
@@ -195,7 +183,7 @@ def try_chain(layers: list[LayerConfig], known: Registry) -> str:
 
 def walk(depth: int, share: float = 1.0) -> Iterator[tuple[str, str]]:
     """Each chain, or a random share of them, and what came of it; a line on standard output goes before each run."""
-    known, random = registry(), np.random.default_rng(depth)
+    known, random = installed().registry, np.random.default_rng(depth)
     for names in stacks(depth):
         if random.random() >= share:
             continue
