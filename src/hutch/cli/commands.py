@@ -7,7 +7,7 @@ import typer
 from typer.main import get_command
 
 from hutch.cli.shell.declared import PLAIN, as_app
-from hutch.cli.shell.help import Command, Group
+from hutch.cli.shell.help import Group
 from hutch.cli.shell.outcome import one_message
 from hutch.cli.table import COMMANDS, installed, load
 from hutch.core.errors import did_you_mean
@@ -30,8 +30,7 @@ class Commands(Group):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if not installed(cmd_name):
             return None
-        target = load(cmd_name)
-        command = target if isinstance(target, Command) else get_command(as_app(target, cmd_name))
+        command = get_command(as_app(load(cmd_name), cmd_name))
         command.name = cmd_name
         return command
 

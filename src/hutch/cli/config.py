@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hutch.cli.options import Overrides
-from hutch.cli.shell.complete import chains
 from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.strict_json import dumps
 
@@ -14,7 +13,7 @@ DEFAULT_CHAIN = {"chain": ["linear"]}
 
 File = Annotated[
     str | None,
-    Argument(metavar="FILE", help="A chain in YAML, or a model; without it one linear layer.", autocompletion=chains),
+    Argument(metavar="FILE", help="A chain in YAML, or a model; without it one linear layer."),
 ]
 
 

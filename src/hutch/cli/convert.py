@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-from hutch.cli.shell.complete import names, registered
 from hutch.cli.shell.declared import Argument, Option
 
 
@@ -17,12 +16,11 @@ def convert(
             metavar="NAME",
             help="The loss it was trained with, which VW's models do not record.",
             show_default="squared",
-            autocompletion=registered("losses"),
         ),
     ] = None,
     to: Annotated[
         str,
-        Option("--to", metavar="NAME", help="Whose model to write: hutch or vw.", autocompletion=names("hutch", "vw")),
+        Option("--to", metavar="NAME", help="Whose model to write: hutch or vw."),
     ] = "hutch",
 ) -> None:
     """Convert a Vowpal Wabbit model, or with --to vw a model of Hutch into one.

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.options import ray_option
-from hutch.cli.shell.complete import crowd_models, names
 from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError
 
@@ -20,12 +19,7 @@ def crowd(
     ],
     method: Annotated[
         str | None,
-        Option(
-            metavar="NAME",
-            help="How to infer: batch or online.",
-            show_default="batch",
-            autocompletion=names("batch", "online"),
-        ),
+        Option(metavar="NAME", help="How to infer: batch or online.", show_default="batch"),
     ] = None,
     model: Annotated[
         str | None,
@@ -33,7 +27,6 @@ def crowd(
             metavar="NAME",
             help="Name of the crowd model.",
             show_default="two_level; mixed with a reference, ordinal with --ordered",
-            autocompletion=crowd_models,
         ),
     ] = None,
     gold: Annotated[str | None, Option(metavar="FILE", help="True classes of some tasks: task TAB label.")] = None,

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hutch.cli.options import ray_option
-from hutch.cli.shell.complete import names, registered
 from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.errors import PluginError, UsageError
 from hutch.core.strict_json import dumps
@@ -31,39 +30,23 @@ Classes = Annotated[
 @app.command()
 def fit(
     data: Data,
-    model: Annotated[str, Option(metavar="NAME", help="What to fit.", autocompletion=registered("em_models"))] = "ppca",
+    model: Annotated[str, Option(metavar="NAME", help="What to fit.")] = "ppca",
     rank: Annotated[int, Option(metavar="N", help="Latent dimension.")] = 10,
     regularizer: Annotated[
         str,
-        Option(
-            metavar="NAME",
-            help="exact (the natural step, solved), nat_oem, or none (plain online EM).",
-            autocompletion=names("exact", "nat_oem", "none"),
-        ),
+        Option(metavar="NAME", help="exact (the natural step, solved), nat_oem, or none (plain online EM)."),
     ] = "exact",
     mode: Annotated[
         str | None,
-        Option(
-            metavar="NAME",
-            help="Anchor: step (before each step) or class (where a class ended).",
-            autocompletion=names("step", "class"),
-        ),
+        Option(metavar="NAME", help="Anchor: step (before each step) or class (where a class ended)."),
     ] = None,
     form: Annotated[
         str | None,
-        Option(
-            metavar="NAME",
-            help="With nat_oem: kl, implicit or literal.",
-            autocompletion=names("kl", "implicit", "literal"),
-        ),
+        Option(metavar="NAME", help="With nat_oem: kl, implicit or literal."),
     ] = None,
     metric: Annotated[
         str | None,
-        Option(
-            metavar="NAME",
-            help="With implicit or literal: complete or identity.",
-            autocompletion=names("complete", "identity"),
-        ),
+        Option(metavar="NAME", help="With implicit or literal: complete or identity."),
     ] = None,
     beta: Annotated[float | None, Option(metavar="X", help="Strength of nat_oem, 0 or more.", show_default="1")] = None,
     exponent: Annotated[

@@ -3,15 +3,12 @@
 from typing import Annotated
 
 from hutch.cli.options import Overrides
-from hutch.cli.shell.complete import chains
 from hutch.cli.shell.declared import Argument, Option
 
 
 def evaluate(
     log: Annotated[list[str], Argument(metavar="LOG...", help="Logged decisions; - is standard input.")],
-    chain: Annotated[
-        str | None, Option("-C", "--config", metavar="FILE", help="The chain to judge.", autocompletion=chains)
-    ] = None,
+    chain: Annotated[str | None, Option("-C", "--config", metavar="FILE", help="The chain to judge.")] = None,
     model: Annotated[
         str | None, Option("-i", "--initial_regressor", metavar="MODEL", help="A model to judge as it is.")
     ] = None,

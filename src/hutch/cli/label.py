@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hutch.cli.shell.complete import names
 from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError
 from hutch.core.strict_json import dumps
@@ -54,7 +53,6 @@ def simulate(
         Option(
             metavar="KIND",
             help="Without --who: calibrated, miscalibrated, or common, where 15% of the items mislead all judges.",
-            autocompletion=names("calibrated", "miscalibrated", "common"),
         ),
     ] = "calibrated",
     runs: Annotated[int, Option(min=1, max=100_000, metavar="N", help="How often.")] = 20,

@@ -7,21 +7,14 @@ from keyword import iskeyword
 from types import SimpleNamespace
 from typing import Annotated, Any
 
-from hutch.cli.shell.complete import names as names_of
-from hutch.cli.shell.complete import overrides, registered
-from hutch.cli.shell.declared import Command, Completer, Option
+from hutch.cli.shell.declared import Command, Option
 from hutch.core.chain.vw_option import LEARNER
 from hutch.core.chain.vw_option import Option as VWOption
 from hutch.vw.table import NAMED
 
 Overrides = Annotated[
     list[str] | None,
-    Option(
-        "--set",
-        metavar="PATH=VALUE",
-        help="Change the chain: weights.bits=20, dyadic.rank=3. Repeatable.",
-        autocompletion=overrides,
-    ),
+    Option("--set", metavar="PATH=VALUE", help="Change the chain: weights.bits=20, dyadic.rank=3. Repeatable."),
 ]
 """The option `--set` of commands that take a chain."""
 
@@ -77,24 +70,12 @@ def _argument(name: str) -> str:
     return f"{name}_" if iskeyword(name) else name
 
 
-def _completer(option: VWOption) -> Completer | None:
-    if option.name == "loss_function":
-        return registered("losses")
-    return names_of(*option.choices) if option.choices else None
-
-
 def _parameter(option: VWOption, defaults: dict[str, Any], text: str | None, taken: set[str]) -> inspect.Parameter:
     names = [f"--{option.name}", *([f"-{option.short}"] if option.short and f"-{option.short}" not in taken else [])]
     kind = _TYPES[option.kind]
     known = None if option.part in LEARNER else option.default  # the chain has its own
     default = defaults.get(option.name, False if kind is bool else known)
-    said = Option(
-        *names,
-        help=text or option.help,
-        metavar=option.metavar or None,
-        min=option.least,
-        autocompletion=_completer(option),
-    )
+    said = Option(*names, help=text or option.help, metavar=option.metavar or None, min=option.least)
     return inspect.Parameter(
         _argument(option.name),
         inspect.Parameter.KEYWORD_ONLY,

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any
 
-from hutch.cli.shell.complete import registered
 from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.strict_json import dumps
 
@@ -57,11 +56,7 @@ def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
 def check(
     name: Annotated[
         str,
-        Argument(
-            metavar="NAME",
-            help="A distribution, a plugin, a reduction or a loss.",
-            autocompletion=registered("reductions", "losses"),
-        ),
+        Argument(metavar="NAME", help="A distribution, a plugin, a reduction or a loss."),
     ],
     as_json: Json = False,
 ) -> int:

@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 from hutch.cli.options import Overrides, ray_option, takes_vw_options
-from hutch.cli.shell.complete import chains
 from hutch.cli.shell.declared import Argument, Option
 from hutch.vw.table import LEARNER_OPTIONS
 
@@ -31,7 +30,7 @@ def train(
     vw: Any,
     config: Annotated[
         str | None,
-        Option("-C", "--config", metavar="FILE", help="The chain; without it one linear layer.", autocompletion=chains),
+        Option("-C", "--config", metavar="FILE", help="The chain; without it one linear layer."),
     ] = None,
     overrides: Overrides = None,
     events: Annotated[

@@ -19,7 +19,6 @@ from hutch.cli.active.page import (
 )
 from hutch.cli.active.run import Stop, check_stop, export, run
 from hutch.cli.options import Overrides, ray_option
-from hutch.cli.shell.complete import chains
 from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
@@ -38,7 +37,7 @@ AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 @app.command()
 def simulate(
     data: Annotated[str, Argument(metavar="DATA", help="Labelled examples; - is standard input.")],
-    config: Annotated[str, Option("-C", "--config", metavar="FILE", help="The chain.", autocompletion=chains)],
+    config: Annotated[str, Option("-C", "--config", metavar="FILE", help="The chain.")],
     overrides: Overrides = None,
     test: Annotated[str | None, Option(metavar="FILE", help="Labelled examples to test on.")] = None,
     budget: Annotated[

@@ -19,7 +19,6 @@ from hutch.cli.active.page import (
     serve_page_of,
 )
 from hutch.cli.options import Overrides
-from hutch.cli.shell.complete import chains, names
 from hutch.cli.shell.declared import Argument, Option
 
 Stop = Annotated[
@@ -50,7 +49,7 @@ def run(
     final: Annotated[Path, Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
     config: Annotated[
         str | None,
-        Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top.", autocompletion=chains),
+        Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top."),
     ] = None,
     overrides: Overrides = None,
     initial: Annotated[Path | None, Option("-i", "--initial", metavar="MODEL", help="Start from this model.")] = None,
@@ -127,12 +126,7 @@ def export(
     output: Annotated[str, Option("-o", "--output", metavar="FILE", help="Write here; - is standard output.")] = "-",
     form: Annotated[
         str,
-        Option(
-            "--format",
-            metavar="NAME",
-            help="csv, or crowd: labels for `hutch crowd`.",
-            autocompletion=names("csv", "crowd"),
-        ),
+        Option("--format", metavar="NAME", help="csv, or crowd: labels for `hutch crowd`."),
     ] = "csv",
     name: Names = None,
     show: Annotated[

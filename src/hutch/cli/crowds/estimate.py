@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hutch.cli.shell.complete import names
 from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
@@ -29,7 +28,6 @@ def estimate(
             metavar="WHAT",
             help="What to estimate: rate=CLASS, mean, accuracy=JUDGE, difference=A,B, count=CLASS or left=CLASS. "
             "Without a name: the only judge or two judges, the last of two classes.",
-            autocompletion=names(*KINDS),
         ),
     ],
     judges: Annotated[

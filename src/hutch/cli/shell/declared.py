@@ -10,9 +10,6 @@ from typer import Option as Option
 from hutch.cli.shell.help import Command as OurCommand
 from hutch.cli.shell.help import Group as OurGroup
 
-Completer = Callable[[Any, list[str], str], list[str]]
-"""What offers values, called with the context, the words before and the word that is begun."""
-
 Command = Callable[..., int | None]
 """A command: a function whose annotations are its options; it returns the exit status, None for 0."""
 
@@ -45,17 +42,15 @@ class Group(typer.Typer):
         return super().command(name, cls=cls, **options)
 
 
-def as_app(target: Command | Group, name: str, cls: type[OurCommand] = OurCommand, **options: Any) -> typer.Typer:
-    """A function as a Typer app; a group is one.
+def as_app(target: Command | Group, name: str) -> typer.Typer:
+    """A function with declared parameters as a Typer app; a group is one.
 
     Args:
-        target: with declared parameters.
+        target: the function or the group.
         name: of the command, if it is one.
-        cls: the kind of command.
-        options: further arguments of `typer.Typer.command`.
     """
     if isinstance(target, Group):
         return target
     app = typer.Typer(**PLAIN)
-    app.command(name, cls=cls, **options)(target)
+    app.command(name, cls=OurCommand)(target)
     return app
