@@ -26,6 +26,7 @@ from hutch.core.kernel.home import distrust_reason
 
 _FORMAT = b"hutch object 2"
 _SETTINGS = Path(".numba_config.yaml")
+_THREADS = "NUMBA_NUM_THREADS"
 _FIRST_PROCESSOR = 4096  # characters: Linux describes them all, one after the other
 _TELLING = frozenset(("vendor_id", "cpu family", "model", "model name", "stepping", "microcode", "flags"))
 _C_LIBRARY = frozenset(
@@ -65,14 +66,18 @@ def enabled() -> bool:
 
 @cache
 def build_key() -> str:
-    """Names everything but the sources that machine code depends on: versions, processor, Numba's settings."""
+    """Names everything but the sources that machine code depends on: versions, processor, Numba's settings.
+
+    The number of threads is not among them: kernels have none of their own, and joblib sets it in its processes.
+    """
+    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] != _THREADS)
     parts = [
         sys.implementation.cache_tag,
         version_source("numba", "_version.py"),
         version_source("llvmlite", "_version.py"),
         np.__version__,
         *_processor(),
-        *(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")),
+        *(f"{name}={value}" for name, value in settings),
         _SETTINGS.read_text(encoding="utf-8", errors="replace") if _SETTINGS.is_file() else "",
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
