@@ -30,8 +30,6 @@ from hutch.core.chain.reduction import Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import PluginError, did_you_mean
 from hutch.core.loss.losses import Loss, LossLabels
-from hutch.em.checks import MODEL_CHECKS
-from hutch.em.models import ModelEntry
 from hutch.plugins.checks.chain import Bench, bench
 from hutch.plugins.checks.loss import LOSS_CHECKS, Points, importance_aware
 from hutch.plugins.checks.reduction import REDUCTION_CHECKS, huge_importance, magnitudes, parameters_documented
@@ -136,15 +134,6 @@ def _checks(subject: Loss | type[Reduction], runs: Mapping[str, Callable[[], Non
     return [Check(subject.name, name, run, subject.known_failures.get(name, "")) for name, run in runs.items()]
 
 
-def checks_of_em_model(entry: ModelEntry) -> list[Check]:
-    """The checks of a model of online EM: statistics, fixed points, likelihood, storing.
-
-    Args:
-        entry: what is registered; it need not be installed.
-    """
-    return [Check(entry.name, check.__name__, partial(check, entry)) for check in MODEL_CHECKS]
-
-
 def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> None:
     """Run the checks of a loss; arguments as for `checks_of_loss`.
 
@@ -168,15 +157,6 @@ def check_reduction(
     _run_all(checks_of_reduction(reduction, parameters, below, registry))
 
 
-def check_em_model(entry: ModelEntry) -> None:
-    """Run the checks of a model of online EM; arguments as for `checks_of_em_model`.
-
-    Raises:
-        AssertionError: a line for each check that fails.
-    """
-    _run_all(checks_of_em_model(entry))
-
-
 def _run_all(checks: Sequence[Check]) -> None:
     failed = []
     for check in checks:
@@ -197,7 +177,7 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     """The checks of all that a name stands for.
 
     Args:
-        name: a loss, a reduction, a model of online EM, a plugin or a distribution.
+        name: a loss, a reduction, a plugin or a distribution.
         plugins: what is installed; None: the plugins of this process.
 
     Raises:
@@ -208,7 +188,6 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     origins = {plugin.name for plugin in plugins if name in (plugin.name, plugin.distribution)}
     kinds: dict[str, Callable[[Any], list[Check]]] = {
         "losses": checks_of_loss,
-        "em_models": checks_of_em_model,
         "reductions": partial(checks_of_reduction, registry=registry),
     }
     found = [
@@ -219,12 +198,12 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
         for check in checks(part)
     ]
     if not found:
-        known = {*registry.losses, *registry.reductions, *registry.em_models, *(plugin.name for plugin in plugins)}
+        known = {*registry.losses, *registry.reductions, *(plugin.name for plugin in plugins)}
         known |= {plugin.distribution for plugin in plugins}
         what = f"is not installed; {did_you_mean(name, known)}"
         if origins:
             hooks = any(plugin.hooks for plugin in plugins if plugin.name in origins)
-            what = "has no loss, no reduction and no online EM model to check"
+            what = "has no loss and no reduction to check"
             what += "" if hooks else ": it has no hooks, which are functions below @hookimpl"
         raise PluginError(f"{name!r} {what}")
     return found
