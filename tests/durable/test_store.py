@@ -104,6 +104,14 @@ def test_leases_keep_a_request_from_others_until_they_expire(store, clock):
     assert store.lease("dan", 60).id == "r1"
 
 
+def test_a_worker_gets_the_first_free_request_of_an_order(store):
+    assert store.lease("ada", 60, ["r2", "r1"]).id == "r2"
+    assert store.lease("bob", 60, ["r2", "r1"]).id == "r1"
+    assert store.lease("cy", 60, []) is None  # nothing for them
+    assert store.lease("ada", 60, []).id == "r2"  # what they hold they may answer
+    assert store.lease("cy", 60, ["r2", "r1", "gone"]).id == "r0"  # all of those are held
+
+
 def test_several_labels_may_be_wanted(tmp_path):
     with Store(tmp_path / "s.db", create=True) as store:
         store.ask(make_requests(1), ROUND, wanted=2)

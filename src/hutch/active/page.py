@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hutch.active.whom import AUDITS, Whom
 from hutch.core.errors import DataError, HutchError
 from hutch.core.net.application import JSON, Application, Asked, Field, Refused, Reply, Route
 from hutch.core.net.limits import Limits
@@ -79,8 +80,8 @@ class Look:
 
 
 class _Page:
-    def __init__(self, store: Store, look: Look, lease_seconds: float) -> None:
-        self.store, self.look, self.lease_seconds = store, look, lease_seconds
+    def __init__(self, store: Store, look: Look, lease_seconds: float, audits: float) -> None:
+        self.store, self.look, self.lease_seconds, self.whom = store, look, lease_seconds, Whom(store, audits)
         self.undone: Counter[str] = Counter()  # answers of a worker that were taken back and not given again
 
     def item(self, asked: Request) -> dict[str, Any]:
@@ -102,7 +103,8 @@ class _Page:
             worker = check_worker(asked.query.get("worker", ""))
         except DataError as error:
             raise Refused(400, str(error)) from None
-        request, counts = self.store.lease(worker, self.lease_seconds), self.store.counts()
+        request = self.store.lease(worker, self.lease_seconds, self.whom.requests_for(worker))
+        counts = self.store.counts()
         allowed, names = self.store.labels_allowed, self.look.names
         ordered = dict.fromkeys([*(label for label in names if label in allowed), *allowed])
         return {
@@ -148,6 +150,7 @@ def create_app(
     lease_seconds: float = LEASE_SECONDS,
     look: Look | None = None,
     host: str = HOST,
+    audits: float = AUDITS,
 ) -> Application:
     """The page as an application; without the token in the address everything is 404.
 
@@ -157,12 +160,13 @@ def create_app(
         lease_seconds: how long a request that someone looks at is kept from others.
         look: of the page.
         host: the address that the page is served on; beyond this machine it may be called by any name.
+        audits: work of people whose answers are worth little, see `Whom`.
 
     Raises:
         UsageError: what a server needs is not installed.
     """
     require_web("the page")
-    handlers = _Page(store, look or Look(), lease_seconds)
+    handlers = _Page(store, look or Look(), lease_seconds, audits)
     body: dict[str, Any] = {JSON: {}}
     return Application(
         [

@@ -37,6 +37,11 @@ _NEXT = (
     f" AND {_OF_OTHERS} AND {_FREE} ORDER BY number LIMIT 1"
 )
 """The first open request that a worker has not answered and nobody holds."""
+_PREFERRED = (
+    "SELECT r.id FROM json_each(:order) AS o JOIN requests AS r ON r.id = o.value WHERE state = 'open'"
+    f" AND {_OF_OTHERS} AND {_FREE} ORDER BY o.key LIMIT 1"
+)
+"""The same of requests in a given order."""
 
 
 class Store:
@@ -295,7 +300,7 @@ class Store:
             state = "answered" if labels else "unknown"
             connection.execute("UPDATE requests SET state = ? WHERE id = ?", [state, request])
 
-    def lease(self, worker: str, seconds: float) -> Request | None:
+    def lease(self, worker: str, seconds: float, order: Sequence[str] | None = None) -> Request | None:
         """The next open request for a worker, kept from others for a while; None if there is none.
 
         A worker who holds a lease gets the same request again. Requests the worker has answered or skipped are not
@@ -304,11 +309,14 @@ class Store:
         Args:
             worker: name of the worker.
             seconds: how long others do not see it.
+            order: ids of those to try first, the best first; empty: there is nothing for this worker.
         """
         now = self._clock()
-        given = {"now": now, "worker": worker, "late": now + seconds + _DAY}
+        given = {"now": now, "worker": worker, "late": now + seconds + _DAY, "order": json.dumps(order)}
+        queries = [_HELD, *([_PREFERRED] if order else []), *([] if order == [] else [_NEXT])]
         with self.transaction() as connection:
-            found = connection.execute(_HELD, given).fetchone() or connection.execute(_NEXT, given).fetchone()
+            rows = (connection.execute(query, given).fetchone() for query in queries)
+            found = next(filter(None, rows), None)
             if found is None:
                 return None
             connection.execute(

@@ -9,6 +9,7 @@ from typing import Any
 
 from hutch.active.loop import active_layer, example_of
 from hutch.active.page import LEASE_SECONDS
+from hutch.active.whom import Whom
 from hutch.core.errors import DataError, at
 from hutch.durable.entries import Event
 from hutch.durable.log import Entry, Log
@@ -28,7 +29,7 @@ class Labels:
     """
 
     def __init__(self, models: Mapping[str, Served], log: Log) -> None:
-        self._log = log
+        self._log, self._whom = log, Whom(log.store)
         self._learner = next((one for one in models.values() if one.asks), None)
         if self._learner is not None:
             self._catch_up(self._learner)
@@ -61,7 +62,7 @@ class Labels:
             found = await asyncio.to_thread(lambda: list(store.open_requests())[:_OPEN])
             return {"requests": [asdict(one) for one in found]}
         name = check_worker(worker, "worker")
-        one = await asyncio.to_thread(store.lease, name, LEASE_SECONDS)
+        one = await asyncio.to_thread(lambda: store.lease(name, LEASE_SECONDS, self._whom.requests_for(name)))
         return {"requests": [asdict(one)] if one else []}
 
     async def give(self, body: bytes) -> dict[str, Any]:

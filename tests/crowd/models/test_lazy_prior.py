@@ -11,6 +11,7 @@ from hutch.crowd.models.nominal_stream import (
     advance,
     log_prior,
     move_worker,
+    prior_time,
     read_worker,
 )
 
@@ -21,6 +22,19 @@ mean_of, ghost_after, squares = mean_of.py_func, ghost_after.py_func, squares_ab
 def test_clock_is_the_integral_of_the_steps(decay):
     expected, _ = quad(lambda u: 0.7 * (20 + u) ** -decay, 0, 300)
     assert clock(300.0, 0.7, 20.0, decay) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5, 1.0, 1.5])
+def test_the_prior_moves_by_the_steps_and_by_drift(decay):
+    drift, items = 0.01, 50.0
+    expected, _ = quad(lambda u: 0.7 * (20 + min(u, 100)) ** -decay / items + drift, 40, 300, points=[100])
+    schedule = np.array([0.7, 20.0, decay, 2.0, items, drift, 0.02])
+    assert prior_time(300.0, schedule) - prior_time(40.0, schedule) == pytest.approx(expected, rel=1e-9)
+
+
+def test_without_initial_t_steps_are_summed_from_the_first_item_on():
+    expected, _ = quad(lambda u: 0.7 * u**-1.5, 1, 300)
+    assert clock(300.0, 0.7, 0.0, 1.5) - clock(1.0, 0.7, 0.0, 1.5) == pytest.approx(expected, rel=1e-9)
 
 
 def flow(parameters, nu, elapsed):

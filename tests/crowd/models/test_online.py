@@ -7,11 +7,20 @@ from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.calibration import accuracy
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.online import Progress, Table, hash_workers, run, stream_of
-from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.models.two_level import TwoLevel, crowd_of
+from hutch.crowd.models.two_level_stream import forget
 from hutch.crowd.simulate import simulate
 
 MODELS = [TwoLevel(), TwoLevel(decay=1.0), Nominal(), Nominal(decay=1.0, learning_rate=60)]
-every_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{m.name}-{m.parameters.decay}")
+DRIFTING = [TwoLevel(drift=1e-4), Nominal(drift=1e-4)]
+
+
+def name_of(model):
+    return f"{model.name}-{model.parameters.decay}-{model.parameters.drift}"
+
+
+steady_model = pytest.mark.parametrize("model", MODELS, ids=name_of)
+every_model = pytest.mark.parametrize("model", MODELS + DRIFTING, ids=name_of)
 SLOTS = 1 << 10
 
 
@@ -78,7 +87,7 @@ def test_more_workers_than_slots_is_no_worse_than_one_worker_for_all(model):
     assert results[0] > accuracy(crowd.labels.vote_share(), crowd.truth) - 0.03
 
 
-@every_model
+@steady_model
 def test_gold_is_clamped_and_an_unknown_worker_is_the_population(model):
     rows = [(f"w{w}", f"t{i}", str(i % 2)) for i in range(300) for w in range(10)]
     labels = from_triples(rows, gold={f"t{i}": str(1 - i % 2) for i in range(200)})
@@ -152,3 +161,81 @@ def test_table_prints_at_its_counters_however_items_arrive(blocks):
     assert float(rows[1][1]) == pytest.approx(-4)
     assert float(rows[-1][0]) == pytest.approx(objective.mean(), abs=1e-4)
     assert rows[-1][3:] == ["-1", "-1", "-1"]
+
+
+def changing_crowd(seed, tasks=4000, workers=30, changed=9):
+    """Workers right in .9 of their labels, some of whom answer at random in the second half."""
+    random = np.random.default_rng(seed)
+    truth, triples = random.integers(0, 2, tasks), []
+    for i, z in enumerate(truth.tolist()):
+        for w in random.choice(workers, 4, replace=False).tolist():
+            right = random.random() < (0.5 if w < changed and i >= tasks // 2 else 0.9)
+            triples.append((f"w{w}", f"t{i}", str(z if right else 1 - z)))
+    return from_triples(triples, ["0", "1"]), [f"w{w}" for w in range(workers)], np.arange(workers) < changed
+
+
+@pytest.mark.parametrize("model", [TwoLevel, Nominal])
+def test_drift_follows_workers_who_change(model):
+    labels, names, changed = changing_crowd(3)
+    errors = []
+    for drift in (0.0, 1e-3):
+        stream = stream_of(model(drift=drift), labels.classes, SLOTS)
+        run(stream, labels, 1)
+        accuracy = stream.confusions(stream.slots_of(names))[:, [0, 1], [0, 1]].mean(axis=1)
+        errors.append(np.abs(accuracy - np.where(changed, 0.5, 0.9)).mean())
+    assert errors[1] < 0.85 * errors[0]
+
+
+def test_counts_fall_in_closed_form_however_often_they_are_read():
+    """One slot is read at every item, another once: a dense twin forgets item by item."""
+    random, classes, drift = np.random.default_rng(0), 3, 0.01
+    stream = stream_of(TwoLevel(drift=drift), list("abc"), 2)
+    for name in ("counts", "rows", "habits", "masses", "touches", "seen"):
+        stream.state.workers[name][...] = random.uniform(1, 5, stream.state.workers[name].shape)
+    dense = {name: array.copy() for name, array in stream.state.workers.items()}
+    step = forget.py_func
+    for now in range(1, 41):
+        step(0, float(now), drift, classes, crowd_of(stream.state), *forgetting(stream.state))
+        for name in ("counts", "rows", "habits", "masses", "touches", "seen"):
+            dense[name] *= np.exp(-drift)
+    step(1, 40.0, drift, classes, crowd_of(stream.state), *forgetting(stream.state))
+    for name, array in dense.items():
+        wanted = 40.0 if name == "touched" else array
+        assert np.allclose(stream.state.workers[name], wanted, rtol=1e-12), name
+
+
+def forgetting(state):
+    return (state.workers[name] for name in ("touches", "seen", "touched"))
+
+
+def test_reading_a_drifting_stream_does_not_change_it():
+    labels, names, _ = changing_crowd(1, tasks=300)
+    stream = stream_of(TwoLevel(drift=1e-3), labels.classes, SLOTS)
+    run(stream, labels, 1)
+    before = {name: array.copy() for name, array in stream.state.workers.items()}
+    stream.score(stream.in_slots(labels))
+    stream.confusions(stream.slots_of(names))
+    stream.others(stream.in_slots(labels))
+    assert all(np.array_equal(before[name], array) for name, array in stream.state.workers.items())
+
+
+@pytest.mark.parametrize("parameters", [{"learning_rate": 0}, {"initial_t": 0}, {"initial_t": 0, "decay": 1.5}])
+def test_the_schedules_of_the_source(parameters):
+    labels = simulate(300, 20, 3, 4, seed=1).labels
+    found = run(stream_of(Nominal(**parameters), labels.classes, SLOTS), labels, 1)
+    assert np.isfinite(found.posterior).all()
+    assert np.isfinite(found.state.workers["distance"]).all()
+    if "learning_rate" in parameters:
+        assert found.state.workers["distance"].max() == 0
+
+
+def test_all_item_steps_are_taken_without_a_tolerance():
+    labels = simulate(50, 10, 2, 6, seed=2).labels
+    optima = []
+    for tolerance, steps in ((0.02, 200), (0.0, 200), (0.0, 400)):
+        model, shown = Nominal(item_tolerance=tolerance, item_steps=steps, learning_rate=0, class_prior=(1, 1)), []
+        stream = stream_of(model, labels.classes, SLOTS)
+        run(stream, labels, 1, lambda _, progress: shown.append(progress.objective))  # noqa: B023
+        optima.append(shown[0])
+    assert np.allclose(optima[1], optima[2], atol=1e-12)
+    assert (optima[1] >= optima[0] - 1e-12).all() and (optima[1] > optima[0] + 1e-6).any()

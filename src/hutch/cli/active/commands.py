@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hutch.cli.active.page import (
+    Audits,
     Host,
     Instructions,
     Lease,
@@ -241,6 +242,7 @@ def serve(
     store: StoreFile,
     port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
     lease: Lease = 300.0,
+    audits: Audits = 0.05,
     host: Host = "127.0.0.1",
     token: Annotated[
         str,
@@ -267,7 +269,7 @@ def serve(
     require_web("the page")
     with Store(store) as opened:
         look = look_of(name, opened, instructions, show, open_document(opened))
-        serve_page_of(opened, look, host, port, token, lease)
+        serve_page_of(opened, look, host, port, token, lease, audits)
 
 
 app.command()(run)
@@ -283,12 +285,15 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
     from dataclasses import asdict
 
     from hutch.active.report import report_of
+    from hutch.active.whom import judge
     from hutch.durable.store import Store
 
     with Store(store) as opened:
-        found = report_of(opened)
+        found, known = report_of(opened), judge(opened)
+    little = known.little if known else {}
     if as_json:
-        print(dumps({**asdict(found.counts), "estimate": found.estimate, "classes": found.classes}))
+        rest = {"estimate": found.estimate, "classes": found.classes, "worth_little": little}
+        print(dumps({**asdict(found.counts), **rest}))
         return
     counts = found.counts
     states = f"{counts.answered} answered, {counts.unknown} unknown, {counts.open} open"
@@ -296,6 +301,8 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
     workers = counted(counts.workers, "worker")
     labels, skips = counted(counts.labels, "label"), counted(counts.skips, "skip")
     print(f"{counted(counts.answers, 'answer')} from {workers}: {labels}, {skips}")
+    for name, worth in little.items():
+        print(f"{name} gets audits only: an answer is worth {worth:.0%} of the mean")
     print("\n".join(_stopping_text(found.estimate, found.classes)))
 
 

@@ -22,6 +22,16 @@ Lease = Annotated[
     float,
     Option(min=1, metavar="X", help="Seconds for which a request shown to one person is hidden from others."),
 ]
+Audits = Annotated[
+    float,
+    Option(
+        "--audits",
+        min=0,
+        max=1,
+        metavar="X",
+        help="Labels of a person whose answers are worth little, as a share of what others give; 1: no limit.",
+    ),
+]
 Instructions = Annotated[
     str | None, Option(metavar="TEXT", help="What the page says above the requests; @FILE reads a file.")
 ]
@@ -115,7 +125,7 @@ def check_token(token: str) -> None:
         raise UsageError("--token: wanted at least 8 letters, digits, - and _")
 
 
-def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, lease: float) -> None:
+def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, lease: float, audits: float) -> None:
     """Serve the page until interrupted.
 
     Raises:
@@ -126,7 +136,7 @@ def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, le
 
     check_token(token)
     secret = token or store.token
-    page = create_app(store, secret, lease_seconds=lease, look=look, host=host)
+    page = create_app(store, secret, lease_seconds=lease, look=look, host=host, audits=audits)
     with listen(host, port) as listening:
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/{secret}/"
         text = f"{address}\nanyone with this address can answer; ctrl-c ends"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hutch.cli.active.page import (
+    Audits,
     Host,
     Instructions,
     Lease,
@@ -64,6 +65,7 @@ def run(
         Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Secret part of the page's address.", show_default="random"),
     ] = "",
     lease: Lease = 300.0,
+    audits: Audits = 0.05,
     name: Names = None,
     instructions: Instructions = None,
     show: Show = None,
@@ -115,7 +117,7 @@ def run(
         thread = threading.Thread(target=loop.run, args=(ended,))
         thread.start()
         try:
-            serve_page_of(opened, look, host, port, token, lease)
+            serve_page_of(opened, look, host, port, token, lease, audits)
         finally:
             ended.set()
             thread.join()

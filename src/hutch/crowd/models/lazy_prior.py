@@ -23,11 +23,17 @@ from hutch.core.kernel.decorators import inlined
 
 @compiled
 def clock(t, learning_rate, initial_t, decay):
-    """Sum of the steps learning_rate (initial_t + u)^-decay from u = 0 to t, as an integral; decay 1 is a logarithm."""
+    """Sum of the steps learning_rate (initial_t + u)^-decay from u = 0 to t, as an integral; decay 1 is a logarithm.
+
+    Only differences count. With initial_t = 0, where the first step may be infinite, the sum begins at u = 1.
+    """
+    origin = initial_t if initial_t > 0.0 else 1.0
+    if initial_t + t == 0.0:
+        return 0.0
     if decay == 1.0:
-        return learning_rate * math.log((initial_t + t) / initial_t)
+        return learning_rate * math.log((initial_t + t) / origin)
     power = 1.0 - decay
-    return learning_rate * ((initial_t + t) ** power - initial_t**power) / power
+    return learning_rate * ((initial_t + t) ** power - origin**power) / power
 
 
 @compiled

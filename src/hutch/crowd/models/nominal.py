@@ -22,18 +22,23 @@ class NominalParameters(Parameters):
         decay: online: rho in the step.
         largest_step: online: a slot's step is at most this divided by the root of its labels.
         n_items: online: prior strength; the workers' prior is shared among this many items.
-        item_steps: online: EM steps of (beta, q) per item at most; fewer once log beta moves by less than 0.02.
+        item_steps: online: EM steps of (beta, q) per item at most.
+        item_tolerance: online: no more of them once log beta moves by less; 0 takes them all.
+        drift: online: rate per item of the stream at which workers return to the population's mean; steps grow no
+            smaller after 1 / drift items.
     """
 
     symmetric: bool = False
     difficulty: bool = True
     steps: Annotated[int, Within(ge=1, le=1000)] = 2
-    learning_rate: Annotated[float, Within(gt=0)] = 20.0
-    initial_t: Annotated[float, Within(gt=0)] = 1000.0
+    learning_rate: Annotated[float, Within(ge=0)] = 20.0
+    initial_t: Annotated[float, Within(ge=0)] = 1000.0
     decay: Annotated[float, Within(ge=0)] = 0.5
     largest_step: Annotated[float, Within(gt=0)] = 2.0
     n_items: Annotated[int, Within(ge=1)] = 10000
     item_steps: Annotated[int, Within(ge=1, le=1000)] = 5
+    item_tolerance: Annotated[float, Within(ge=0)] = 0.02
+    drift: Annotated[float, Within(ge=0, le=1)] = 0.0
 
 
 class Nominal(CrowdModel):

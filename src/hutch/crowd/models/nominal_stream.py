@@ -20,7 +20,6 @@ PRIOR_MEAN = 1.0
 """Mean of gamma[k, l], k != l."""
 TIME, WORKERS, ITEMS = range(3)
 """Places in the stream's counters: items of all passes, slots touched, items."""
-_TOLERANCE = 0.02  # of log beta; half of it changes the mean objective by less than 0.002
 GHOST, DISTANCES, SQUARES = range(3)
 """Places in the stream's `prior` (3, classes, classes): see `lazy_prior`."""
 
@@ -37,6 +36,19 @@ def advance(prior, workers, elapsed):
                 prior[GHOST, k, label] = ghost_after(ghost, mean, workers, PRIOR_MEAN, elapsed)
                 prior[DISTANCES, k, label] = shrink * distances
                 prior[SQUARES, k, label] *= shrink * shrink
+
+
+@compiled
+def prior_time(t, schedule):
+    """The time for which workers have moved towards the population's mean after `t` items.
+
+    Args:
+        schedule: see `learn_items`.
+    """
+    rate, initial_t, decay, items, drift = schedule[0], schedule[1], schedule[2], schedule[4], schedule[5]
+    varied = min(t, 1.0 / drift) if drift > 0.0 else t
+    steady = 0.0 if varied == t else (t - varied) * rate * (initial_t + varied) ** -decay
+    return (clock(varied, rate, initial_t, decay) + steady) / items + drift * t
 
 
 @compiled
@@ -97,7 +109,7 @@ def move_worker(slot, prior, distance, step):
 
 @compiled
 def learn_items(
-    item_ptr, slots, labels, gold, fixed_prior, prior, distance, touched, met, class_counts, counters, schedule, items,
+    item_ptr, slots, labels, gold, fixed_prior, prior, distance, touched, met, class_counts, counters, schedule,
     steps, symmetric, first_pass, objectives, posteriors,
 ):  # fmt: skip
     """For each item: EM on (beta, q) with the workers fixed, then one step of its workers, then forget it.
@@ -109,8 +121,8 @@ def learn_items(
         prior, distance, touched: the workers, see `read_worker`; changed in place.
         met: float64 (slots), labels met, of all passes; changed in place.
         class_counts, counters: the rest of what the stream knows, changed in place.
-        schedule: learning_rate, initial_t, decay, largest step of a slot times the root of its labels.
-        items: prior strength: how many items the prior of the workers is shared among.
+        schedule: learning_rate, initial_t, decay, largest step of a slot times the root of its labels, prior strength
+            (how many items the prior of the workers is shared among), drift, tolerance of log beta.
         steps: EM steps of an item at most.
         objectives, posteriors: out (items), (items, classes): F_i and q before the item is learned.
     """
@@ -119,14 +131,16 @@ def learn_items(
     alpha, order = np.zeros((longest, classes, classes)), np.arange(longest)
     rows, moments = np.empty((longest, classes, classes)), np.empty((2, classes))
     step, class_prior = np.zeros((classes, classes)), np.empty(classes)
-    rate, initial_t, decay, largest = schedule[0], schedule[1], schedule[2], schedule[3]
+    rate, initial_t, decay, largest, items, drift = schedule[:6]
+    lasting = 1.0 / drift if drift > 0.0 else math.inf
     for item in range(len(item_ptr) - 1):
         first, ratings = item_ptr[item], item_ptr[item + 1] - item_ptr[item]
-        before = clock(counters[TIME], rate, initial_t, decay)
+        before = prior_time(counters[TIME], schedule)
         counters[TIME] += 1.0
-        now = clock(counters[TIME], rate, initial_t, decay) / items
-        advance(prior, counters[WORKERS], now - before / items)
-        eta = rate * (initial_t + counters[TIME]) ** -decay
+        now = prior_time(counters[TIME], schedule)
+        if counters[WORKERS] > 0.0:
+            advance(prior, counters[WORKERS], now - before)
+        eta = rate * (initial_t + min(counters[TIME], lasting)) ** -decay
         for j in range(ratings):
             counters[WORKERS] += read_worker(
                 np.int64(slots[first + j]), now, prior, counters[WORKERS], distance, touched, alpha[j]
@@ -135,7 +149,7 @@ def learn_items(
         q = posteriors[item]
         log_beta, objective = fit_item(
             0, ratings, order, labels[first : first + ratings], gold[item], class_prior, alpha,
-            kernels.MEAN_LOG_BETA, steps, _TOLERANCE, rows, moments, q,
+            kernels.MEAN_LOG_BETA, steps, schedule[6], rows, moments, q,
         )  # fmt: skip
         sides = 2.0 if symmetric else 1.0
         objectives[item] = objective + log_prior(prior, counters[WORKERS]) / (items * sides)
@@ -144,7 +158,7 @@ def learn_items(
         for j in range(ratings):
             slot, label = np.int64(slots[first + j]), labels[first + j]
             met[slot] += 1.0
-            own_eta = min(eta, largest / math.sqrt(met[slot]))
+            own_eta = min(eta, largest / math.sqrt(min(met[slot], lasting)))
             for k in range(classes):
                 weight = own_eta * q[k] * beta
                 for other in range(classes):
@@ -197,15 +211,19 @@ class NominalStream(Stream):
         """See `learn_items`."""
         state, parameters, classes = self.state, self.parameters, len(self.state.classes)
         progress = Progress(np.empty(labels.items), np.empty((labels.items, classes)))
-        schedule = np.array([parameters.learning_rate, parameters.initial_t, parameters.decay, parameters.largest_step])
         steps = parameters.item_steps if parameters.difficulty else 0
         learn_items(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, self.fixed_prior(), state.shared["prior"],
             state.workers["distance"], state.workers["touched"], state.workers["met"], state.shared["class_counts"],
-            state.shared["counters"], schedule, float(parameters.n_items), steps, parameters.symmetric, first_pass,
-            progress.objective, progress.posterior,
+            state.shared["counters"], self._schedule(), steps, parameters.symmetric, first_pass, progress.objective,
+            progress.posterior,
         )  # fmt: skip
         return progress
+
+    def _schedule(self) -> Array:
+        """As `learn_items` takes it."""
+        names = ("learning_rate", "initial_t", "decay", "largest_step", "n_items", "drift", "item_tolerance")
+        return np.array([float(getattr(self.parameters, name)) for name in names])
 
     def score(self, labels: Labels) -> tuple[Array, Array, float]:
         """EM on (beta, q) of every item; workers that were never met are the population."""
@@ -240,9 +258,8 @@ class NominalStream(Stream):
     def alpha(self, slots: NDArray[np.int32]) -> Array:
         """alpha of some slots, their priors applied up to now (slots, classes, classes)."""
         prior, counters = self.state.shared["prior"], self.state.shared["counters"]
-        parameters, touched = self.parameters, self.state.workers["touched"][slots]
-        now = clock(counters[TIME], parameters.learning_rate, parameters.initial_t, parameters.decay)
-        shrink = np.exp(np.minimum(touched - now / parameters.n_items, 0))[:, None, None]
+        touched, now = self.state.workers["touched"][slots], prior_time(counters[TIME], self._schedule())
+        shrink = np.exp(np.minimum(touched - now, 0))[:, None, None]
         known = prior[GHOST] + shrink * self.state.workers["distance"][slots]
         return np.where(touched[:, None, None] < 0, self.gamma(), known)
 

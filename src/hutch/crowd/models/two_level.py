@@ -50,6 +50,7 @@ class TwoLevelParameters(Parameters):
         class_anchor: weight of the vote shares in the class prior.
         decay: online: the step is (labels of the worker)^-decay.
         warm_up: online: items until posteriors weigh as much as vote shares.
+        drift: online: what is known of a worker falls by this share per item of the stream.
     """
 
     iterations: Annotated[int, Within(ge=1, le=100_000)] = 12
@@ -58,6 +59,7 @@ class TwoLevelParameters(Parameters):
     class_anchor: Annotated[float, Within(ge=0)] = 0.2
     decay: Annotated[float, Within(ge=0.5, le=1)] = 0.8
     warm_up: Annotated[int, Within(ge=0)] = 500
+    drift: Annotated[float, Within(ge=0, le=1)] = 0.0
 
 
 class TwoLevel(CrowdModel):
@@ -79,7 +81,9 @@ class TwoLevel(CrowdModel):
     Parameters: ClassVar[type[Parameters]] = TwoLevelParameters
     limits: ClassVar[Mapping[str, Limits]] = {
         **dict.fromkeys(("skill", "population", "habit_prior", "trust"), Limits(0, 1 + 1e-6)),
-        **dict.fromkeys(("counts", "rows", "habits", "masses", "strengths", "touches", "seen", "clock"), Limits(-1e-6)),
+        **dict.fromkeys(
+            ("counts", "rows", "habits", "masses", "strengths", "touches", "seen", "touched", "clock"), Limits(-1e-6)
+        ),
         **dict.fromkeys(("class_counts", "level_counts"), Limits(least=-1e-6)),
     }
     parameters: TwoLevelParameters

@@ -1,5 +1,8 @@
 """The two-level model in a stream."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -140,6 +143,21 @@ def learn_item(
             clock[REFRESH] *= 2.0
 
 
+@inlined
+def forget(slot, now, drift, classes, crowd, touches, seen, touched):
+    """Let a slot's counts fall for the items since they were last brought up to date, in closed form."""
+    keep = math.exp(drift * (touched[slot] - now))
+    for cell in range(slot * classes * classes, (slot + 1) * classes * classes):
+        crowd.counts[cell] *= keep
+    for cell in range(slot * classes, (slot + 1) * classes):
+        crowd.rows[cell] *= keep
+        crowd.habits[cell] *= keep
+    crowd.masses[slot] *= keep
+    touches[slot] *= keep
+    seen[slot] *= keep
+    touched[slot] = now
+
+
 @helper
 def stream_priors(class_counts, level_counts, fixed_prior, prior, levels):
     """P(class) into `prior`, counts plus one each unless it is given; P(clear), P(murky) into `levels`."""
@@ -151,8 +169,8 @@ def stream_priors(class_counts, level_counts, fixed_prior, prior, levels):
 
 @compiled
 def learn_items(
-    item_ptr, slots, labels, gold, votes, fixed_prior, crowd, touches, seen, class_counts, level_counts, clock,
-    first_pass, schedule, objectives, posteriors,
+    item_ptr, slots, labels, gold, votes, fixed_prior, crowd, touches, seen, touched, class_counts, level_counts, clock,
+    first_pass, schedule, drift, objectives, posteriors,
 ):  # fmt: skip
     """Read, score and learn every item in order.
 
@@ -163,10 +181,12 @@ def learn_items(
         fixed_prior: P(class), or empty if learned.
         crowd: the worker table, changed in place.
         touches, seen: float64 (slots): labels met; labels of first passes.
+        touched: float64 (slots): items at which counts were last brought up to date; empty without drift.
         class_counts, level_counts, clock: what the stream knows beside the workers, changed in place.
         first_pass: these labels are new.
         schedule: float64: exponent of the step size; items over which the rule of vote shares is trusted as much as
             the posterior; weight of vote shares in the class prior.
+        drift: rate per item at which counts fall.
         objectives: out, float64 (items): log-likelihood of an item's labels, before it is learned.
         posteriors: out, float64 (items, classes), before the item is learned.
     """
@@ -175,6 +195,12 @@ def learn_items(
     prior, levels = np.empty(classes), np.empty(2)
     for item in range(len(item_ptr) - 1):
         block = slice(item_ptr[item], item_ptr[item + 1])
+        if drift > 0.0:
+            for slot in slots[block]:
+                forget(np.int64(slot), clock[TOUCHES], drift, classes, crowd, touches, seen, touched)
+            if clock[LABELS] + len(slots[block]) >= clock[REFRESH]:  # strengths will be estimated from all slots
+                for slot in range(len(touched)):
+                    forget(slot, clock[TOUCHES], drift, classes, crowd, touches, seen, touched)
         stream_priors(class_counts, level_counts, fixed_prior, prior, levels)
         begin_posterior(prior, levels, gold[item], classes, q)
         value = likelihoods(slots[block], labels[block], classes, crowd, own, scratch[:classes], q)
@@ -185,6 +211,8 @@ def learn_items(
             slots[block], labels[block], votes[item], crowd, touches, seen, class_counts, level_counts, clock,
             first_pass, schedule, own, scratch, q,
         )  # fmt: skip
+        if drift > 0.0:  # skills are estimated with strengths, and must not lag behind
+            clock[REFRESH] = min(clock[REFRESH], clock[LABELS] + FIRST_REFRESH)
 
 
 class TwoLevelStream(Stream):
@@ -198,6 +226,8 @@ class TwoLevelStream(Stream):
         old = history or State([], [])
         for name in ("touches", "seen"):
             state.workers[name] = grown(old.workers.get(name), (slots,))
+        if self.parameters.drift > 0:
+            state.workers["touched"] = grown(old.workers.get("touched"), (slots,))
         for name in ("rows", "masses"):
             # sums are carried over, not recomputed: rounding would differ, and with it the continuation
             if history:
@@ -217,21 +247,28 @@ class TwoLevelStream(Stream):
         learn_items(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, labels.vote_share(gold=True),
             self.fixed_prior(), crowd_of(state), state.workers["touches"], state.workers["seen"],
-            state.shared["class_counts"], state.shared["level_counts"], state.shared["clock"], first_pass,
-            np.array([parameters.decay, parameters.warm_up, parameters.class_anchor]), progress.objective,
-            progress.posterior,
+            state.workers.get("touched", np.zeros(0)), state.shared["class_counts"], state.shared["level_counts"],
+            state.shared["clock"], first_pass,
+            np.array([parameters.decay, parameters.warm_up, parameters.class_anchor]), parameters.drift,
+            progress.objective, progress.posterior,
         )  # fmt: skip
         return progress
 
+    def _now(self) -> dict[str, Array]:
+        """The workers' arrays as they are now, where drift has changed them; the stream's own stay as they are."""
+        workers, drift = dict(self.state.workers), self.parameters.drift
+        if drift > 0:
+            keep = np.exp(drift * (workers["touched"] - self.state.shared["clock"][TOUCHES]))
+            for name in ("counts", "rows", "habits", "masses", "touches", "seen"):
+                workers[name] = workers[name] * keep.reshape(-1, *[1] * (workers[name].ndim - 1))
+        return workers
+
     def score(self, labels: Labels) -> tuple[Array, Array, float]:
         """E step under freshly estimated strengths; the stream itself keeps its own until they are due."""
-        classes = len(self.state.classes)
-        state = State(
-            self.state.classes,
-            [],
-            {name: array if name != "skill" else array.copy() for name, array in self.state.workers.items()},
-            {name: array.copy() for name, array in self.state.shared.items()},
-        )
+        classes, workers = len(self.state.classes), self._now()
+        workers["skill"] = workers["skill"].copy()
+        shared = {name: array.copy() for name, array in self.state.shared.items()}
+        state = State(self.state.classes, [], workers, shared)
         crowd = crowd_of(state)
         if len(labels):
             fit_strengths(crowd, classes, state.workers["touches"])
@@ -244,11 +281,12 @@ class TwoLevelStream(Stream):
 
     def others(self, labels: Labels) -> Array:
         """What all other labels say of each label's item."""
-        return others(labels, self.state, self.class_prior(), np.zeros(0), remove_own=False)
+        state = replace(self.state, workers=self._now())
+        return others(labels, state, self.class_prior(), np.zeros(0), remove_own=False)
 
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """Predictive rows of a clear item."""
-        workers = self.state.workers
+        workers = self._now()
         return predictive_rows(workers["counts"][slots], workers["skill"][slots], self.state.shared)
 
     def class_prior(self) -> Array:

@@ -1,0 +1,145 @@
+"""Whom to ask for which label: an answer is worth what it is expected to tell, given how reliable its worker is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.durable.records import DONT_KNOW, SKIP
+from hutch.durable.store import Store
+
+Array = NDArray[np.float64]
+AUDITS = 0.05
+"""Labels of a worker whose answers are worth little, as a share of what each of the others gives on average."""
+LITTLE = 0.25
+"""Of the mean worth of a label: below it, an answer is worth little."""
+TRIAL = 10
+"""Labels that every worker gives before their answers are judged."""
+WINDOW = 1000
+"""Open requests, the oldest ones, from which the next is chosen."""
+_OFFERED = 100  # more are not needed, since few of them are held by others
+_GROWTH = 0.1  # the crowd is estimated again when its labels have grown by this share
+_MODEL = ""  # the worker that stands for the model's predictions; no person has an empty name
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the answers in a store say of its workers.
+
+    Attributes:
+        codes: of workers, by name.
+        labels: that they gave (workers).
+        worth: expected fall of the entropy of an item without labels by an answer, in nats (workers).
+        confusions: P(label | class), the average worker's at the end (workers + 1, classes, labels).
+        factors: by what labels multiply the probabilities of the classes, likewise (workers + 1, labels, classes).
+        prior: P(class) (classes).
+    """
+
+    codes: dict[str, int]
+    labels: Array
+    worth: Array
+    confusions: Array
+    factors: Array
+    prior: Array
+
+    @property
+    def little(self) -> dict[str, float]:
+        """Workers whose answers are worth little, and their worth over that of the mean label."""
+        share = self.worth / max(float(np.average(self.worth, weights=self.labels)), 1e-9)
+        few = (self.labels >= TRIAL) & (share < LITTLE)
+        return {name: float(share[code]) for name, code in self.codes.items() if few[code]}
+
+
+class Whom:
+    """Chooses which request a worker gets.
+
+    Of the open requests it is the one whose class the worker's answer is expected to tell most about. Workers whose
+    answers are worth little get audits: a few requests that can show that they have become better.
+
+    Args:
+        store: of requests and answers, with the labels that are allowed.
+        audits: see `AUDITS`; 1 gives everybody the same work.
+    """
+
+    def __init__(self, store: Store, audits: float = AUDITS) -> None:
+        self._store, self._audits = store, audits
+        self._judged: Judged | None = None
+        self._learned = 0
+
+    def requests_for(self, worker: str) -> list[str] | None:
+        """The requests that a worker may get, the best first; None: any, in order of asking."""
+        labels = self._store.counts().labels
+        if abs(labels - self._learned) >= max(TRIAL, _GROWTH * self._learned):
+            self._judged, self._learned = judge(self._store), labels
+        known = self._judged
+        if known is None:
+            return None
+        if worker in known.little and self._audits < 1:
+            others = [code for name, code in known.codes.items() if name not in known.little]
+            [(given,)] = self._store.rows("SELECT count(*) FROM labels WHERE worker = ?", [worker])
+            if given >= self._audits * known.labels[others].mean():
+                return []
+        return self._by_gain(known, known.codes.get(worker, -1))
+
+    def _by_gain(self, known: Judged, worker: int) -> list[str]:
+        """The open requests by the expected gain of a worker's answer."""
+        from hutch.crowd.offers import expected_gain
+
+        oldest = "SELECT number, id FROM requests WHERE state = 'open' ORDER BY number LIMIT ?"
+        ids = [id for _, id in self._store.rows(oldest, [WINDOW])]
+        places = {id: place for place, id in enumerate(ids)}
+        classes = {label: code for code, label in enumerate(self._store.labels_allowed)}
+        logs = np.tile(np.log(known.prior), (len(ids), 1))
+        for request, name, label in self._store.rows(
+            f"SELECT l.request, l.worker, l.label FROM ({oldest}) AS r JOIN labels AS l ON l.request = r.id", [WINDOW]
+        ):
+            if label in classes:
+                logs[places[request]] += np.log(known.factors[known.codes.get(name, -1), classes[label]])
+        posterior = np.exp(logs - logs.max(axis=1, initial=-np.inf, keepdims=True))
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        gain = expected_gain(posterior, known.confusions[worker], known.factors[worker])
+        order = np.argsort(-gain.round(9), kind="stable")  # of equals, and all requests without answers are, the oldest
+        return [ids[place] for place in order[:_OFFERED].tolist()]
+
+
+def judge(store: Store) -> Judged | None:
+    """What the answers in a store say of its workers, by the two-level model.
+
+    What the model predicted when it asked counts as one more voice, since most requests have one answer alone.
+
+    Returns:
+        None where they say nothing: of one worker, too few, or of labels that may be any number.
+    """
+    classes = store.labels_allowed
+    triples = store.rows(
+        "SELECT worker, request, label FROM labels WHERE label NOT IN (?, ?) ORDER BY number", [SKIP, DONT_KNOW]
+    )
+    if len(classes) < 2 or len({name for name, _, _ in triples}) < 2:
+        return None
+    from hutch.crowd.data.labels import from_triples  # here: stores with one worker need none of them
+    from hutch.crowd.models.two_level import TwoLevel
+    from hutch.crowd.offers import expected_gain
+
+    labels, model = from_triples(triples + _predicted(store, classes), classes), TwoLevel()
+    state = model.fit(labels).state
+    people = [code for code, name in enumerate(labels.worker_names) if name != _MODEL]
+    given = np.bincount(labels.workers)[people].astype(np.float64)
+    rows, factors, prior = model.confusions(state)[people], model.factors(state)[people], model.class_prior(state)
+    worth = [float(expected_gain(prior[None], row, factor)[0]) for row, factor in zip(rows, factors, strict=True)]
+    average = (np.average(each, axis=0, weights=given)[None] for each in (rows, factors))
+    rows, factors = (np.concatenate(both) for both in zip((rows, factors), average, strict=True))
+    names = [labels.worker_names[code] for code in people]
+    return Judged({name: code for code, name in enumerate(names)}, given, np.array(worth), rows, factors, prior)
+
+
+def _predicted(store: Store, classes: Sequence[str]) -> list[tuple[str, str, str]]:
+    """What the model predicted for answered requests with two labels to choose from, as labels of one more worker."""
+    if len(classes) != 2:
+        return []
+    low, high = sorted(classes, key=float)
+    rows = store.rows(
+        "SELECT r.id, r.prediction > o.threshold FROM requests AS r JOIN rounds AS o USING (round)"
+        " WHERE r.prediction != o.threshold AND EXISTS (SELECT 1 FROM labels WHERE request = r.id)"
+    )
+    return [(_MODEL, id, high if above else low) for id, above in rows]
