@@ -32,7 +32,7 @@ from hutch.durable.records import Request, make_answer
 from hutch.durable.store import Store
 
 WORKERS, SECONDS = 20, 60.0
-CROWDS = ((0.0, 3, 0.0), (0.3, 3, 0.0), (0.6, 3, 0.0), (0.3, 1, 0.8), (0.3, 1, 0.65))
+CROWDS = ((0.3, 3, 0.0), (0.3, 1, 0.8), (0.6, 3, 0.0), (0.0, 3, 0.0), (0.3, 1, 0.65))
 """Shares of workers who answer at random, labels that a request wants, how often predictions are right (0: none)."""
 PRIOR_LABELS = 10
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None

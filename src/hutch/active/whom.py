@@ -16,7 +16,7 @@ LITTLE = 0.25
 """Of the mean worth of a label: below it, an answer is worth little."""
 TRIAL = 10
 """Labels that every worker gives before their answers are judged."""
-WINDOW = 1000
+WINDOW = 300
 """Open requests, the oldest ones, from which the next is chosen."""
 _OFFERED = 100  # more are not needed, since few of them are held by others
 _GROWTH = 0.1  # the crowd is estimated again when its labels have grown by this share
