@@ -13,13 +13,11 @@ Array = NDArray[np.float64]
 AUDITS = 0.05
 """Labels of a worker whose answers are worth little, as a share of what each of the others gives on average."""
 LITTLE = 0.25
-"""Of the mean worth of a label: below it, an answer is worth little."""
-TRIAL = 10
-"""Labels that every worker gives before their answers are judged."""
+"""Of the mean worth of a worker: below it, their answers are worth little."""
 WINDOW = 300
 """Open requests, the oldest ones, from which the next is chosen."""
 _OFFERED = 100  # more are not needed, since few of them are held by others
-_GROWTH = 0.1  # the crowd is estimated again when its labels have grown by this share
+_LEAST, _GROWTH = 10, 0.1  # the crowd is estimated again after so many labels, and when they have grown by this share
 _MODEL = ""  # the worker that stands for the model's predictions; no person has an empty name
 
 
@@ -30,7 +28,7 @@ class Judged:
     Attributes:
         codes: of workers, by name.
         labels: that they gave (workers).
-        worth: expected fall of the entropy of an item without labels by an answer, in nats (workers).
+        worth: of an answer about an item without labels, in nats, see `worker_value` (workers).
         confusions: P(label | class), the average worker's at the end (workers + 1, classes, labels).
         factors: by what labels multiply the probabilities of the classes, likewise (workers + 1, labels, classes).
         prior: P(class) (classes).
@@ -45,10 +43,9 @@ class Judged:
 
     @property
     def little(self) -> dict[str, float]:
-        """Workers whose answers are worth little, and their worth over that of the mean label."""
-        share = self.worth / max(float(np.average(self.worth, weights=self.labels)), 1e-9)
-        few = (self.labels >= TRIAL) & (share < LITTLE)
-        return {name: float(share[code]) for name, code in self.codes.items() if few[code]}
+        """Workers whose answers are worth little, and their worth over the mean."""
+        share = self.worth / self.worth.mean()
+        return {name: float(share[code]) for name, code in self.codes.items() if share[code] < LITTLE}
 
 
 class Whom:
@@ -70,7 +67,7 @@ class Whom:
     def requests_for(self, worker: str) -> list[str] | None:
         """The requests that a worker may get, the best first; None: any, in order of asking."""
         labels = self._store.counts().labels
-        if abs(labels - self._learned) >= max(TRIAL, _GROWTH * self._learned):
+        if abs(labels - self._learned) >= max(_LEAST, _GROWTH * self._learned):
             self._judged, self._learned = judge(self._store), labels
         known = self._judged
         if known is None:
@@ -119,18 +116,18 @@ def judge(store: Store) -> Judged | None:
         return None
     from hutch.crowd.data.labels import from_triples  # here: stores with one worker need none of them
     from hutch.crowd.models.two_level import TwoLevel
-    from hutch.crowd.offers import expected_gain
+    from hutch.crowd.requests import worker_value
 
     labels, model = from_triples(triples + _predicted(store, classes), classes), TwoLevel()
     state = model.fit(labels).state
     people = [code for code, name in enumerate(labels.worker_names) if name != _MODEL]
     given = np.bincount(labels.workers)[people].astype(np.float64)
     rows, factors, prior = model.confusions(state)[people], model.factors(state)[people], model.class_prior(state)
-    worth = [float(expected_gain(prior[None], row, factor)[0]) for row, factor in zip(rows, factors, strict=True)]
+    worth = worker_value(rows, prior, given.astype(np.int64)) + 1e-9
     average = (np.average(each, axis=0, weights=given)[None] for each in (rows, factors))
     rows, factors = (np.concatenate(both) for both in zip((rows, factors), average, strict=True))
     names = [labels.worker_names[code] for code in people]
-    return Judged({name: code for code, name in enumerate(names)}, given, np.array(worth), rows, factors, prior)
+    return Judged({name: code for code, name in enumerate(names)}, given, worth, rows, factors, prior)
 
 
 def _predicted(store: Store, classes: Sequence[str]) -> list[tuple[str, str, str]]:

@@ -193,7 +193,7 @@ def workers_to_ask(result: Aggregate, items: np.ndarray[Any, np.dtype[np.int64]]
     for item in items.tolist():
         asked = labels.workers[labels.item_ptr[item] : labels.item_ptr[item + 1]]
         free = np.flatnonzero(~np.isin(people, asked))
-        best = best_worker(free, rows[people], result.class_prior, counts[people]) if len(free) else -1
+        best = best_worker(free, rows[people], result.fit.posterior[item], counts[people]) if len(free) else -1
         found.append(names[best] if best >= 0 else None)
     return found
 

@@ -54,6 +54,9 @@ def constant_error(train: Ratings, test: Ratings) -> float:
     return float(np.mean(test.labels != np.bincount(train.labels).argmax()))
 
 
+_CURVES = {"importance aware": "aware", "under a scoring filter tree": "scoring", "plain gradient": "gradient"}
+
+
 def learn_and_predict(chain: Chain, batch: Batch, kept: Batch, passes: int) -> tuple[NDArray[np.float32], float]:
     """Predictions of `kept` after passes over a batch, and CPU seconds of learning; kernels are compiled before."""
     chain.run_batch(kept, learn=False)
@@ -67,10 +70,12 @@ def learn_and_predict(chain: Chain, batch: Batch, kept: Batch, passes: int) -> t
     return predictions, seconds
 
 
-def tree_error(train: Ratings, test: Ratings, passes: int, **given: Any) -> tuple[float, float, float]:
-    """Error on `test`, CPU seconds and greatest weight of one dyadic learner under a filter tree."""
+def tree_error(
+    train: Ratings, test: Ratings, passes: int, tree: str = "filter_tree", /, **given: Any
+) -> tuple[float, float, float]:
+    """Error on `test`, CPU seconds and greatest weight of one dyadic learner under a tree."""
     dyadic = {"left": "rater", "right": "task", "loss": "hinge", **given}
-    chain = build(("filter_tree", {"classes": 5}), ("dyadic", dyadic), bits=_BITS)
+    chain = build((tree, {"classes": 5}), ("dyadic", dyadic), bits=_BITS)
     batch, kept = (TextParser(chain.parser).parse(part.examples()) for part in (train, test))
     predictions, seconds = learn_and_predict(chain, batch, kept, passes)
     return float(np.mean(predictions != test.labels)), seconds, float(np.abs(chain.weights).max())
@@ -80,11 +85,14 @@ def sweep(train: Ratings, test: Ratings, rates: Sequence[float] = RATES) -> dict
     """Errors after one pass of rank 2 at every rate, by importance-aware and by plain gradient steps.
 
     Returns:
-        `rates`, `aware` and `gradient`; None where the gradient diverged.
+        `rates`, `aware`, `scoring` (the same under a scoring filter tree) and `gradient`; None where it diverged.
     """
-    found: dict[str, list[float | None]] = {"rates": list(rates), "aware": [], "gradient": []}
+    found: dict[str, list[float | None]] = {"rates": list(rates), "aware": [], "scoring": [], "gradient": []}
     for rate in rates:
         found["aware"].append(tree_error(train, test, 1, rank=2, shift=1.0, learning_rate=rate)[0])
+        found["scoring"].append(
+            tree_error(train, test, 1, "scoring_filter_tree", rank=2, shift=1.0, learning_rate=rate)[0]
+        )
         error, _, most = tree_error(train, test, 1, rank=2, shift=1.0, learning_rate=rate, dynamics="gradient")
         found["gradient"].append(error if most < _DIVERGED else None)
     return found
@@ -121,7 +129,7 @@ def reproduce_dyadic(plots: Path | None, json: bool) -> None:
         print(dumps({"errors": errors, "sweep": curves, "published": PUBLISHED}))
         return
     print(f"\n{'learning rate, rank 2, one pass':<34}" + "".join(f"{rate:>9g}" for rate in curves["rates"]))
-    for name, key in (("importance aware", "aware"), ("plain gradient", "gradient")):
+    for name, key in _CURVES.items():
         print(f"{name:<34}" + "".join(f"{'diverges' if e is None else f'{e:.4f}':>9}" for e in curves[key]))
     print(_VERDICT)
 
@@ -130,7 +138,7 @@ def _draw(path: Path, curves: dict[str, list[float | None]]) -> None:
     """Draw the errors over the learning rate; where the gradient diverges, its curve ends."""
     figure = new_figure(7, 4)
     axes = figure.add_subplot()
-    for label, key, marker in (("importance aware", "aware", "o"), ("plain gradient", "gradient", "x")):
+    for (label, key), marker in zip(_CURVES.items(), "osx", strict=True):
         kept = [pair for pair in zip(curves["rates"], curves[key], strict=True) if pair[1] is not None]
         axes.plot(*zip(*kept, strict=True), marker=marker, label=label)
     axes.set(xscale="log", xlabel="learning rate", ylabel="error on ratings kept aside", title="rank 2, one pass")
