@@ -7,6 +7,7 @@ _SVMLIGHT, _CSV, _CELLS, _RECORDS, _CHUNKS = (
 )
 _ONE, _CONSTANT, _PROGRESS = (f"core/run/{name}.py" for name in ("one", "best_constant", "progress"))
 _STORE, _UNDO, _LOOP = (f"src/hutch/{name}.py" for name in ("durable/store", "durable/undo", "active/loop"))
+_WHOM = "src/hutch/active/whom.py"
 _METRICS, _SERVED = (f"src/hutch/serve/{name}.py" for name in ("metrics", "served"))
 _APPLICATION = "core/net/application.py"
 _LINES = "core/net/lines.py"
@@ -40,6 +41,7 @@ TESTS: dict[str, list[str]] = {
     _PROGRESS: ["tests/core/run/test_progress.py", "tests/core/run/test_passes.py", "tests/vw/test_peer.py"],
     _STORE: ["tests/durable/test_store.py", "tests/active/test_loop.py"],
     _UNDO: ["tests/active/test_undo.py"],
+    _WHOM: ["tests/active/test_whom.py"],
     _LOOP: ["tests/active/test_loop.py"],
     _METRICS: ["tests/serve/test_http.py::test_figures_and_documentation"],
     _APPLICATION: ["tests/core/net/test_application.py"],
@@ -80,6 +82,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("label store", "who cannot tell is asked for again", _STORE, "if answers >= wanted:", "if labels >= wanted:"),
     Fault("label store", "a request with an answer to spare is open again", _UNDO, ".fetchone()[0] < wanted:",
           ".fetchone()[0] <= wanted:"),
+    Fault("label store", "who answers at random gets as much work as others", _WHOM, "if share[code] < LITTLE", ""),
+    Fault("label store", "the least valuable request comes first", _WHOM, "np.argsort(-gain", "np.argsort(gain"),
     Fault("label store", "each of several labels stands for all lines", _STORE,
           "return self._examples_per_label[round] / float(wanted)", "return self._examples_per_label[round]"),
     Fault("label store", "who cannot tell takes a share of the request", _STORE,
