@@ -83,6 +83,13 @@ def ending_of(source: str) -> str:
     return Path(path.stem).suffix if path.suffix in (".gz", ".zst") else path.suffix
 
 
+def _of_kind(kind: str, readers: Mapping[str, Callable[..., Iterator[Batch]]]) -> Callable[..., Iterator[Batch]]:
+    found = readers.get(f".{kind.lower().removeprefix('.')}")
+    if found is None:
+        raise DataError(f"--format: got {kind!r}, wanted one of {', '.join(name[1:] for name in sorted(readers))}")
+    return found
+
+
 class InputFiles:
     """Iterable, as often as there are passes, over the batches of several sources.
 
@@ -97,13 +104,14 @@ class InputFiles:
         fresh: rebuild the cache, whatever is there.
         read_text: makes the batches of one source of text, given its chunks and a parser; None: threads do, ahead.
         groups_in_lines: `read_text` makes whole groups of single lines.
+        kind: ending by which all sources are read, whatever theirs, such as `dsjson`; None: each by its own.
 
     Attributes:
         total: bytes of all sources, None if it is not known.
         problems: what the first pass found malformed in text.
 
     Raises:
-        DataError: a cache is wanted for something other than a text file, or its path is that of something else.
+        DataError: nothing reads the kind; a cache is wanted for something other than a text file, or its path is taken.
     """
 
     def __init__(
@@ -118,12 +126,15 @@ class InputFiles:
         fresh: bool = False,
         read_text: Callable[[Chunks, TextParser], Iterator[Batch]] | None = None,
         groups_in_lines: bool = False,
+        kind: str | None = None,
     ) -> None:
         self.sources = expanded(sources)
         self.total = Chunks(self.sources).total_bytes
         self.problems: Problems | None = None
         self._options = options
         self._readers = readers
+        if kind is not None:
+            self._readers = dict.fromkeys(map(ending_of, self.sources), _of_kind(kind, readers))
         self._columns = columns
         self._on_problem = on_problem
         self._read_text = read_text or self._parsed_ahead

@@ -37,6 +37,7 @@ class RunOptions:
         progress: when rows of the table are due, as `-P`.
         quiet: no table.
         strict: stop at the first malformed place.
+        kind: ending by which all data is read; None: each file by its own.
         cache: file that keeps the parsed data for later runs; None: none.
         fresh: rebuild the cache, whatever is there.
     """
@@ -54,6 +55,7 @@ class RunOptions:
     progress: str = "2.0"
     quiet: bool = False
     strict: bool = False
+    kind: str | None = None
     cache: str | None = None
     fresh: bool = False
 

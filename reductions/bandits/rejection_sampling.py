@@ -89,12 +89,10 @@ def learn(layer, example, label, importance, offset):
     if place >= 0:
         shared.random_state, u = merand48(shared.random_state)
         if u < chance:
-            d.probability = own
-            if chance > _1:
-                _scale(d, chance)
+            d.probability, factor = own, max(chance, _1)
+            _scale(d, factor)
             learn_next(layer, example, label, importance, offset)
-            if chance > _1:
-                _scale(d, _1 / chance)
+            _scale(d, _1 / factor)
             d.probability = logged
     return conclude(example, importance)
 
@@ -119,9 +117,8 @@ class RejectionSampling(Reduction):
 
     def __init__(self, parameters: RejectionSamplingParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        p = parameters
-        is_fixed = p.multiplier is not None or p.target_rate is not None
-        self.state = Record(STATE, multiplier=p.multiplier or 1.0, is_fixed=is_fixed, target_rate=p.target_rate or 0.0)
+        c, rate = parameters.multiplier, parameters.target_rate
+        self.state = Record(STATE, multiplier=c or 1.0, is_fixed=bool(c or rate), target_rate=rate or 0.0)
 
     def saved(self) -> dict[str, NDArray[np.generic]]:
         """The factor, and what was accepted of how many."""

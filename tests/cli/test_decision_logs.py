@@ -1,6 +1,9 @@
 """Logs of decisions in Vowpal Wabbit's `--dsjson`: `hutch vw`, `hutch train` and `hutch evaluate` read the same."""
 
+import gzip
 import json
+from io import BytesIO
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -44,6 +47,31 @@ def test_one_log_in_two_forms(hutch, log):
     of_log = hutch("evaluate", "log.dsjson", "-C", "chain.yaml", "--json")
     assert of_log.code == 0 and json.loads(of_log.out) == json.loads(of_text.out)
     assert json.loads(of_log.out)["decisions"] == 40
+
+
+@pytest.mark.parametrize("name", ["log.json", "log.jsonl", "log", "log.txt.gz", "-"])
+def test_any_ending(hutch, log, name, monkeypatch):
+    """`--format` reads a log whatever its name, with every command."""
+    content = (log / "log.dsjson").read_bytes()
+    if name == "-":
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=BytesIO(content)))
+    else:
+        (log / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    wanted = hutch("train", "log.dsjson", "-C", "chain.yaml", "-p", "-", "--quiet", "-f", "model")
+    found = hutch("train", name, "-C", "chain.yaml", "-p", "-", "--quiet", "--format", "dsjson")
+    assert found.code == 0 and found.out == wanted.out != ""
+    if name != "-":
+        for words in (["evaluate", "-C", "chain.yaml", "--json"], ["predict", "-i", "model"]):
+            given = [*words, "--quiet"][: len(words) + (words[0] == "predict")]
+            assert hutch(*given, name, "--format", "dsjson").out == hutch(*given, "log.dsjson").out != ""
+
+
+def test_formats_that_nothing_reads(hutch, log):
+    found = hutch("train", "log.dsjson", "-C", "chain.yaml", "--format", "ds")
+    assert found.code == 1 and found.err.startswith("--format: got 'ds', wanted one of csv, dsjson, jsonl, ")
+    for words in (["train", "--shards", "2"], ["predict", "-i", "model", "--into", "folder"]):
+        found = hutch(*words, "log.dsjson", "--format", "dsjson")
+        assert found.code == 2 and found.err.startswith("--format: ")
 
 
 def test_lines_that_cannot_be_used(hutch, log):

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from hutch.cli.options import Overrides
+from hutch.cli.options import Format, Overrides
 from hutch.cli.shell.declared import Argument, Option
 
 
@@ -13,6 +13,7 @@ def evaluate(
         str | None, Option("-i", "--initial_regressor", metavar="MODEL", help="A model to judge as it is.")
     ] = None,
     overrides: Overrides = None,
+    format: Format = None,
     confidence: Annotated[float, Option(min=0.5, max=0.9999, metavar="P", help="Confidence of the intervals.")] = 0.95,
     strict: Annotated[bool, Option("--strict", help="Stop at the first malformed input.")] = False,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
@@ -25,10 +26,10 @@ def evaluate(
     """
     import json as json_text
     import sys
-    from dataclasses import asdict, replace
+    from dataclasses import asdict
 
     from hutch.chain import Chain
-    from hutch.core.data.files import InputFiles, check_sources
+    from hutch.core.data.files import check_sources
     from hutch.core.errors import UsageError
     from hutch.core.run.off_policy import estimator_of
     from hutch.core.run.off_policy import evaluate as judge
@@ -38,8 +39,7 @@ def evaluate(
     check_sources(log)
     found = Chain.from_config(chain, overrides or ()) if chain is not None else Chain.load(model or "", overrides or ())
     estimator = Chain.from_config(estimator_of(found.config.to_dict()))
-    parser = replace(found.parser, strict=strict)
-    files = InputFiles(log, parser, found.plugins.registry.readers, lambda problem: print(problem, file=sys.stderr))
+    files = found.files(log, lambda problem: print(problem, file=sys.stderr), strict=strict, kind=format)
     value = judge(found, estimator, files, learn=model is None, confidence=confidence)
     if json:
         print(json_text.dumps(asdict(value)))

@@ -19,6 +19,7 @@ def run_files(chain: Chain, options: RunOptions) -> Outcome:
         lambda problem: notes.say(str(problem)),
         columns=None if options.learn else Roles.of(chain.config.input.columns).optional(),
         strict=options.strict,
+        kind=options.kind,
         passes=options.passes,
         cache=options.cache,
         fresh=options.fresh,

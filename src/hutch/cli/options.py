@@ -18,6 +18,11 @@ Overrides = Annotated[
 ]
 """The option `--set` of commands that take a chain."""
 
+Format = Annotated[
+    str | None, Option("--format", metavar="ENDING", help="Read data as if it ended in this: dsjson, csv, jsonl.")
+]
+"""The option `--format` of commands that read data."""
+
 _TYPES: dict[str, Any] = {"flag": bool, "int": int, "float": float, "text": str, "texts": list[str], "words": list[str]}
 
 

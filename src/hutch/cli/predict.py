@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from hutch.cli.options import ray_option, takes_vw_options
+from hutch.cli.options import Format, ray_option, takes_vw_options
 from hutch.cli.shell.declared import Argument, Option
 
 
@@ -22,6 +22,7 @@ def predict(
     probabilities: Annotated[
         bool, Option("--probabilities", help="Write the probability of each label instead of predictions.")
     ] = False,
+    format: Format = None,
     folder: Annotated[
         str | None,
         Option("--into", metavar="DIR", help="Write a Parquet file for each data file, unless it is already there."),
@@ -50,7 +51,7 @@ def predict(
     if folder is not None or shards is not None or ray is not None:
         from hutch.cli.shards import predict_into
 
-        others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities}
+        others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities, "--format": format}
         predict_into(data, folder, shards, ray, vw, others, strict, json)
         return 0
     predictions, raw = vw.predictions or "-", vw.raw_predictions
@@ -65,6 +66,7 @@ def predict(
         progress=vw.progress,
         quiet=vw.quiet or (is_stdout(predictions) and sys.stdout.isatty()),
         strict=strict,
+        kind=format,
     )
     options.check()
     outcome = run_files(Chain.load(vw.initial_regressor), options)

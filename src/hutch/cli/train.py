@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from hutch.cli.options import Overrides, ray_option, takes_vw_options
+from hutch.cli.options import Format, Overrides, ray_option, takes_vw_options
 from hutch.cli.shell.declared import Argument, Option
 from hutch.vw.table import LEARNER_OPTIONS
 
@@ -33,6 +33,7 @@ def train(
         Option("-C", "--config", metavar="FILE", help="The chain; without it one linear layer."),
     ] = None,
     overrides: Overrides = None,
+    format: Format = None,
     events: Annotated[
         str | None, Option("--events", metavar="FILE", help="Write progress as JSON lines; - is standard output.")
     ] = None,
@@ -84,12 +85,15 @@ def train(
         progress=vw.progress,
         quiet=vw.quiet,
         strict=strict,
+        kind=format,
         cache=f"{data[0]}{CACHE_ENDING}" if cache else None,
     )
     options.check()
     if shards is not None or by or ray:
         from hutch.cli.shards import train_in_shards
 
+        if format:
+            raise UsageError("--format: got it with shards, wanted files with this ending")
         train_in_shards(_chain(config, overrides or [], vw), options, shards, by, ray, vw, as_json)
         return 0
     outcome = run_files(_chain(config, overrides or [], vw), options)

@@ -15,7 +15,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("args", "run each of its command lines"),
     ("version", "use `hutch --version`"),
     ("dry_run", "use --to-yaml, which checks the options and reads no data"),
-    ("initial_pass_length", "use --passes"),
+    ("initial_pass_length replay_b replay_b_count replay_c replay_c_count replay_m replay_m_count", "use --passes"),
     ("direct", "use --active, which writes the importance behind each prediction"),
     ("examples", "cut the data with `head`"),
     ("sort_features", "leave it out: features are used in the order of the line"),
@@ -23,10 +23,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("experimental_full_name_interactions", "use -q, or `hutch train`, where namespaces go by their full names"),
     ("redefine", "write the namespaces into the data under one name"),
     ("affix spelling dictionary dictionary_path", _FEATURES),
-    (
-        "flatbuffer",
-        "use `hutch train`, which reads CSV, Parquet, JSON lines and svmlight by their ending",
-    ),
+    ("flatbuffer", "use `hutch train`, which reads CSV, Parquet, JSON lines and svmlight by their ending"),
     (
         "dump_json_weights_experimental dump_json_weights_include_feature_names_experimental "
         "dump_json_weights_include_extra_online_state_experimental",
@@ -54,7 +51,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
         _COMPARE,
     ),
     ("baseline lr_multiplier global_only check_enabled", "leave it out: every learner has a constant of its own"),
-    ("baseline_challenger_cb cb_c_alpha cb_c_tau", _COMPARE),
+    ("baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval", _COMPARE),
     ("boosting gamma alg", _NOT_LINEAR),
     (
         "confidence confidence_after_training",
@@ -84,9 +81,8 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "dream_at_update",
         _TREES,
     ),
-    ("emt emt_tree emt_leaf emt_scorer emt_initial emt_router online", _TREES),
+    ("emt emt_tree emt_leaf emt_scorer emt_initial emt_router online log_multi no_progress swap_resistance", _TREES),
     ("recall_tree max_candidates bern_hyper max_depth node_only randomized_routing", _TREES),
-    ("log_multi no_progress swap_resistance", _TREES),
     ("plt kary_tree threshold top_k plt_force_load_legacy_model", "train a model for each label, or use --oaa"),
     ("multilabel_oaa", "train a model for each label"),
     ("oaa_subsample", "use --oaa, which learns every class, or the `filter_tree` layer, which learns log2 of them"),
@@ -95,10 +91,8 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon",
         "use --cb_explore_adf --squarecb, which explores less as it learns",
     ),
-    ("multiworld_test learn exclude_eval", _COMPARE),
     ("synthcover synthcoversize synthcoverpsi", "use --cb_explore_adf with --cover or --squarecb"),
     ("rnd rnd_alpha rnd_invlambda", "use --cb_explore_adf with --thompson, which knows how sure each cost is"),
-    ("replay_b replay_b_count replay_c replay_c_count replay_m replay_m_count", "use --passes"),
     ("graph_feedback", "use --cb_explore_adf with --squarecb"),
     (
         "large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack",
@@ -116,9 +110,8 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "ksvm reprocess pool_greedy para_active pool_size subsample kernel degree",
         "use --loss_function hinge, with -q for products of features",
     ),
-    ("bfgs conjugate_gradient hessian_on mem termination", _OTHER_BASE),
+    ("bfgs conjugate_gradient hessian_on mem termination svrg stage_size", _OTHER_BASE),
     ("OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init", _OTHER_BASE),
-    ("svrg stage_size", _OTHER_BASE),
     ("lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode", "Hutch has no topic models"),
     (
         "marginal initial_denominator initial_numerator compete update_before_learn unweighted_marginals decay",
