@@ -341,7 +341,7 @@ class Chain(OneByOne, Engine):
         save_model(path, arrays, self.metadata(), whole=[name for name, limit in limits.items() if limit.grows])
 
     def metadata(self) -> dict[str, Any]:
-        """What a model must hold beside its arrays: the configuration and the versions of the plugins it uses."""
+        """The configuration and the versions of the plugins in use, which a model file holds beside its arrays."""
         used = {("reductions", layer.name) for layer in self.layers}
         parameters = (value for layer in self.config.chain for value in values_of(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}

@@ -1,4 +1,4 @@
-"""What scikit-learn's estimators are given as X: matrices, or frames with names, words, categories and dates."""
+"""The X of scikit-learn's estimators: matrices, or frames with names, words, categories and dates."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ def check_columns(table: Any, schema: Any) -> None:
 
 
 def kind_of(kind: Any) -> str:
-    """What values of an Arrow type become: numbers, words or dates; nothing where all are missing."""
+    """The kind that values of an Arrow type become: numbers, words or dates; none where all are missing."""
     types = arrow().types
     if types.is_null(kind):
         return ""

@@ -1,4 +1,4 @@
-"""What a chain's decisions would have cost, in Python."""
+"""The estimated cost of a chain's decisions, in Python."""
 
 from collections.abc import Mapping
 from copy import deepcopy

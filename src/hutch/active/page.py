@@ -58,14 +58,14 @@ def security_headers() -> dict[str, str]:
 
 
 def shown(line: str) -> str:
-    """What a worker sees of a line: its features, without label and tag."""
+    """The features of a line as a worker sees them, without label and tag."""
     bar = line.find("|")
     return line[bar:] if bar >= 0 else line
 
 
 @dataclass(frozen=True)
 class Look:
-    """What the page looks like.
+    """The texts and fields of the page.
 
     Attributes:
         names: what workers read instead of a label (`{"1": "spam"}`), in the order of the keys; labels without a name
@@ -85,7 +85,7 @@ class _Page:
         self.undone: Counter[str] = Counter()  # answers of a worker that were taken back and not given again
 
     def item(self, asked: Request) -> dict[str, Any]:
-        """What a worker sees of a request: the fields of its document, else the features of its line."""
+        """The fields of a request's document as a worker sees them, else the features of its line."""
         document = self.store.document(asked.id)
         if document is None:
             return {"id": asked.id, "text": shown(asked.line)}

@@ -163,7 +163,7 @@ class Pool:
         return cls(sources)
 
     def engine(self, ray: str | None) -> AbstractContextManager[Engine | None]:
-        """What scores the sources; None for one file, or little data.
+        """The engine that scores the sources; None for one file, or little data.
 
         Args:
             ray: address of a Ray cluster; None: this machine.

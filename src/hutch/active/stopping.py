@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LEAST = 30
-"""Labels before which nothing is said."""
+"""Fewer labels give no estimate."""
 _WEIGHT_OF_NO_FLOOR = 100.0
 
 

@@ -1,4 +1,4 @@
-"""What `hutch train` and `hutch predict` do with data files."""
+"""The runs of `hutch train` and `hutch predict` over data files."""
 
 from hutch.chain import Chain
 from hutch.core.data.roles import Roles

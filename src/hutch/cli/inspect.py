@@ -62,7 +62,7 @@ def inspect(
 
 
 def _show_other(path: Path, kind: str, as_json: bool) -> None:
-    """What a model of a crowd, of pairs or of online EM is, and what was learned of workers as such."""
+    """The description of a model of a crowd, of pairs or of online EM, and what it learned about workers in general."""
     from hutch.core.chain.model_file import load_model
     from hutch.core.config.yaml import write
 

@@ -40,7 +40,7 @@ _DATA = {
 }
 _TEXT = {"text.yaml": "input: {columns: {text: [text], tag: tag}}\nchain: [{linear: {}}]\n"}
 FILES = _DATA | _TEXT | {f"{name}.yaml": f"chain: {layers}\n" for name, layers in CHAINS.items()}
-"""What the runs read, by name."""
+"""The inputs of the runs, by name."""
 
 THEN = "&&"
 """Between two commands of one run."""
@@ -49,7 +49,7 @@ USUAL = (
     ("train", "lines.vw", "--quiet", "-p", "out", "-f", "model"),
     ("train", "table.csv", "-C", "text.yaml", "--quiet", "-p", "out", THEN, "train", "table.svm", "--quiet"),
 )
-"""What every run of a chain needs beside the kernels of its layers."""
+"""The kernels that every run of a chain needs beside those of its layers."""
 
 RUNS = tuple(
     tuple(line.split())
@@ -69,7 +69,7 @@ RUNS = tuple(
         "em fit rows.csv --rank 1 && em fit rows.csv --rank 2",
     )
 )
-"""What the shipped chains and `hutch crowd`, `em` and `active` need, the longest first."""
+"""The runs of the shipped chains and of `hutch crowd`, `em` and `active`, the longest first."""
 
 
 def warmup(
@@ -172,7 +172,7 @@ def _shipped_left_aside() -> Iterator[None]:
 
 
 def _tenths(total: int, processes: int, hidden: bool) -> Callable[[], Any]:
-    """What says on standard error how far it is, when it is called and another tenth is done."""
+    """A function that reports each further tenth on standard error."""
     import sys
 
     done = 0

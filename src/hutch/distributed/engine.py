@@ -117,7 +117,7 @@ def opened(content: bytes | memoryview) -> Any:
 
 
 def work(function: Callable[..., Any], results: int, *arguments: bytes | memoryview) -> tuple[bytes, ...]:
-    """What every engine runs for a task: from packed arguments to packed results.
+    """The function that every engine runs for a task: from packed arguments to packed results.
 
     An error of the user's becomes the result, of this task and of those that need it; any other error is raised. A task
     has one processor: linear algebra by more threads would add in another order, and wait for those of other tasks.

@@ -121,7 +121,7 @@ def predict(
 
 
 def _made_of(source: str, digest: str) -> dict[str, Any]:
-    """What tells a result of this file and model from others."""
+    """The identity of a result: its file and its model."""
     stat = None if is_remote(source) else os.stat(source)
     return {"model": digest, "source": source, "bytes": stat and stat.st_size, "changed": stat and stat.st_mtime_ns}
 

@@ -72,7 +72,7 @@ def train(
         shards: how many.
         by: one or two namespaces: examples with the same feature in one are in the same shard; none: in turn.
         passes: over the data.
-        holdout: every so manyth example is only tested; 0: none, and the step is 1.
+        holdout: every n-th example is only tested; 0: none, and the step is 1.
         patience: stop after so many passes in a row in which the loss on them did not fall.
         engine: where the shards learn; None: here, one after the other.
         strict: stop at the first malformed place.
@@ -212,7 +212,7 @@ def _copy(chain: Chain) -> dict[str, Any]:
 
 
 def _learn(model: Model, *pieces: list[Batch]) -> dict[str, Any]:
-    """What a chain learns from a shard."""
+    """The change of a chain by a shard."""
     chain, arrays = _unpacked(model)
     for batches in pieces:
         chain.run(batches)

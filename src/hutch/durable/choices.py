@@ -1,4 +1,4 @@
-"""What models have decided, in the file of the log: each decision with its probability, and later its cost."""
+"""The decisions of models, in the file of the log: each with its probability, and later its cost."""
 
 import json
 import sqlite3
@@ -49,7 +49,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What a decision has cost.
+    """The cost of a decision.
 
     Attributes:
         id: of the decision.

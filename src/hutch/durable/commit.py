@@ -14,7 +14,7 @@ from hutch.core.errors import DataError, HutchError, StoreError
 _GROUP = 1024
 
 Work = Callable[[sqlite3.Connection], Any]
-"""What is done in the transaction: all of it or, where it raises a DataError, nothing."""
+"""The work of one transaction: done completely or, where it raises a DataError, not at all."""
 Deliver = Callable[[Any], None]
 """Gets what the work returned, once it is on disk, or the error."""
 

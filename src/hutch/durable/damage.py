@@ -1,4 +1,4 @@
-"""What is said of a label store that is damaged."""
+"""Messages about damaged label stores."""
 
 import os
 import sqlite3
@@ -11,7 +11,7 @@ from hutch.durable.checksums import COVERED
 
 
 def said_by(error: object) -> str:
-    """What SQLite says, in one line: it quotes what is in the file, which may be anything.
+    """SQLite's message, in one line: it quotes the content of the file, which may be anything.
 
     >>> said_by("near:\\n  \\x1b")
     'near: ?'
@@ -91,7 +91,7 @@ class Files:
 
 
 def _number(path: Path) -> tuple[int, int] | None:
-    """What tells a file from all others; None if it is not there."""
+    """The identity of a file; None if it is missing."""
     try:
         found = os.stat(path)
     except OSError:
@@ -116,7 +116,7 @@ def tell_damage(error: BaseException | None, connection: sqlite3.Connection, pat
 
 
 def damage_of(connection: sqlite3.Connection) -> str:
-    """What is damaged in a store; empty if nothing is found.
+    """The damage found in a store; empty if there is none.
 
     All of it is read: this is for when something has failed already.
     """

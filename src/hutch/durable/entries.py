@@ -1,4 +1,4 @@
-"""What a label store says of itself: rounds of requests, counts, and the entries of its log."""
+"""The records of a label store about itself: rounds of requests, counts, and the entries of its log."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What the requests of one run of `ask` were drawn from.
+    """The pool from which one run of `ask` drew its requests.
 
     Attributes:
         pool: name of the source.
@@ -23,7 +23,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What became of a set of answers: how many were new, and how many were known already."""
+    """How many of a set of answers were new, and how many the store had already."""
 
     new: int
     repeated: int

@@ -75,7 +75,7 @@ class Held:
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """What tells a file, and what it holds, from others; None if it is not there."""
+    """The identity of a file and of its content; None if it is missing."""
     try:
         found = os.stat(path)
     except OSError:

@@ -264,7 +264,7 @@ class Log:
         return Place(model, identity, through, through)
 
     def note(self, place: Place, through: int) -> dict[str, Any]:
-        """What the file of a model that has learned up to an entry must say."""
+        """The metadata of a model file that has learned up to an entry."""
         chain = self.chain_at(place.model, through)
         return {"identity": place.identity, "store": self.store.identity, "through": through, "chain": chain}
 
@@ -371,7 +371,7 @@ class Log:
                 yield found
 
     def refused(self, model: int) -> list[tuple[int, int, int, bool]]:
-        """What was taken back: the entry that says so, the first and the last of those, whether by `drop_behind`."""
+        """Entries taken back: the entry that records it, the first and last of them, whether by `drop_behind`."""
         query = "SELECT number, body FROM serve_log WHERE model = ? AND kind = ?"
         found = ((number, json.loads(body)) for number, body in self.store.rows(query, [model, REFUSED]))
         return [(number, each["first"], each["last"], each["why"] == _DROPPED) for number, each in found]
@@ -402,7 +402,7 @@ class Log:
         return found and Entry(model, found[0], found[1], choice=found[2], time=seconds)
 
     def _damage(self, model: int, after: int) -> str:
-        """What of the log behind an entry is damaged; empty if nothing is."""
+        """The damage in the log after an entry; empty if there is none."""
         whole, damaged, broken, last = 0, [], [], after
         for last, entry, follows in self._read(model, after):
             if entry is None:

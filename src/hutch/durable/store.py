@@ -93,7 +93,7 @@ class Store:
                 raise
 
     def rows(self, query: str, arguments: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
-        """What a query finds."""
+        """The rows that a query finds."""
         with self._lock, named(self.path, "read"):
             return self._connection.execute(query, arguments).fetchall()
 
@@ -222,7 +222,7 @@ class Store:
         return str(self.rows("SELECT value FROM store WHERE key = ?", [key])[0][0])
 
     def document(self, request: str) -> dict[str, Any] | None:
-        """What people see of a request; None if it is its line."""
+        """The document that people see of a request; None if they see its line."""
         found = self.rows(f"SELECT document FROM documents WHERE request = ? AND {sound('documents')}", [request])
         return dict(json.loads(found[0][0])) if found else None
 

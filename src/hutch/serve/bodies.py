@@ -103,7 +103,7 @@ def _no_number(word: str) -> Any:
 
 
 def parse_json(body: bytes) -> Any:
-    """What a JSON body says.
+    """The content of a JSON body.
 
     Raises:
         DataError: as of `strict_json.loads`, or it has a key twice.

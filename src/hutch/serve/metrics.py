@@ -1,4 +1,4 @@
-"""What `/metrics` says, in Prometheus' text format."""
+"""The content of `/metrics`, in Prometheus' text format."""
 
 import math
 import time
@@ -17,7 +17,7 @@ _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 
 
 class _OfModels(Collector):
-    """What is read off the models when somebody asks."""
+    """Metrics that are read from the models at each request."""
 
     def __init__(self, models: Mapping[str, Served], log: Log) -> None:
         self._models, self._log = models, log

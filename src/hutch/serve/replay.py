@@ -10,7 +10,7 @@ from hutch.serve.served import Served
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What was done.
+    """The result of a replay.
 
     Attributes:
         learned: entries that the model has learned.

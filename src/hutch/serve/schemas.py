@@ -1,4 +1,4 @@
-"""What OpenAPI says of the bodies and answers of `hutch serve`."""
+"""The OpenAPI schemas of the bodies and answers of `hutch serve`."""
 
 from typing import Any
 

@@ -62,7 +62,7 @@ _REASONS: dict[type[Exception], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a request is answered.
+    """The answer to a request.
 
     Attributes:
         predictions: float32 (examples), made before learning.
@@ -325,7 +325,7 @@ class Served:
         self.failed()
 
     def _why_not_finite(self) -> str:
-        """What of the model is not finite; empty if all is."""
+        """The parts of the model that are not finite; empty if there are none."""
         arrays, limits = self.chain.arrays(), limits_of_arrays(self.chain.stack)
         try:
             for name in limits.keys() & arrays.keys():
@@ -402,7 +402,7 @@ class Served:
             self._go_on()
 
     def _gathered(self, runs: list[tuple[Batch, Outputs]], learn: bool, position: int) -> Answered:
-        """What several batches are answered; after learning their losses are counted."""
+        """The answers to several batches; after learning their losses are counted."""
         predictions: list[NDArray[np.float32]] = []
         actions: list[int] | None = [] if self.chain.takes.of_decisions else None
         for batch, outputs in runs:
@@ -496,7 +496,7 @@ class Served:
         await asyncio.to_thread(self._write, through, copies, metadata)
 
     async def _save_quietly(self) -> None:
-        """Save, so that what follows a refused request is learned anew in no time; a later save says what fails."""
+        """Save, so that the requests after a refused one are quickly learned again; a later save reports what fails."""
         with suppress(HutchError):
             await self.save()
 
@@ -531,7 +531,7 @@ class Served:
 
 
 def _noted(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a model file says of its log; empty if it says nothing that can be meant so."""
+    """The log that a model file names; empty if it names none."""
     found = metadata.get("log")
     kinds = {"identity": str, "store": int, "through": int, "chain": int}
     is_whole = isinstance(found, dict) and all(type(found.get(key)) is kind for key, kind in kinds.items())

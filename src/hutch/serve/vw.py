@@ -22,7 +22,7 @@ _FEED = b"\n"
 
 
 def answer_lines(served: Served) -> Answer:
-    """What answers the lines for a model.
+    """The function that answers lines for a model.
 
     Raises:
         UsageError: its top layer asks for labels; or it learns from groups of lines.

@@ -1,4 +1,4 @@
-"""What the commands of `hutch active` that serve a page have in common: options, the pool, the page."""
+"""Options, pool and page that the serving commands of `hutch active` share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Names = Annotated[
 
 
 def label_names(pairs: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
-    """What people read instead of labels, from `--name LABEL=NAME`, in the order given.
+    """Names that people read instead of labels, from `--name LABEL=NAME`, in the order given.
 
     Args:
         pairs: the options.
@@ -110,7 +110,7 @@ def look_of(
 
 
 def open_document(store: Store) -> dict[str, Any] | None:
-    """What people see of the oldest open request; None if there is none, or if it is a line."""
+    """The document of the oldest open request; None if there is none, or if it is a line."""
     first = next(store.open_requests(), None)
     return store.document(first.id) if first else None
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hutch.estimate.questions import Answer, Items, Question
 
 KINDS = ("rate", "mean", "accuracy", "difference", "count", "left")
-"""What `--of` estimates."""
+"""The questions of `--of`."""
 
 
 def estimate(
@@ -98,7 +98,7 @@ def estimate(
 
 
 def _kind(of: str) -> tuple[str, str]:
-    """What `--of` asks for: a kind, and the name behind `=`, if any."""
+    """The question of `--of`: a kind, and the name after `=`, if any."""
     kind, equals, name = of.partition("=")
     if kind not in KINDS:
         raise UsageError(f"--of: got {kind!r}; {did_you_mean(kind, KINDS)}")
@@ -116,7 +116,7 @@ def _items(
     reference: list[str],
     store: str | None,
 ) -> Items:
-    """What people and judges say, from files or from a store."""
+    """The labels of people and judges, from files or from a store."""
     from hutch.estimate.files import items_of, read_items
 
     if store is None:
@@ -180,7 +180,7 @@ def _summary(
 
 
 def _warnings(items: Items, question: Question, found: Interval, lot: Draw) -> list[str]:
-    """What makes a figure doubtful."""
+    """Warnings about a figure."""
     from hutch.estimate.lot import SUSPECT
     from hutch.estimate.questions import FEW
 

@@ -1,4 +1,4 @@
-"""What `hutch crowd` was asked for."""
+"""The options of `hutch crowd`."""
 
 from __future__ import annotations
 

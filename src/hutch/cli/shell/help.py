@@ -79,7 +79,7 @@ def _help(command: Any, ctx: Any) -> Iterator[str]:
 
 
 def _named(parameter: Any) -> str:
-    """What stands for a parameter on the left: its names and what stands for its value."""
+    """The left column of a parameter: its names and the word for its value."""
     value = parameter.metavar or ""
     if parameter.param_type_name == "argument":
         return value + ("..." if parameter.nargs != 1 and not value.endswith("...") else "")
@@ -90,7 +90,7 @@ def _named(parameter: Any) -> str:
 
 
 def _described(parameter: Any) -> str:
-    """What a parameter does, what holds without it, and which values it takes."""
+    """The right column of a parameter: its purpose, its default, and the values it takes."""
     notes = []
     if parameter.envvar:
         notes.append(f"or the variable {parameter.envvar}")
@@ -112,7 +112,7 @@ def _default(parameter: Any) -> str:
 
 
 def _kind(parameter: Any) -> str:
-    """What a value of a parameter is; Typer names the type in one way or another."""
+    """The type of a parameter's value; Typer names it in one way or another."""
     described = getattr(parameter, "type_descriptor", None)
     name = parameter.type.name if described is None else str(described.annotation)
     return "a whole number" if "int" in name else "a number" if "float" in name else "a value"

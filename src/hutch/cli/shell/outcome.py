@@ -1,4 +1,4 @@
-"""What the process ends with: an error that is the user's becomes one message and an exit status."""
+"""The end of the process: a user's error becomes one message and an exit status."""
 
 import signal
 import sys
@@ -32,7 +32,7 @@ def one_message() -> Iterator[None]:
 
 
 def _said_of(error: Exception) -> tuple[str | None, int]:
-    """What is said of an error, and the exit status; None if it is not the user's fault, "" if nobody is listening."""
+    """The message of an error, and the exit status; None if it is not the user's fault, "" if nobody is listening."""
     if _lacked_memory(error):
         return "out of memory: a library cannot be loaded, or a thread not be started", 1
     if isinstance(error, HutchError):
