@@ -23,9 +23,9 @@ def convert(
         Option("--to", metavar="NAME", help="Whose model to write: hutch or vw."),
     ] = "hutch",
 ) -> None:
-    """Convert a Vowpal Wabbit model, or with --to vw a model of Hutch into one.
+    """Convert a Vowpal Wabbit model to Hutch, or with --to vw the other way.
 
-    It predicts as the other does with -t, and training resumes where the other would.
+    The result predicts as the original does with -t, and training resumes where the original's would.
 
     Example: hutch convert old.vw -f new.model --loss_function logistic
     """

@@ -137,7 +137,7 @@ def crowd(
     multi_label: Annotated[
         bool,
         Option(
-            "--multi-label", help="A task may have several labels: each is a yes or no of its own, reported together."
+            "--multi-label", help="A task may have several labels: each is a separate yes or no, reported together."
         ),
     ] = False,
     quiet: Annotated[bool, Option("--quiet", help="Print no progress table and no notices.")] = False,

@@ -28,8 +28,9 @@ def inspect(
 ) -> None:
     """Show what a model is, the weights behind names, or what makes up the prediction for a line.
 
-    Of a crowd it shows what was learned of workers as such: `population` of two_level, how likely a class (column) is
-    called what, and `gamma` of nominal, how unlikely a class (row) is called what.
+    For a crowd it shows the parameters that all workers share: `population` of two_level, the probability of each label
+    (row) given the class (column); and `gamma` of nominal: the larger, the less likely the label (column) given the
+    class (row).
 
     Example: hutch inspect model --explain '1 |word good bad:2'
     """

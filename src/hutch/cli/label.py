@@ -43,7 +43,7 @@ def simulate(
         Path | None, Option(metavar="FILE", help="Judges and people with files of votes; people's votes are the truth.")
     ] = None,
     items: Annotated[int, Option(min=20, max=1_000_000, metavar="N", help="Without --who: items to simulate.")] = 2000,
-    classes: Annotated[int, Option(min=2, max=1000, metavar="N", help="Without --who: how many.")] = 2,
+    classes: Annotated[int, Option(min=2, max=1000, metavar="N", help="Without --who: number of classes.")] = 2,
     accuracy: Annotated[str, Option(metavar="P,P", help="Without --who: how often each judge is right.")] = "0.8,0.93",
     price: Annotated[
         str, Option(metavar="X,X,X", help="Without --who: a label of each judge, then of people.")
@@ -55,7 +55,7 @@ def simulate(
             help="Without --who: calibrated, miscalibrated, or common, where 15% of the items mislead all judges.",
         ),
     ] = "calibrated",
-    runs: Annotated[int, Option(min=1, max=100_000, metavar="N", help="How often.")] = 20,
+    runs: Annotated[int, Option(min=1, max=100_000, metavar="N", help="Number of runs.")] = 20,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     json: Json = False,
@@ -124,7 +124,8 @@ def label(
     """Buy labels until a certificate says that enough of them are right.
 
     Judges vote, cheap ones first; people label what judges are likely to have wrong, and audit others by lot. While
-    people have not answered on the page of `hutch active serve`, the command says so and ends; run again, it goes on.
+    people still have to answer on the page of `hutch active serve`, the command says so and exits; run it again to
+    continue.
 
     Example: hutch label items.csv --who who.yaml --target accuracy=0.95 --store labels.db -p labels.tsv
     """

@@ -93,8 +93,8 @@ def warmup(
 ) -> None:
     """Compile kernels ahead of time, so that later commands only load them.
 
-    They are those for lines, tables and the usual layers, for the chains in configs/ and for the commands crowd, em
-    and active. All are compiled for this exact processor, even those that came with the package.
+    These are the kernels for lines, tables and the usual layers, for the chains in configs/ and for the commands crowd,
+    em and active. All are compiled for this exact processor, even those that the package ships.
 
     Example: hutch warmup -j 4
     """
