@@ -31,9 +31,10 @@ class Parameters:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        typed = inspect.get_annotations(cls)
         for name, value in vars(cls).items():
             given = not (name.startswith("_") or callable(value) or hasattr(value, "__get__"))
-            if given and name not in inspect.get_annotations(cls):
+            if given and name not in typed:
                 raise TypeError(
                     f"{cls.__name__}.{name}: a parameter needs a type, as in {name}: {type(value).__name__}"
                 )
