@@ -1,13 +1,13 @@
 """Everything a new user tries first, timed from an empty environment; writes a section of docs/performance.md.
 
-    python benchmarks/start/rehearsal.py [--wheel WHEEL ...] [--python PYTHON] [--page]
+    python benchmarks/start/rehearsal.py [--wheel WHEEL ...] [--python PYTHON] [--only WORD ...] [--page]
 
 Every wheel (of this clone without machine code, if none is given) is installed with --python into a new environment in
 an empty folder, together with what it needs: downloaded first, then installed without network. Every step then runs
 twice: with an empty kernel cache and home of its own, and again with what the first time has left. Counted are wall and
 CPU seconds of all processes of a step, and the kernels that it compiled. The installation offers Hutch's extras to the
 notebooks and the server; sizes are those before that. Needs Linux and curl; `.ci/ship_kernels` makes a wheel with
-machine code. --page writes the section in place of printing it.
+machine code. --only tries the steps whose names have one of the words. --page writes the section, too.
 """
 
 import argparse
@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 from speed import PAGE, about  # noqa: E402
 
 HEADING = "\n## From an empty environment\n"
-EXTRAS = ("[web,arrow,sklearn,plots]", "pandas>=2.2")
+NOTEBOOK_NEEDS = ("[web,arrow,sklearn,plots]", "pandas>=2.2")
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "docs" / "notebooks").glob("*.ipynb"))
 SERVE = """
 hutch serve mail --port 0 > address & server=$!
@@ -94,7 +94,7 @@ def megabytes(folder: Path, skip: tuple[str, ...] = ()) -> float:
     return sum(path.stat().st_size for path in files if not {*path.relative_to(folder).parts} & {*skip}) / 1e6
 
 
-def installed(wheel: Path, python: str, folder: Path) -> Iterator[tuple[str, str]]:
+def installed(wheel: Path, python: str, folder: Path, steps: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Install a wheel, first from the index, then again without network; what it took and the sizes."""
     variables = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     venv, house = folder / "venv", folder / "wheels"
@@ -112,13 +112,14 @@ def installed(wheel: Path, python: str, folder: Path) -> Iterator[tuple[str, str
     parts["the machine code in it"] = megabytes(packages / "hutch" / "core" / "kernel" / "shipped_objects")
     listed = ", ".join(f"{name} {size:.0f}" for name, size in parts.items() if size)
     yield "on disk, MB", f"{megabytes(venv) - empty:.0f} ({listed})"
-    subprocess.run([*pip, "install", "-q", str(wheel) + EXTRAS[0], EXTRAS[1]], env=variables, check=True)
+    extras, *more = NOTEBOOK_NEEDS if any("notebook" in step for step in steps) else ("[web]",)
+    subprocess.run([*pip, "install", "-q", str(wheel) + extras, *more], env=variables, check=True)
 
 
-def tried(folder: Path) -> Iterator[tuple[str, Cost, Cost]]:
+def tried(folder: Path, steps: dict[str, str]) -> Iterator[tuple[str, Cost, Cost]]:
     """Every step, twice: from nothing, and again."""
     path = f"{folder / 'venv' / 'bin'}:{os.environ['PATH']}"
-    for name, command in STEPS.items():
+    for name, command in steps.items():
         with tempfile.TemporaryDirectory() as home:
             variables = {"PATH": path, "HOME": home, "MPLBACKEND": "agg", "LANG": "C.UTF-8"}
             place = Path(home) / "work"
@@ -133,7 +134,7 @@ def tried(folder: Path) -> Iterator[tuple[str, Cost, Cost]]:
             yield name, first._replace(compiled=compiled), again
 
 
-def section(wheels: list[Path], python: str) -> Iterator[str]:
+def section(wheels: list[Path], python: str, steps: dict[str, str]) -> Iterator[str]:
     """The lines of the section."""
     load = f"{os.getloadavg()[0]:.1f}"
     yield "\n<!-- written by benchmarks/start/rehearsal.py -->\n"
@@ -147,10 +148,10 @@ def section(wheels: list[Path], python: str) -> Iterator[str]:
         yield "| installing | wall / CPU s |\n|---|---|"
         with tempfile.TemporaryDirectory() as kept:
             folder = Path(kept)
-            for name, found in installed(wheel.resolve(), python, folder):
+            for name, found in installed(wheel.resolve(), python, folder, steps):
                 yield f"| {name} | {found} |"
             yield "\n| step | first, wall / CPU s | again |\n|---|---|---|"
-            for name, first, again in tried(folder):
+            for name, first, again in tried(folder, steps):
                 brackets = f" ({first.compiled})" if first.compiled else ""
                 before = f"{first.wall:.1f} / {first.cpu:.1f}{brackets}"
                 yield f"| {name} | {before} | {again.wall:.1f} / {again.cpu:.1f} |"
@@ -161,15 +162,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wheel", type=Path, nargs="*", default=[])
     parser.add_argument("--python", default=sys.executable, help="which makes the environment; default: this one")
+    parser.add_argument(
+        "--only", nargs="*", default=[""], metavar="WORD", help="steps with one of these in their names"
+    )
     parser.add_argument("--page", action="store_true", help="write the section of docs/performance.md")
     options = parser.parse_args()
+    steps = {name: step for name, step in STEPS.items() if any(word in name for word in options.only)}
     with tempfile.TemporaryDirectory() as built:
         wheels = options.wheel
         if not wheels:
             subprocess.run([sys.executable, ROOT / ".ci" / "build_distributions", built], check=True)
             wheels = list(Path(built).glob("*.whl"))
         lines = []
-        for line in section(wheels, options.python):
+        for line in section(wheels, options.python, steps):
             print(line, flush=True)
             lines.append(line)
     if options.page:
