@@ -23,20 +23,6 @@ def require_matplotlib() -> None:
         raise UsageError("plots need Matplotlib: pip install 'hutch[plots]'") from None
 
 
-def prepare_plots(directory: Path) -> None:
-    """Refuse before a long computation what could not be drawn after it.
-
-    Args:
-        directory: for the figures; made if it is missing.
-
-    Raises:
-        UsageError: Matplotlib is not installed.
-        HutchError: nothing can be written there.
-    """
-    require_matplotlib()
-    make_directory(directory)
-
-
 def new_figure(width: float, height: float) -> "Figure":
     """An empty figure.
 

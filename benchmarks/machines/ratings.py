@@ -24,9 +24,27 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.distributed import train
-from hutch.reproduce.dyadic import rating_lines, read_ratings, split
+from hutch.reproduce.dyadic import split
 
 Error = Callable[[Chain], float]
+
+
+def read_ratings(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Users and items as numbers from 1, and ratings, of a file of lines user TAB item TAB rating."""
+    users: dict[str, int] = {}
+    items: dict[str, int] = {}
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        user, item, rating = line.split("\t")[:3]
+        rows.append((users.setdefault(user, len(users) + 1), items.setdefault(item, len(items) + 1), float(rating)))
+    table = np.array(rows)
+    return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2]
+
+
+def rating_lines(users: NDArray[Any], items: NDArray[Any], ratings: NDArray[Any]) -> bytes:
+    """One line `rating |user 7 |item 42` each."""
+    columns = zip(ratings.tolist(), users.tolist(), items.tolist(), strict=True)
+    return "".join(f"{rating:g} |user {user} |item {item}\n" for rating, user, item in columns).encode()
 
 
 def learned(lines: list[bytes], config: Any, passes: int, folder: str, see: Callable[[Chain], Any], **how: Any) -> None:

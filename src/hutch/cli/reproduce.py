@@ -24,6 +24,12 @@ def _command(name: str, target: str, text: str) -> Callable[..., None]:
         plots: Annotated[Path | None, Option("--plots", metavar="DIR", help="Draw figures here.")] = None,
         as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
     ) -> None:
+        if plots is not None:
+            from hutch.core.atomic import make_directory
+            from hutch.core.plots import require_matplotlib
+
+            require_matplotlib()
+            make_directory(plots)
         getattr(import_module(module), function)(plots, as_json)
 
     reproduce.__doc__ = f"{text}\n\nExample: hutch reproduce {name} --json"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hutch.core.plots import new_figure, prepare_plots, write_figure
+from hutch.core.plots import new_figure, write_figure
 from hutch.core.strict_json import dumps
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import accuracy, log_loss
@@ -76,14 +76,9 @@ def reproduce_priors(plots: Path | None, json: bool) -> None:
     """Move a parameter under a learned prior mean, densely and sparsely, and print how far the two come apart.
 
     Args:
-        plots: directory for the trajectories, created if missing; None draws none.
+        plots: directory for the trajectories; None draws none.
         json: print JSON instead of a table.
-
-    Raises:
-        UsageError: Matplotlib is not installed.
     """
-    if plots is not None:
-        prepare_plots(plots)
     rows = []
     for decay in (0.5, 0.8, 1.0):
         found = prior_trajectories(decay)
@@ -162,14 +157,9 @@ def reproduce_crowd(plots: Path | None, json: bool) -> None:
     """Run the nominal model online in the source's size, compare the models, and shrink the worker table.
 
     Args:
-        plots: directory for the curve of table sizes, created if missing; None draws none.
+        plots: directory for the curve of table sizes; None draws none.
         json: print JSON instead of tables.
-
-    Raises:
-        UsageError: Matplotlib is not installed.
     """
-    if plots is not None:
-        prepare_plots(plots)
     size = size_run((lambda line: None) if json else print)
     crowd = simulate(20000, 2000, 5, 5, seed=2)
     models, curve = model_table(crowd), slots_curve(crowd)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
-from hutch.core.plots import new_figure, prepare_plots, write_figure
+from hutch.core.plots import new_figure, write_figure
 from hutch.core.strict_json import dumps
 from hutch.core.text.parser import TextParser
 from hutch.reproduce.simulate import Ratings, simulate_ratings
@@ -102,14 +102,9 @@ def reproduce_dyadic(plots: Path | None, json: bool) -> None:
     """Run the comparison and print its tables, or one JSON object.
 
     Args:
-        plots: directory for the curves, created if missing; None draws none.
+        plots: directory for the curves; None draws none.
         json: print JSON instead of tables.
-
-    Raises:
-        UsageError: Matplotlib is not installed.
     """
-    if plots is not None:
-        prepare_plots(plots)
     show = (lambda *texts, **how: None) if json else print
     train, test = split()
     errors: dict[str, Any] = {"best constant": constant_error(train, test)}

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hutch.core.errors import UsageError
-from hutch.core.plots import new_figure, prepare_plots, write_figure
+from hutch.core.plots import new_figure, write_figure
 from hutch.core.strict_json import dumps
 from hutch.reproduce import em_contenders as contenders
 from hutch.reproduce import em_evaluation as evaluation
@@ -16,41 +15,34 @@ from hutch.reproduce.em_contenders import BASELINE, TUNED, Outcome, compare_incr
 _IID = {"to_target": "samples to target", "one_pass": "after one pass"}
 _INCREMENTAL = {"area": "along", "final": "final", "earlier": "earlier", "learned": "learned", "later": "later"}
 _LOWER_IS_BETTER = {"to_target"}
+SEEDS = 5
+"""Splits and orders of each data set."""
+DATA = {"digits": evaluation.digits, "synthetic": evaluation.synthetic}
 _LINES = {"oEM": ":", "Nat-oEM": "--", "exact": "-"}
 
 
-def reproduce_nat_oem(plots: Path | None, json: bool, seeds: int = 5, data: str = "both") -> None:
+def reproduce_nat_oem(plots: Path | None, json: bool) -> None:
     """Run the evaluations and print their tables, or one JSON object.
 
     Args:
-        plots: directory for the curves, created if missing; None draws none.
+        plots: directory for the curves; None draws none.
         json: print JSON instead of tables.
-        seeds: how many splits and orders, ≥ 1.
-        data: `digits`, `synthetic` or `both`.
 
     Raises:
-        UsageError: a value out of range, or scikit-learn or Matplotlib is not installed.
+        UsageError: scikit-learn is not installed.
     """
-    makers = {"digits": evaluation.digits, "synthetic": evaluation.synthetic}
-    if seeds < 1:
-        raise UsageError(f"--seeds: got {seeds}, wanted at least 1")
-    if data not in (*makers, "both"):
-        raise UsageError(f"--data: got {data!r}, wanted digits, synthetic or both")
-    if plots is not None:
-        prepare_plots(plots)
-    names = list(makers) if data == "both" else [data]
-    tasks = {name: [makers[name](seed) for seed in range(seeds)] for name in names}
+    data = {name: [make(seed) for seed in range(SEEDS)] for name, make in DATA.items()}
     results: dict[str, Any] = {}
-    for name in names:
+    for name, tasks in data.items():
         iid = []
         for number, family in enumerate(contenders.FAMILIES, 1):
             print(f"{name}, iid: {family.name} ({number} of {len(contenders.FAMILIES)})", file=sys.stderr)
-            iid.append(compare_shuffled(tasks[name], family))
+            iid.append(compare_shuffled(tasks, family))
         print(f"{name}, class by class", file=sys.stderr)
-        classes = list(compare_incremental(tasks[name], contenders.FAMILIES))
+        classes = list(compare_incremental(tasks, contenders.FAMILIES))
         results[name] = {"iid": _plain(iid, _IID), "incremental": _plain(classes, _INCREMENTAL)}
         if not json:
-            _print(f"{name}: iid stream, rank {tasks[name][0].rank}", iid, _IID)
+            _print(f"{name}: iid stream, rank {tasks[0].rank}", iid, _IID)
             _print(f"{name}: class by class, once", classes, _INCREMENTAL)
         if plots is not None:
             _draw(plots, name, iid, classes)
