@@ -19,6 +19,7 @@ COMMANDS = {
     "label": ("hutch.cli.label:label", "Buy labels until a certificate holds."),
     "label simulate": ("hutch.cli.label:simulate", "Simulate labelling with a certificate."),
     "estimate": ("hutch.cli.crowds.estimate:estimate", "Estimate a number over all items from few labels."),
+    "judges": ("hutch.cli.crowds.judges:judges", "Report what the judges of an evaluation are worth."),
     "em": ("hutch.cli.em:app", "Fit models with hidden variables online."),
     "reproduce": ("hutch.cli.reproduce:app", "Reproduce published tables."),
     "config": ("hutch.cli.config:app", "Check a chain, show it with its defaults, export its schema."),

@@ -97,14 +97,14 @@ def items_of(
     """
     said = _answered(said)
     if told:
-        _check_same("item", said.item_names, told.item_names)
-        _check_same(
+        check_same("item", said.item_names, told.item_names)
+        check_same(
             "class",
             (said.classes[k] for k in np.unique(said.labels)),
             (told.classes[k] for k in np.unique(told.labels)),
         )
         if chances:
-            _check_same("item", chances, told.item_names)
+            check_same("item", chances, told.item_names)
     names = list(dict.fromkeys([*said.item_names, *(told.item_names if told else ()), *(chances or ())]))
     if total is not None and total < len(names):
         raise UsageError(f"--items: got {total}, but the files name {len(names)} items")
@@ -138,7 +138,7 @@ def _inconsistent(labels: Labels) -> list[int]:
     return [w for w in present.tolist() if len(labels.repeats) and labels.repeats[w, 1] < labels.repeats[w, 0]]
 
 
-def _check_same(kind: str, of_people: Iterable[str], of_judges: Iterable[str]) -> None:
+def check_same(kind: str, of_people: Iterable[str], of_judges: Iterable[str]) -> None:
     """Refuse names of people and judges if none is common, or if two differ only in spelling."""
     people, judges = list(of_people), dict.fromkeys(of_judges)
     missing = dict.fromkeys(name for name in people if name not in judges)

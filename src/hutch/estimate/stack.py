@@ -9,7 +9,12 @@ FOLDS, REPEATS, RIDGE = 10, 3, 3.0
 
 
 def cross_fitted(
-    features: Array, outcomes: Array, labelled: NDArray[np.int64], weight: Array | None = None, seed: int = 0
+    features: Array,
+    outcomes: Array,
+    labelled: NDArray[np.int64],
+    weight: Array | None = None,
+    seed: int = 0,
+    groups: NDArray[np.int64] | None = None,
 ) -> Array:
     """Ridge regression of outcomes on features, cross-fitted (items).
 
@@ -21,6 +26,7 @@ def cross_fitted(
         labelled: their places (n).
         weight: of the labelled items in the fit (n).
         seed: of the division into folds.
+        groups: codes of what stays together in a fold, from 0 (n); None: each item by itself.
 
     >>> x = np.linspace(0, 1, 50)[:, None]
     >>> found = cross_fitted(x, x[::2, 0] * 2, np.arange(0, 50, 2))
@@ -37,9 +43,11 @@ def cross_fitted(
     x = x[:, scale > 1e-12] / scale[scale > 1e-12]
     w = np.ones(n) if weight is None else weight / weight.mean()
     found = np.zeros(items)
-    folds = min(FOLDS, n)
+    groups = np.arange(n) if groups is None else groups
+    apart = int(groups.max()) + 1
+    folds = min(FOLDS, apart)
     for repeat in range(REPEATS):
-        fold = np.random.default_rng([seed, repeat]).permutation(n) % folds
+        fold = np.random.default_rng([seed, repeat]).permutation(apart)[groups] % folds
         everywhere, own = np.zeros(items), np.empty(n)
         for k in range(folds):
             used = fold != k

@@ -268,7 +268,8 @@ def read_piece(path: str | Path, classes: Sequence[str], columns: Columns) -> tu
         data = _read(path, columns.encoding)
         if is_json(data):
             tool, found = read_json(data, source_name(path), columns)
-            return Piece(*coded(found.triples, 3), found.gold, found.problems), tool
+            extras = coded(found.extras, len(columns.extra)) if columns.extra else None
+            return Piece(*coded(found.triples, 3), found.gold, found.problems, extras), tool
         reader = sheet_reader(data, columns, classes)
         if reader is None:
             return Piece(*coded((), 3)), ""

@@ -32,12 +32,14 @@ class Piece:
         names: what the codes stand for.
         gold: true class of some tasks.
         problems: what was left out.
+        extras: codes (labels, columns) and names of the further columns that are wanted; None if none is.
     """
 
     codes: NDArray[np.int32]
     names: list[Sequence[str]]
     gold: dict[str, str] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
+    extras: tuple[NDArray[np.int32], list[Sequence[str]]] | None = None
 
 
 @dataclass(frozen=True)
@@ -81,15 +83,18 @@ class SheetReader:
                     place = rows.line(int(np.argmax(those)) // max(len(self.sheet.workers), 1))
                     problems.add(value, f"line {place}", int(np.sum(those & kept)))
                 kept &= ~those
+        further = [place for place, role in enumerate(self.roles) if role.startswith("extra ")]
+        extras = np.repeat(rows.codes[:, further], len(self.sheet.workers) or 1, axis=0)
         if not kept.all():
-            codes = codes[kept]
+            codes, extras = codes[kept], extras[kept]
         used = np.flatnonzero(np.bincount(codes[:, 2])).tolist()
         distinct = list(dict.fromkeys(values[code] for code in used))
         if distinct != labels:
             place_in = {label: code for code, label in enumerate(distinct)}
             codes = np.array(codes)
             codes[:, 2] = np.array([place_in.get(value, -1) for value in values], np.int32)[codes[:, 2]] if used else 0
-        return Piece(codes, [*self._names(rows), distinct], gold, problems)
+        names = [rows.names[place] for place in further]
+        return Piece(codes, [*self._names(rows), distinct], gold, problems, (extras, names) if further else None)
 
     def _names(self, rows: Rows) -> list[Sequence[str]]:
         task = rows.names[self.roles.index("task")]
@@ -185,6 +190,7 @@ def sheet_reader(data: bytes, columns: Columns, classes: Sequence[str] = ()) -> 
         **sheet.places,
         **{f"label {w}": place for w, place in enumerate(sheet.workers)},
         **boxes,
+        **{f"extra {k}": place_of(name, first.fields, "items") for k, name in enumerate(columns.extra)},
     }
     header = tuple(first.fields[place] for place in places.values()) if is_header else ()
     layout = Layout(first.separator, np.array(list(places.values()), np.int64), len(first.fields), header)

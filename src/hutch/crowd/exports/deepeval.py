@@ -35,7 +35,7 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
         name = str(case.get("name") or case.get("input") or place)
         seen[name] += 1
         task = name if seen[name] == 1 else f"{name} #{seen[name]}"
-        metrics = _metrics(case)
+        metrics, found.about = _metrics(case), _get(case, "additionalMetadata", "additional_metadata") or {}
         if not metrics:
             found.problems.add(NO_LABEL, place)
         for metric in metrics:
@@ -44,7 +44,8 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
             model = _get(metric, "evaluationModel", "evaluation_model")
             judge = f"{metric.get('name', '')} ({model})" if model else metric.get("name")
             passed = None if metric.get("error") else metric.get("success")
-            found.add(judge, task, None if passed is None else "pass" if passed else "fail", place)
+            verdict = None if passed is None else "pass" if passed else "fail"
+            found.add(judge, task, metric.get("score") if found.columns.scores and verdict else verdict, place)
 
 
 EXPORT = JsonExport("DeepEval", _records, _read)

@@ -34,6 +34,8 @@ class Columns:
         label: one name or glob; several, or a glob that fits several, are the columns of a wide table, one per worker.
         encoding: of the text, as Python names it; empty: UTF-8, or UTF-16 with its mark.
         sets: a worker may give a task several labels at once; they are read as one name, see `SET_SIGN`.
+        scores: labels are scores where a tool has them beside pass and fail.
+        extra: further columns, fields, or metadata of samples, which are read beside each label.
     """
 
     worker: str = ""
@@ -42,6 +44,8 @@ class Columns:
     gold: str = ""
     encoding: str = ""
     sets: bool = False
+    scores: bool = False
+    extra: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, given: "str | Mapping[str, str] | Columns | None") -> Self:
@@ -128,11 +132,15 @@ class Found:
         triples: (worker, task, label).
         gold: true class of some tasks.
         problems: what was left out.
+        about: what the reader knows of the sample whose labels it adds.
+        extras: what the columns' `extra` say beside each triple.
     """
 
     columns: Columns = field(default_factory=Columns)
     worker: str = ""
     triples: list[tuple[str, str, str]] = field(default_factory=list)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    extras: list[tuple[str, ...]] = field(default_factory=list)
     gold: dict[str, str] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
 
@@ -143,6 +151,7 @@ class Found:
             self.problems.add(label, place)
         else:
             self.triples.append((name_of(worker), name_of(task), label))
+            self.extras.append(tuple(name_of(self.about.get(name)) for name in self.columns.extra))
 
     def add_gold(self, task: Any, value: Any, place: str) -> None:
         """Add the true class of a task, or count why it is none; the first one counts."""

@@ -9,6 +9,7 @@ from hutch.crowd.exports.found import Columns
 HEADERS = {
     "worker": {
         "worker", "workerid", "annotator", "annotatorid", "rater", "user", "userid", "labeler", "labeller", "performer",
+        "judge",
     },
     "task": {"task", "taskid", "item", "itemid", "example", "question", "image", "unit", "unitid"},
     "kind": {"kind"},

@@ -27,6 +27,7 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
     wanted = found.chosen(names) if found.columns.label else set()
     for place, sample, each in values:
         task = f"{sample.get('id')} epoch {sample.get('epoch')}" if epochs else sample.get("id")
+        found.about = {"id": sample.get("id"), "epoch": sample.get("epoch")} | (sample.get("metadata") or {})
         if not each:
             found.problems.add(FAILED if sample.get("error") else NO_LABEL, place)
         for scorer, value in each:

@@ -28,12 +28,15 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
     for place, result in records:
         task = f"{result.get('testIdx', place.split()[-1])}:{result.get('promptIdx', 0)}"
         components = _components(result)
+        case = result.get("testCase") or {}
+        found.about = {**(result.get("vars") or {}), **(case.get("metadata") or {})}
         if not components:
             found.problems.add(NO_LABEL, place)
         for component in components:
             judge = _judge(component.get("assertion"))
             if judge in wanted or judge == _HUMAN:
-                found.add(judge, task, _verdict(component.get("pass")), place)
+                score = component.get("score") if found.columns.scores else _verdict(component.get("pass"))
+                found.add(judge, task, score, place)
 
 
 def _judge(assertion: Any) -> str:

@@ -18,6 +18,7 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
     names = roles_in(fields, found.columns)
     for place, record in records:
         task, worker = record.get(names["task"]), record.get(names.get("worker", ""), "")
+        found.about = record
         found.add(worker, task, record.get(names["label"]), place)
         if "gold" in names and name_of(record.get(names["gold"])):
             found.add_gold(task, record[names["gold"]], place)

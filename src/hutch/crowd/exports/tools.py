@@ -11,6 +11,7 @@ from hutch.crowd.exports import (
     doccano,
     inspect_ai,
     label_studio,
+    lm_eval,
     mturk,
     prodigy,
     promptfoo,
@@ -30,6 +31,7 @@ JSON_EXPORTS: tuple[JsonExport, ...] = (
     promptfoo.EXPORT,
     inspect_ai.EXPORT,
     deepeval.EXPORT,
+    lm_eval.EXPORT,
     records.EXPORT,
     doccano.EXPORT,
 )

@@ -1,0 +1,1 @@
+"""What judges are worth: reports on the logs of evaluations."""

@@ -1,0 +1,196 @@
+"""A report on judges: all that is measured of each, of their panel, of slices of the items, and of two versions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from hutch.core.errors import UsageError, did_you_mean
+from hutch.crowd.aggregate import Aggregate, aggregate
+from hutch.crowd.alt_test import alt_test
+from hutch.crowd.data.labels import from_codes
+from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.models.two_level import TwoLevel
+from hutch.estimate.clusters import group_tests, holm, sign_test
+from hutch.estimate.means import Interval
+from hutch.estimate.stack import cross_fitted
+from hutch.judges import measures
+from hutch.judges.measures import FEW, Judged, Row
+from hutch.judges.runs import Array, Places, Runs
+
+Report = dict[str, list[Row]]
+"""The rows of each section: texts, numbers, intervals, and None for what cannot be judged."""
+PANEL = "panel"
+TEACH, FOLDS = 20, 5
+"""Items or clusters with a true class from which a panel learns from them; into how many parts they are cut."""
+
+
+def report(
+    runs: Runs, pairs: Sequence[tuple[str, str]] = (), confidence: float = 0.95, seed: int = 0
+) -> tuple[Report, Aggregate | None]:
+    """Report on all judges of some runs.
+
+    Args:
+        runs: of `read_runs`.
+        pairs: judges to compare, such as two versions of one, the older first.
+        confidence: of the intervals, between 0 and 1.
+        seed: of permutations and folds.
+
+    Returns:
+        The sections that have rows, and what the panel says of all items; None of scores.
+
+    Raises:
+        UsageError: a pair names no judge, or slices are asked for and people say nothing.
+    """
+    for name in (name for pair in pairs for name in pair if name not in runs.judges):
+        raise UsageError(f"--compare: no judge is {name!r}; {did_you_mean(name, runs.judges)}")
+    if runs.slices and not runs.known.any():
+        raise UsageError("--slice: wanted people (--people, --reference) or gold (--gold) to judge the judges by")
+    everyone = [measures.judged(runs, j) for j in range(len(runs.judges))]
+    found: Report = {name: [] for name in ("judges", "scores", "repeats", "order", "slices", "versions", PANEL)}
+    for j, of in enumerate(everyone):
+        who = {"judge": of.name}
+        if runs.values is not None:
+            found["scores"].append(who | measures.scores(runs, of, confidence))
+        else:
+            found["judges"].append(who | measures.agreement(runs, of, confidence) | _against_people(runs, j))
+            row = measures.repeats(runs, of, confidence)
+            found["repeats"] += [who | row] if row["items"] else []
+        if runs.answers:
+            found["order"].append(who | measures.order(runs, of, confidence))
+    _for_all_looks(found["order"])
+    found["slices"] = slices_of(runs, everyone, confidence, seed)
+    codes = {of.name: of for of in everyone}
+    found["versions"] = [row for a, b in pairs for row in compared(runs, codes[a], codes[b], confidence, seed)]
+    panel, row = _panel(runs, everyone, confidence, seed)
+    found[PANEL] = [{"judges": len(runs.judges)} | row]
+    for row in (row for rows in found.values() for row in rows):
+        row |= {name: None for name, x in row.items() if isinstance(x, Interval) and x.effective < FEW - 1e-9}
+    return {name: rows for name, rows in found.items() if rows}, panel
+
+
+def _against_people(runs: Runs, judge: int) -> Row:
+    """The alternative annotator test, where several people label an item."""
+    if runs.people is None or not (np.diff(runs.people.item_ptr) > 1).any():
+        return {}
+    mine = np.flatnonzero(runs.judge == judge)
+    codes = np.column_stack([np.zeros(len(mine), np.int32), runs.item[mine], runs.label[mine]])
+    test = alt_test(runs.people, from_codes(codes, ["judge"], runs.items, runs.classes, runs.classes))
+    return {"wins against people": test.winning_rate if test.people else None}
+
+
+def _for_all_looks(rows: list[Row]) -> None:
+    """Put p-values that hold for all rows at once behind those that rows have."""
+    looks = [row for row in rows if row["p"] is not None]
+    for row, chance in zip(looks, holm(np.array([row["p"] for row in looks])).tolist(), strict=True):
+        row["p of all"] = chance
+
+
+def slices_of(runs: Runs, everyone: list[Judged], confidence: float, seed: int) -> list[Row]:
+    """Each judge in each slice against the rest: accuracy, or the mean error of scores."""
+    rows: list[Row] = []
+    looks: list[Row] = []
+    outcomes = [of.agreed - (0 if runs.values is None else runs.truth[:, 0]) for of in everyone]
+    what, ends = ("accuracy", (0.0, 1.0)) if runs.values is None else ("bias", None)
+    for column, (slice_of, names) in runs.slices.items():
+        for of, y in zip(everyone, outcomes, strict=True):
+            use = np.isfinite(y) & (slice_of >= 0)
+            chances = _chances(y[use], of.cluster[use], slice_of[use], len(names), seed)
+            for k, name in enumerate(names):
+                inside, rest = (of.mean(np.where(use & which, y, np.nan), confidence, ends)
+                                for which in (slice_of == k, slice_of != k))  # fmt: skip
+                row = {"slice": f"{column} {name}", "judge": of.name, "items": inside.labelled, what: inside}
+                few = min(inside.effective, rest.effective) < FEW
+                row |= {"rest": rest} | ({"p": None, "p of all": None} if few else {"p": float(chances[k])})
+                rows.append(row)
+                looks += [row] if k < 1 or len(names) > 2 else []  # of two slices each is the rest of the other
+    _for_all_looks(looks)
+    for before, row in pairwise(rows):
+        row.setdefault("p of all", before.get("p of all"))
+    return rows
+
+
+def _chances(y: Array, cluster: Places, slice_of: Places, count: int, seed: int) -> Array:
+    """P-values of the slices of one judge's outcomes."""
+    code = np.unique(cluster, return_inverse=True)[1]
+    first = np.zeros(code.max(initial=-1) + 1, np.int64)
+    first[code] = slice_of
+    if (first[code] == slice_of).all():
+        sums, sizes = (np.bincount(code, each).astype(np.float64) for each in (y, np.ones(len(y))))
+        return group_tests(sums, sizes, first, count, seed)
+    member = np.eye(count)[slice_of] - np.eye(count)[slice_of].mean(axis=0)
+    return np.array([sign_test(z * (y - y.mean()), cluster, seed) for z in member.T])
+
+
+def compared(runs: Runs, old: Judged, new: Judged, confidence: float, seed: int) -> list[Row]:
+    """Drift from one judge to another on the items of both: accuracy or error, then what they say."""
+    shares = [of.counts.sum(axis=1) / np.where((n := of.counts.sum(axis=(1, 2))) > 0, n, np.nan)[:, None]
+              for of in (old, new)]  # fmt: skip
+    same = old.mean((shares[0] * shares[1]).sum(axis=1), confidence)
+    looks = {}
+    if runs.known.any():
+        looks["accuracy"] = new.agreed - old.agreed
+    if runs.values is not None:
+        distance = [np.abs(of.agreed - runs.truth[:, 0]) for of in (old, new)]
+        looks = {"score": new.agreed - old.agreed, "error": distance[1] - distance[0]}
+    else:
+        kept = range(1 if len(runs.classes) == 2 else 0, len(runs.classes))
+        looks |= {f"says {runs.classes[k]}": shares[1][:, k] - shares[0][:, k] for k in kept}
+    rows = []
+    for what, values in looks.items():
+        use = np.isfinite(values)
+        if use.any():
+            row = {"versions": f"{old.name}={new.name}", "of": what, "items": int(use.sum()), "same verdict": same}
+            row |= {"change": old.mean(values, confidence, (-1.0, 1.0) if runs.values is None else None)}
+            rows.append(row | {"p": sign_test(values[use], old.cluster[use], seed)})
+    if not rows:
+        raise UsageError(f"--compare: {old.name} and {new.name} have no item in common")
+    _for_all_looks(rows)
+    return rows
+
+
+def _panel(runs: Runs, everyone: list[Judged], confidence: float, seed: int) -> tuple[Aggregate | None, Row]:
+    """What all judges say together, and how often people agree, of items whose truth the panel has not seen.
+
+    Items are taken in the order of their names and judges in the order of what they say, so that neither the order of
+    the labels nor the names of the judges matter.
+    """
+    items = np.argsort(np.array(runs.items), kind="stable")
+    judges = np.array(sorted(range(len(everyone)), key=lambda j: everyone[j].counts[items].tobytes()))
+    known, cluster = runs.known[items], np.unique(runs.cluster[items], return_inverse=True)[1]
+    groups = np.unique(cluster[known], return_inverse=True)[1]
+    apart = int(groups.max(initial=-1)) + 1
+    if runs.values is not None:
+        if apart < TEACH:
+            return None, {"taught by": 0}
+        scores = np.stack([everyone[j].agreed[items] for j in judges], axis=1)
+        places = np.flatnonzero(known)
+        told = np.empty(len(items))
+        told[items] = cross_fitted(scores, runs.truth[items[places], 0], places, seed=seed, groups=groups)
+        of = replace(everyone[0], name=PANEL, agreed=told)
+        row = measures.scores(runs, of, confidence)
+        return None, {"taught by": len(places)} | {name: row[name] for name in ("bias", "correlation", "error")}
+    place, rank = np.argsort(items), np.argsort(judges)
+    codes = np.column_stack([rank[runs.judge], place[runs.item], runs.label]).astype(np.int32)
+    names = [runs.judges[j] for j in judges]
+    order = np.lexsort(codes.T)
+    labels = from_codes(codes[order], names, [runs.items[i] for i in items], runs.classes, runs.classes)
+    truth = np.where(known, runs.truth[items].argmax(axis=1), -1).astype(np.int32)
+    if apart < TEACH:
+        result = aggregate(labels, TwoLevel())
+        posterior = result.probability
+    else:
+        result, posterior = aggregate(replace(labels, gold=truth), Mixed()), np.zeros((len(items), len(runs.classes)))
+        fold = np.zeros(len(items), np.int64)
+        fold[known] = np.random.default_rng(seed).permutation(apart)[groups] % FOLDS
+        for k in range(FOLDS):
+            hidden = known & (fold == k)
+            seen = replace(labels, gold=np.where(hidden, -1, truth).astype(np.int32))
+            posterior[hidden] = aggregate(seen, Mixed()).probability[hidden]
+    right = np.full(len(items), np.nan)
+    right[items] = runs.truth[items, posterior.argmax(axis=1)]
+    row = {"taught by": int(known.sum()) if apart >= TEACH else 0}
+    row |= {"accuracy": everyone[0].mean(right, confidence)} if known.any() else {}
+    doubts = [*(group.describe(names) for group in result.copies), *([result.doubt] if result.doubt else [])]
+    return result, row | ({"doubt": "; ".join(doubts)} if doubts else {})

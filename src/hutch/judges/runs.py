@@ -1,0 +1,270 @@
+"""The runs of judges, from logs of evaluations, and what people say of the same items."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import DataError, UsageError, counted, did_you_mean
+from hutch.crowd.data.kinds import reference_workers
+from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes, read_gold, read_piece
+from hutch.crowd.data.rows import known_first, recoded
+from hutch.crowd.exports.found import Columns
+from hutch.crowd.mixed.model import matches
+from hutch.crowd.models.ordered import all_numbers
+from hutch.estimate.files import check_same
+
+Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How logs are read.
+
+    Attributes:
+        reference: names or globs of the workers who are people.
+        columns: of the logs; `extra` is set from the names below.
+        order: the column whose two values say in which order two answers were shown; the second one is swapped.
+        swapped: suffix of the names of judges who saw the answers swapped; it is taken off.
+        answers: the labels for the answer that is usually shown first, and for the other; empty: found.
+        by_place: labels name the place of an answer, so that those of swapped runs are turned back.
+        cluster: the column of what several items belong to; empty: each item is its own.
+        slices: the columns by which items are grouped.
+        versions: judges of each log are their own, `NAME@LOG`; else the same name is the same judge.
+        scores: labels are numbers on a scale; None: if they are three numbers or more.
+    """
+
+    reference: Sequence[str] = ()
+    columns: Columns = field(default_factory=Columns)
+    order: str = ""
+    swapped: str = ""
+    answers: Sequence[str] = ()
+    by_place: bool = False
+    cluster: str = ""
+    slices: Sequence[str] = ()
+    versions: bool = False
+    scores: bool | None = None
+
+
+@dataclass(frozen=True)
+class Runs:
+    """All runs of all judges.
+
+    Attributes:
+        judges, items, classes: names; classes as of `class_order`.
+        judge, item, label: int32, codes of each run (runs).
+        swapped: bool, the two answers were shown in the other order (runs).
+        truth: what people say of each item, P(class) (items, classes), or the mean score (items, 1); NaN: nothing.
+        people: their labels of the same items; None without people.
+        cluster: of each item (items).
+        slices: by column, the slice of each item, -1 for none (items), and the names of slices.
+        values: of the classes if they are scores (classes); else None.
+        answers: classes for the answer usually shown first, and for the other; None without swapped runs.
+        notices: what users should know.
+    """
+
+    judges: list[str]
+    items: list[str]
+    classes: list[str]
+    judge: NDArray[np.int32]
+    item: NDArray[np.int32]
+    label: NDArray[np.int32]
+    swapped: NDArray[np.bool_]
+    truth: Array
+    people: Labels | None
+    cluster: Places
+    slices: dict[str, tuple[Places, list[str]]]
+    values: Array | None
+    answers: tuple[int, int] | None
+    notices: list[str]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Items of which people say something (items)."""
+        return ~np.isnan(self.truth[:, 0])
+
+
+def read_runs(
+    logs: Sequence[str | Path],
+    people: str | Path | None = None,
+    gold: str | Path | None = None,
+    how: Reading | None = None,
+) -> Runs:
+    """Read logs of evaluations, or other files of labels.
+
+    Args:
+        logs: in any form that `read_labels` reads.
+        people: labels of people, likewise.
+        gold: true classes, or true scores, item TAB label; they go before people.
+        how: the logs are read.
+
+    Raises:
+        DataError: a file cannot be read, a place in it is wrong, or items or classes of people and judges do not meet.
+        UsageError: options that do not fit the logs.
+    """
+    how = how or Reading()
+    extra = tuple(dict.fromkeys(name for name in (how.order, how.cluster, *how.slices) if name))
+    notices: list[str] = []
+    parts, truths, patterns = [], dict[str, str](), tuple(how.reference)
+    for number, path in enumerate([*logs, *([people] if people else [])]):
+        own = number == len(logs)
+        piece, form = read_piece(path, (), Columns() if own else replace(how.columns, extra=extra))
+        notices += [*([f"{path}: read as {form}"] if form else []), *piece.problems.lines(str(path))]
+        patterns += () if own or how.reference else reference_workers(path, how.columns)
+        truths = piece.gold | truths
+        mark = f"@{Path(path).stem}" if how.versions and not own else ""
+        further, values = piece.extras or (np.zeros((len(piece.codes), len(extra)), np.int32), [[""]] * len(extra))
+        known = [[name + mark for name in piece.names[0]], *piece.names[1:], *values]
+        if again := {name for part, _, _ in parts for name in part[0]} & {*known[0]} if not own else ():
+            notices.append(f"{path}: {min(again)!r} is in other logs, too: taken as repeated runs; --versions if not")
+        parts.append((known, np.hstack([piece.codes, further]), own))
+    truths |= read_gold(gold) if gold else {}
+    width = 3 + len(extra)
+    names = [known_first((), (name for part, _, _ in parts for name in part[k])) for k in range(width)]
+    codes = np.concatenate(
+        [
+            np.stack([recoded(rows[:, k], part[k], names[k]) for k in range(len(names))], axis=1)
+            for part, rows, _ in parts
+        ]
+    )
+    person = np.repeat([own for _, _, own in parts], [len(rows) for _, rows, _ in parts])
+    for pattern in patterns if how.reference else ():
+        if not matches(names[0], (pattern,)).any():
+            raise UsageError(f"--reference: no worker is {pattern!r}; {did_you_mean(pattern, names[0])}")
+    person |= matches(names[0], patterns)[codes[:, 0]] if patterns else False
+    if person.all():
+        raise UsageError("judges: got no labels of judges" if not len(codes) else "judges: all labels are people's")
+    for column, role in enumerate(extra, 3):
+        if names[column] in ([], [""]):
+            raise UsageError(f"no row or sample of the logs has {role!r}, which an option names")
+    return _runs(codes, names, person, truths, how, extra, notices)
+
+
+def _runs(
+    codes: NDArray[np.int32],
+    names: list[list[str]],
+    person: NDArray[np.bool_],
+    truths: dict[str, str],
+    how: Reading,
+    extra: tuple[str, ...],
+    notices: list[str],
+) -> Runs:
+    """Combine what was read; codes (labels, worker item label and further columns), names by column."""
+    classes = class_order([*names[2], *truths.values()])
+    label = recoded(codes[:, 2], names[2], classes)
+    told, own = codes[~person], label[~person]
+    _check_meet(codes, names, person, truths)
+    for group in almost_alike(classes)[:3]:
+        notices.append(f"the classes {' and '.join(map(repr, group))} differ only in how they are written")
+    scores = how.scores if how.scores is not None else len(classes) > 2 and all_numbers(classes)
+    if scores and not all_numbers(classes):
+        word = next(name for name in classes if not all_numbers([name]))
+        raise UsageError(f"--scores: got the label {word!r}, wanted numbers")
+    if scores and how.scores is None:
+        notices.append(f"labels are numbers, {classes[0]} to {classes[-1]}: taken as scores; --no-scores if as names")
+    values = np.array([float(name) for name in classes]) if scores else None
+    judges, judge, swapped = _orders(told, names, how, extra)
+    answers = _answers(how.answers, classes, truths, label[person]) if swapped.any() and not scores else None
+    if how.by_place and answers:
+        turned = np.arange(len(classes), dtype=np.int32)
+        turned[list(answers)] = answers[::-1]
+        own = np.where(swapped, turned[own], own)
+    people = from_codes(
+        np.column_stack([codes[person, :2], label[person]]), names[0], names[1], classes, classes
+    ) if person.any() else None  # fmt: skip
+    truth = _truth(names[1], classes, truths, people, values)
+    columns = {name: codes[:, place] for place, name in enumerate(extra, 3)}
+    slices = {}
+    for name in how.slices:
+        kinds = [kind for kind in class_order(names[3 + extra.index(name)]) if kind]
+        found = _of_items(name, columns[name][~person], told[:, 1], names[3 + extra.index(name)], names[1])
+        place = {kind: k for k, kind in enumerate(kinds)}
+        slices[name] = (np.array([place.get(kind, -1) for kind in found]), kinds)
+    cluster = np.arange(len(names[1]))
+    if how.cluster:
+        known = names[3 + extra.index(how.cluster)]
+        of = _of_items(how.cluster, columns[how.cluster][~person], told[:, 1], known, names[1])
+        place = {name: k for k, name in enumerate(known, len(of)) if name}
+        cluster = np.array([place.get(name, k) for k, name in enumerate(of)])
+    return Runs(
+        judges, names[1], classes, judge, told[:, 1], own, swapped, truth, people, cluster, slices, values, answers,
+        notices,
+    )  # fmt: skip
+
+
+def _check_meet(
+    codes: NDArray[np.int32], names: list[list[str]], person: NDArray[np.bool_], truths: dict[str, str]
+) -> None:
+    """Refuse people, or gold, whose items or classes are not those of the judges."""
+    for column, kind, known in ((1, "item", truths), (2, "class", truths.values())):
+        told, said = ([names[column][code] for code in np.unique(codes[which, column])] for which in (~person, person))
+        if kind == "item" or not all_numbers(told):
+            check_same(kind, [*said, *known], told)
+
+
+def _orders(
+    told: NDArray[np.int32], names: list[list[str]], how: Reading, extra: tuple[str, ...]
+) -> tuple[list[str], NDArray[np.int32], NDArray[np.bool_]]:
+    """Judges by name, who ran, and whether the answers were swapped."""
+    swapped = np.zeros(len(told), np.bool_)
+    plain = list(names[0])
+    if how.swapped:
+        marked = np.array([name.endswith(how.swapped) for name in plain])
+        swapped |= marked[told[:, 0]]
+        plain = [name.removesuffix(how.swapped) for name in plain]
+        if not swapped.any():
+            raise UsageError(f"--swapped: the name of no judge ends with {how.swapped!r}, such as {plain[0]!r}")
+    if how.order:
+        column = 3 + extra.index(how.order)
+        kinds = [names[column][code] for code in np.unique(told[:, column])]
+        if len(kinds) != 2:
+            raise UsageError(f"--order: {how.order!r} has {counted(len(kinds), 'value')}, wanted two orders")
+        swapped |= np.array([name == class_order(kinds)[1] for name in names[column]])[told[:, column]]
+    judges = sorted({plain[code] for code in np.unique(told[:, 0])})
+    return judges, recoded(told[:, 0], [name if name in judges else judges[0] for name in plain], judges), swapped
+
+
+def _answers(
+    given: Sequence[str], classes: list[str], truths: dict[str, str], said: NDArray[np.int32]
+) -> tuple[int, int]:
+    """The classes of the two answers."""
+    for name in given:
+        if name not in classes:
+            raise UsageError(f"--answers: no label is {name!r}; {did_you_mean(name, classes)}")
+    used = given or (classes if len(classes) == 2 else class_order([*truths.values(), *(classes[k] for k in said)]))
+    if len(used) != 2:
+        raise UsageError(f"--answers: which two labels name the answers? got {', '.join(classes[:8])}, wanted A,B")
+    return classes.index(used[0]), classes.index(used[1])
+
+
+def _truth(
+    items: list[str], classes: list[str], truths: dict[str, str], people: Labels | None, values: Array | None
+) -> Array:
+    """What people say, and before that gold; see `Runs`."""
+    width, truth = 1 if values is not None else len(classes), np.full((len(items), len(classes)), np.nan)
+    if people:
+        answered = np.diff(people.item_ptr) > 0
+        truth[answered] = people.vote_share()[answered]
+    place, code = {name: k for k, name in enumerate(items)}, {name: k for k, name in enumerate(classes)}
+    for name in place.keys() & truths.keys():
+        truth[place[name]] = np.eye(len(classes))[code[truths[name]]]
+    return truth if values is None else np.asarray(truth @ values).reshape(-1, width)
+
+
+def _of_items(
+    column: str, codes: NDArray[np.int32], items: NDArray[np.int32], names: list[str], item_names: list[str]
+) -> list[str]:
+    """The value of a column for each item, which must be one."""
+    pairs = np.unique(np.column_stack([items, codes]), axis=0)
+    pairs = pairs[[names[code] != "" for code in pairs[:, 1].tolist()]]
+    again = np.flatnonzero(np.diff(pairs[:, 0]) == 0)
+    if len(again):
+        item, (one, two) = item_names[pairs[again[0], 0]], (names[pairs[again[0] + k, 1]] for k in (0, 1))
+        raise DataError(f"item {item!r}: got {column} {one!r} and {two!r}, wanted one")
+    found = [""] * len(item_names)
+    for item_code, code in pairs.tolist():
+        found[item_code] = names[code]
+    return found
