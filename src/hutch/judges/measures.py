@@ -107,9 +107,10 @@ def order(runs: Runs, of: Judged, confidence: float) -> Row:
 
 
 def _half_logit(share: float) -> float:
-    """b where exp(2 b) : 1 makes that share, at most 13.8 in size."""
-    kept = min(max(share, 1e-12), 1 - 1e-12)
-    return math.log(kept / (1 - kept)) / 2
+    """b where exp(2 b) : 1 makes that share; infinite at the ends."""
+    if 1e-12 < share < 1 - 1e-12:
+        return math.log(share / (1 - share)) / 2
+    return math.copysign(math.inf, share - 0.5)
 
 
 def scores(runs: Runs, of: Judged, confidence: float) -> Row:

@@ -1,8 +1,10 @@
 """The report on judges as text, as JSON and as a page."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 from typing import Any, BinaryIO
 
 from hutch.core.page import intervals_plot, table, write_html
@@ -49,13 +51,16 @@ SECTIONS = {
     "versions": Section("Versions", "change: second less first; p of all: for all rows at once (Holm)", "change"),
     "panel": Section("Panel", "taught by: items with a true class; accuracy: where it has not seen the class", ""),
 }
-_WIDEST = 13.8  # a logit with this much or more is not bounded
 
 
 def text_lines(report: Report) -> Iterator[str]:
     """The report for people, a table for each section."""
     for name, rows in report.items():
-        yield from ("", SECTIONS[name].title, f"  {SECTIONS[name].meaning}")
+        yield from (
+            "",
+            SECTIONS[name].title,
+            *wrap(SECTIONS[name].meaning, 110, initial_indent="  ", subsequent_indent="  "),
+        )
         cells = _cells(rows)
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         for row in cells:
@@ -70,7 +75,8 @@ def as_json(report: Report) -> dict[str, list[dict[str, Any]]]:
 def _plain(value: Any) -> Any:
     if not isinstance(value, Interval):
         return value
-    return {"estimate": value.estimate, "low": value.low, "high": value.high, "items": value.labelled}
+    ends = {"estimate": value.estimate, "low": value.low, "high": value.high}
+    return {key: x if math.isfinite(x) else None for key, x in ends.items()} | {"items": value.labelled}
 
 
 def write_page(file: BinaryIO, report: Report, title: str) -> None:
@@ -105,7 +111,7 @@ def _cells(rows: list[Row]) -> list[list[str]]:
 
 
 def _picture(rows: list[Row], key: str) -> str:
-    drawn = [row for row in rows if isinstance(row.get(key), Interval)]
+    drawn = [row for row in rows if isinstance(row.get(key), Interval) and math.isfinite(row[key].half_width)]
     if not drawn:
         return ""
     names = [str(row.get("judge") or f"{row['versions']} {row['of']}") for row in drawn]
@@ -126,8 +132,10 @@ def shown(value: Any) -> str:
     if value is None:
         return "too few"
     if isinstance(value, Interval):
-        low, high = (f"{end:.3f}" if abs(end) < _WIDEST else "open" for end in (value.low, value.high))
-        return f"{value.estimate:.3f} [{low}, {high}]" if abs(value.estimate) < _WIDEST else f"[{low}, {high}]"
+        low, middle, high = (
+            f"{x:.3f}" if math.isfinite(x) else "open" for x in (value.low, value.estimate, value.high)
+        )
+        return f"{middle} [{low}, {high}]"
     if isinstance(value, float):
         return f"{value:.3f}" if value >= 0.001 or value <= 0 else f"{value:.1g}"
     return str(value)

@@ -108,7 +108,8 @@ def read_runs(
     how = how or Reading()
     extra = tuple(dict.fromkeys(name for name in (how.order, how.cluster, *how.slices) if name))
     notices: list[str] = []
-    parts, truths, patterns = [], dict[str, str](), tuple(how.reference)
+    parts: list[tuple[list[Sequence[str]], NDArray[np.int32], bool]] = []
+    truths, patterns = dict[str, str](), tuple(how.reference)
     for number, path in enumerate([*logs, *([people] if people else [])]):
         own = number == len(logs)
         piece, form = read_piece(path, (), Columns() if own else replace(how.columns, extra=extra))
