@@ -242,8 +242,8 @@ def read_labels(
     Text separated by tabs, commas or semicolons (`worker task label`, or any order under a header that names them, or a
     column per worker), UTF-8 or UTF-16 unless an encoding is named, gzip or Zstandard, `-` for standard input, or what
     tools export: Label Studio, Toloka, Mechanical Turk, Prodigy, doccano, Argilla, Inspect, promptfoo, DeepEval and
-    lm-eval, found by what is in it. An empty worker is the anonymous worker; a label that is empty, `N/A` or the like in a plain
-    table, or that is several, is left out and counted.
+    lm-eval, found by what is in it. An empty worker is the anonymous worker; a label that is empty, `N/A` or the like
+    in a plain table, or that is several, is left out and counted.
 
     Args:
         path: the file.
