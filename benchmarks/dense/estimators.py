@@ -1,12 +1,13 @@
 """Estimators as they come on tables as they come, beside `linear` and logistic regression on scaled, one-hot columns.
 
-    python benchmarks/dense/estimators.py [--seeds 3] [--sets DIR] [--regression] [--passes]
+    python benchmarks/dense/estimators.py [--seeds 3] [--sets DIR] [--regression] [--passes] [--reaches]
 
 Half of the rows are learned, the other half is for error and log-loss; a seed is another split. The sets are those of
 scikit-learn in their own units and made tables with columns of numbers and words; `--sets` adds a folder of multiclass
 lines `NAME.vw.gz` as tables: `name:value` is a number, `name=value` a word. Hutch gets pyarrow tables, or arrays where
 there are no words. A set is clearly better or worse if the gap is more than two standard errors over seeds.
-`--regression`: R² of ten folds instead. `--passes`: the default beside 1, 3 and 10 passes of `linear`.
+`--regression`: R² of ten folds instead. `--passes`: the default beside 1, 3 and 10 passes of `linear`. `--reaches`: the
+priors among which `fit` chooses, beside logistic regression on the half of the sets by which they were not chosen.
 """
 
 import argparse
@@ -34,7 +35,10 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import hutch.sklearn
 from hutch.sklearn import HutchClassifier, HutchRegressor
+
+REACHES = [(10.0,), (2.0, 50.0), (3.0, 30.0), (2.0, 10.0, 50.0), (1.0, 10.0, 100.0), (1.0, 3.0, 10.0, 30.0, 100.0)]
 
 
 def made(seed):
@@ -158,6 +162,23 @@ def regression():
         print(f"| {name} |", *(f"{cross_val_score(model, X, y, cv=folds).mean():.3f} |" for model in models))
 
 
+def reaches(folder, seeds):
+    """Print how the reaches that suit every other set best do on the sets between them."""
+    found = []
+    for _, X, y in sets(folder):
+        rows = [[halves(X, y, batch(X), seed)[:2] for seed in range(seeds)]]
+        for tried in REACHES:
+            hutch.sklearn._REACHES = tried
+            rows.append([halves(X, y, HutchClassifier(), seed)[:2] for seed in range(seeds)])
+        found.append(np.mean(rows, axis=1))
+    for first in (0, 1):
+        best = int(np.mean(found[first::2], axis=0)[1:, 1].argmin())
+        apart = np.array([each[1 + best] - each[0] for each in found[1 - first :: 2]])
+        for what, gap in zip(("error", "log-loss"), apart.T, strict=True):
+            told = f"{np.sum(gap < 0)} less, {np.sum(gap > 0)} more, {gap.mean():+.4f}"
+            print(f"{what} against logistic regression, reaches {REACHES[best]}, {len(gap)} sets: {told}")
+
+
 def main():
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -165,10 +186,13 @@ def main():
     parser.add_argument("--sets")
     parser.add_argument("--regression", action="store_true")
     parser.add_argument("--passes", action="store_true")
+    parser.add_argument("--reaches", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     if options.regression:
         return regression()
+    if options.reaches:
+        return reaches(options.sets, options.seeds)
     found, apart = [], []
     for name, X, y in sets(options.sets):
         models = learners(X, options.passes)
