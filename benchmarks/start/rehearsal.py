@@ -134,13 +134,15 @@ def tried(folder: Path, steps: dict[str, str]) -> Iterator[tuple[str, Cost, Cost
             yield name, first._replace(compiled=compiled), again
 
 
-def section(wheels: list[Path], python: str, steps: dict[str, str]) -> Iterator[str]:
-    """The lines of the section."""
+def section(wheels: list[Path], python: str, only: list[str]) -> Iterator[str]:
+    """The lines of the section; `only` has words of the names of steps."""
+    steps = {name: step for name, step in STEPS.items() if any(word in name for word in only)}
+    command = " ".join(["python benchmarks/start/rehearsal.py", *(["--only", *only] if any(only) else [])])
     load = f"{os.getloadavg()[0]:.1f}"
     yield "\n<!-- written by benchmarks/start/rehearsal.py -->\n"
-    yield "Written by `python benchmarks/start/rehearsal.py`: wall / CPU seconds of a new environment, of every first"
-    yield "step with an empty kernel cache, and of the same step again. In brackets: kernels compiled. Both are more"
-    yield "under other work."
+    yield f"Written by `{command}`: wall / CPU seconds of"
+    yield "a new environment, of every first step with an empty kernel cache, and of the same step again. In brackets:"
+    yield "kernels compiled. Both are more under other work."
     yield f"Measured on: {about(load)}."
     for wheel in wheels:
         kind = "without machine code" if wheel.name.endswith("-none-any.whl") else "with machine code"
@@ -167,14 +169,13 @@ def main() -> None:
     )
     parser.add_argument("--page", action="store_true", help="write the section of docs/performance.md")
     options = parser.parse_args()
-    steps = {name: step for name, step in STEPS.items() if any(word in name for word in options.only)}
     with tempfile.TemporaryDirectory() as built:
         wheels = options.wheel
         if not wheels:
             subprocess.run([sys.executable, ROOT / ".ci" / "build_distributions", built], check=True)
             wheels = list(Path(built).glob("*.whl"))
         lines = []
-        for line in section(wheels, options.python, steps):
+        for line in section(wheels, options.python, options.only):
             print(line, flush=True)
             lines.append(line)
     if options.page:
