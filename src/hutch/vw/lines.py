@@ -20,6 +20,7 @@ from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
 from hutch.core.text.parser import TextParser
 from hutch.reductions.features.ngrams import gram_masks
+from hutch.vw.json.line import WITHIN
 
 Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""
@@ -34,7 +35,7 @@ Make = Callable[[Iterable[bytes], str, bool], Iterator[bytes]]
 
 
 class LineReader:
-    """Reads text one batch per line, or per block of lines.
+    """Reads text line by line; a batch is one line, or one block of lines, where a watcher looks at each.
 
     Args:
         labels: names of the classes 1, 2, …; empty if labels are numbers.
@@ -65,7 +66,7 @@ class LineReader:
                 if self._labels:
                     line = self.with_number(line, parser.source_name, number)
                 block.append(line + b"\n")
-                if not self._blocks or line in (b"", b"\r"):
+                if self.watchers and (not self._blocks or line in (b"", b"\r")):
                     yield from self._parsed(block, parser)
                     block = []
             yield from self._parsed(block, parser)
@@ -140,25 +141,31 @@ def csv_lines(given: Namespace) -> Make:
 
     def made(lines: Iterable[bytes], source: str, first: bool) -> Iterator[bytes]:
         rows = csv.reader((line.decode(errors="replace") for line in lines), delimiter=separator, strict=True)
+        if first and not given.csv_no_file_header:
+            header = next(rows)
+            names[:] = names if given.csv_header else [name.lstrip("\ufeff") for name in header]
+        places = {name: k for k, name in enumerate(names)}
+        label, tag = places.pop("_label", None), places.pop("_tag", None)
+        spaces: dict[str, list[tuple[int, str]]] = {}
+        for name, k in places.items():
+            space, _, own = name.rpartition("|")
+            spaces.setdefault(space, []).append((k, own))
+        columns: list[tuple[int, str, str]] = []  # place, and what stands before a cell and in place of an empty one
+        for space, cells in spaces.items():
+            opening = f"{' ' if columns else ''}|{space}{values.get(space, '')}"
+            columns += [(k, f"{'' if i else opening} {own}:", "" if i else opening) for i, (k, own) in enumerate(cells)]
         for row in rows:
-            if first and not given.csv_no_file_header:
-                names[:] = given.csv_header.split(",") if given.csv_header else [name.lstrip("\ufeff") for name in row]
-                first = False
-                continue
             if len(row) != len(names):
                 raise DataError(at(source, rows.line_num, None, f"got {len(row)} cells, wanted {len(names)}"))
-            cells, spaces = dict(zip(names, row, strict=True)), dict[str, str]()
-            label, tag = cells.pop("_label", ""), cells.pop("_tag", "")
-            for name, cell in cells.items():
-                space, _, own = name.rpartition("|")
-                text = cell if NUMBER.fullmatch(cell) else re.sub("[ \t|:]", "_", cell)
-                spaces[space] = spaces.get(space, "") + (f" {own}:{text}" if cell else "")
-            features = "".join(f"|{space}{values.get(space, '')}{texts} " for space, texts in spaces.items())
-            yield f"{label} '{tag.replace(' ', '_')}{features}".encode()
+            words = [cell.translate(WITHIN) for cell in row] if _DIVIDES.search("".join(row)) else row
+            features = "".join([before + words[k] if words[k] else opening for k, before, opening in columns])
+            said = "" if tag is None else row[tag].replace(" ", "_")
+            yield f"{'' if label is None else row[label]} '{said}{features}".encode()
 
     return made
 
 
+_DIVIDES = re.compile("[ \t|:]")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
