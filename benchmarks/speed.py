@@ -4,7 +4,7 @@
     python benchmarks/speed.py --lines 8      # ad clicks from 10^4 to 10^8 lines: time and memory of each
 
 Makes two environments in DIR, one with VW and one with Hutch as it is installed without extras, and seeded inputs of
-four shapes. --scale 1 makes the sizes of the table's full comparison (500,000 lines of words, 1,000,000 of clicks).
+several shapes. --scale 1 makes the sizes of the table's full comparison (500,000 lines of words, 1,000,000 of clicks).
 Times are of whole processes, start-up included; a ratio is the median over pairs, and a pair whose losses differ is no
 comparison: the run then fails.
 """
@@ -71,6 +71,9 @@ TASKS = (
     Task("clicks", "clicks", CLICKS),
     Task("clicks-q", "clicks", f"{CLICKS} -q ic"),
     Task("ratings", "ratings", TOURNAMENT, 160),
+    Task("json", "examples", f"--json {LOGISTIC}"),
+    Task("dsjson", "logs", "--dsjson --cb_explore_adf"),
+    Task("csv", "cells", f"--csv {LOGISTIC}"),
 )
 PARTS_HEAD = (
     "| | MB | M features | reading | parsing | learning | machine: bytes once | delimiters | plain learner |\n"
@@ -92,6 +95,9 @@ MEANING = {
     "clicks": "ad clicks, logistic, -b 22",
     "clicks-q": "ad clicks with -q ic",
     "ratings": "ratings by a crowd, --ect 5, hinge, 160 passes",
+    "json": "lines of JSON, --json, logistic",
+    "dsjson": "logged decisions, --dsjson --cb_explore_adf",
+    "csv": "cells, --csv, logistic",
 }
 
 
@@ -284,6 +290,9 @@ def main() -> None:
         "words": data(folder, "words", round(500_000 * options.scale)),
         "mixed": data(folder, "mixed", round(1_000_000 * options.scale)),
         "clicks": data(folder, "clicks", round(1_000_000 * options.scale)),
+        "examples": data(folder, "examples", round(500_000 * options.scale)),
+        "logs": data(folder, "logs", round(200_000 * options.scale)),
+        "cells": data(folder, "cells", round(1_000_000 * options.scale)),
     }
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     if options.parts:

@@ -1,5 +1,6 @@
-"""Seeded inputs of four shapes for `speed.py`, written in VW's text format."""
+"""Seeded inputs of several shapes for `speed.py`, in VW's text format, its JSON and its CSV."""
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,12 +110,81 @@ def ratings(lines: int, seed: int = 3) -> Iterator[bytes]:
     )
 
 
+def _json(line: dict[str, object]) -> bytes:
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def examples(lines: int, seed: int = 5) -> Iterator[bytes]:
+    """Lines of `--json`: twelve named numbers of a user, a word, an integer and a truth value of a context."""
+    rng = np.random.default_rng(seed)
+    names = [f"n{k:04d}" for k in range(3000)]
+    for _ in range(lines):
+        user = {names[k]: round(float(rng.normal()), 4) for k in rng.integers(0, 3000, 12)}
+        context = {"os": names[rng.integers(50)], "age": int(rng.integers(80)), "new": bool(rng.integers(2))}
+        label = 1 if sum(user.values()) + 3 * rng.normal() > 0 else -1
+        yield _json({"_label": label, "user": user, "ctx": context})
+
+
+def logs(lines: int, seed: int = 6) -> Iterator[bytes]:
+    """Lines of `--dsjson`: decisions among five items with some tags each, for a user in a context."""
+    rng = np.random.default_rng(seed)
+    names = [f"n{k:04d}" for k in range(3000)]
+    for i in range(lines):
+        chosen, prices = int(rng.integers(5)), rng.random(5).round(3).tolist()
+        items = [
+            {"item": {"id": names[k], "price": price}, "tags": {f"t{tag}": 1}}
+            for k, tag, price in zip(rng.integers(0, 3000, 5), rng.integers(0, 40, 5), prices, strict=True)
+        ]
+        seen = {
+            "user": {names[k]: round(float(rng.normal()), 4) for k in rng.integers(0, 3000, 6)},
+            "ctx": {"os": names[rng.integers(50)], "age": int(rng.integers(80))},
+            "_multi": items,
+        }
+        yield _json(
+            {
+                "_label_cost": -float(rng.random() < 0.1 + 0.8 * prices[chosen]),
+                "_label_probability": 0.2,
+                "_label_Action": chosen + 1,
+                "_labelIndex": chosen,
+                "Timestamp": "2026-01-01T00:00:00.000Z",
+                "EventId": f"e{i}",
+                "a": [chosen + 1, *(k + 1 for k in range(5) if k != chosen)],
+                "c": seen,
+                "p": [0.2] * 5,
+            }
+        )
+
+
+def cells(lines: int, seed: int = 7) -> Iterator[bytes]:
+    """Rows of `--csv`: ten numbers of four decimals and an integer, in two namespaces, with a noisy linear label."""
+    rng = np.random.default_rng(seed)
+    yield b"_label," + b",".join(b"u|n%d" % k for k in range(10)) + b",c|age\n"
+    teacher = rng.standard_normal(10)
+    for start in range(0, lines, BLOCK):
+        rows = rng.standard_normal((min(BLOCK, lines - start), 10))
+        labels = np.where(rows @ teacher + rng.standard_normal(len(rows)) > 0, 1, -1)
+        ages = rng.integers(18, 80, len(rows))
+        for label, row, age in zip(labels.tolist(), rows.tolist(), ages.tolist(), strict=True):
+            yield b"%d,%s,%d\n" % (label, b",".join(b"%.4f" % value for value in row), age)
+
+
+SHAPES = {
+    "words": words,
+    "mixed": mixed,
+    "clicks": clicks,
+    "ratings": ratings,
+    "examples": examples,
+    "logs": logs,
+    "cells": cells,
+}
+
+
 def main() -> None:
-    """Write a file in one step: `python benchmarks/speed_data.py words|mixed|clicks|ratings LINES PATH`."""
+    """Write a file in one step: `python benchmarks/speed_data.py SHAPE LINES PATH`."""
     shape, lines, path = sys.argv[1:]
     part = Path(f"{path}.part")
     with open(part, "wb") as file:
-        file.writelines({"words": words, "mixed": mixed, "clicks": clicks, "ratings": ratings}[shape](int(lines)))
+        file.writelines(SHAPES[shape](int(lines)))
     part.rename(path)
 
 
