@@ -24,7 +24,7 @@ from hutch.core.kernel.raw_bytes import (
     trailing_zeros,
     word_at,
 )
-from hutch.core.text.eight import copy_eight, hash_eight, read_eight
+from hutch.core.text.eight import copy_eight, fill_eight, hash_eight, read_eight
 from hutch.core.text.hashing import ANONYMOUS_LETTER, anonymous_hash, hash_name, murmur3_32
 from hutch.core.text.numbers import whole_number
 from hutch.core.text.state import (
@@ -119,13 +119,6 @@ def name_end(at):
     return at
 
 
-@inlined
-def fill_eight(array, at, value):
-    """Write a value eight times."""
-    for k in range(uint64(8)):
-        array[at + k] = value
-
-
 @helper
 def open_namespaces(state, marked, start, odd_at):
     """Hash the names of the namespaces, and spread them over their features; see `find_features` for the arguments.
@@ -137,7 +130,7 @@ def open_namespaces(state, marked, start, odd_at):
     text, seed = s.text, uint32(s.seed)
     marks, firsts = uint32s_at(s.mark, s.room), uint32s_at(s.mark_first, s.room)
     hashes, ids, sizes = uint32s_at(s.mark_hash, s.room), uint32s_at(s.mark_id, s.room), uint32s_at(s.mark_size, s.room)
-    weights, seeds = float32s_at(s.mark_value, s.room), uint32s_at(s.seeds, s.room)
+    weights = float32s_at(s.mark_value, s.room)
     first, before = 0, -1  # of the namespaces of this line, and of the line before
     usual = byte_at(text + start) != 0xEF  # perhaps a byte order mark
     for j in range(marked):
@@ -173,8 +166,8 @@ def open_namespaces(state, marked, start, odd_at):
         for k in range(first, j):
             usual = usual and ids[k] != ids[j]
         usual = usual and j - first < MANY_NAMESPACES
-        for i in range(uint64(firsts[j]), uint64(firsts[j + 1]), uint64(8)):
-            fill_eight(seeds, i, hashes[j])
+        for i in range(firsts[j], firsts[j + 1], 8):
+            fill_eight(uint64(s.seeds) + uint64(4) * uint64(i), uint64(hashes[j]))
     return odd_at
 
 
@@ -208,7 +201,7 @@ def read_features(state, named, odd_at):
                 nameless += _ONE
             indices[k] = uint32(index & mask)
         if asked == uint64(0):
-            fill_eight(values, i, float32(1))
+            fill_eight(s.found_value + at, uint64(0x3F800000))
             continue
         found = read_eight(text, s.name_stop + at, asked, s.found_value + at)
         zero |= found >> eight

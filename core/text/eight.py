@@ -260,6 +260,20 @@ def read_eight(typing_context: Any, text: Any, stops: Any, asked: Any, values: A
 
 
 @intrinsic
+def fill_eight(typing_context: Any, address: Any, word: Any) -> Any:
+    """Write the low half of a word eight times."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
+        store(builder, broadcast(builder, builder.trunc(arguments[1], ir.IntType(32))), arguments[0])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64), generate
+
+
+@intrinsic
 def copy_eight(typing_context: Any, target: Any, source: Any) -> Any:
     """Copy eight half words."""
     from numba import types
