@@ -1,4 +1,4 @@
-"""Contract tests that any loss or reduction can be put through, ours and yours.
+"""Contract tests that any loss, reduction or model can be put through, ours and yours.
 
 In a plugin's tests:
 
@@ -30,6 +30,9 @@ from hutch.core.chain.reduction import Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import PluginError, did_you_mean
 from hutch.core.loss.losses import Loss, LossLabels
+from hutch.crowd import checks as crowd_checks
+from hutch.crowd.models.model import CrowdModel
+from hutch.crowd.table import BUILT_IN
 from hutch.plugins.checks.chain import Bench, bench
 from hutch.plugins.checks.loss import LOSS_CHECKS, Points, importance_aware
 from hutch.plugins.checks.reduction import REDUCTION_CHECKS, huge_importance, magnitudes, parameters_documented
@@ -134,6 +137,15 @@ def _checks(subject: Loss | type[Reduction], runs: Mapping[str, Callable[[], Non
     return [Check(subject.name, name, run, subject.known_failures.get(name, "")) for name, run in runs.items()]
 
 
+def checks_of_crowd_model(model: type[CrowdModel]) -> list[Check]:
+    """The checks of a crowd model: probabilities, sums over items, history, storing.
+
+    Args:
+        model: the class; it need not be installed.
+    """
+    return [Check(model.name, check.__name__, partial(check, model)) for check in crowd_checks.MODEL_CHECKS]
+
+
 def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> None:
     """Run the checks of a loss; arguments as for `checks_of_loss`.
 
@@ -157,6 +169,15 @@ def check_reduction(
     _run_all(checks_of_reduction(reduction, parameters, below, registry))
 
 
+def check_crowd_model(model: type[CrowdModel]) -> None:
+    """Run the checks of a crowd model; arguments as for `checks_of_crowd_model`.
+
+    Raises:
+        AssertionError: a line for each check that fails.
+    """
+    _run_all(checks_of_crowd_model(model))
+
+
 def _run_all(checks: Sequence[Check]) -> None:
     failed = []
     for check in checks:
@@ -177,7 +198,7 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     """The checks of all that a name stands for.
 
     Args:
-        name: a loss, a reduction, a plugin or a distribution.
+        name: a loss, a reduction, a crowd model, a plugin or a distribution.
         plugins: what is installed; None: the plugins of this process.
 
     Raises:
@@ -188,22 +209,25 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     origins = {plugin.name for plugin in plugins if name in (plugin.name, plugin.distribution)}
     kinds: dict[str, Callable[[Any], list[Check]]] = {
         "losses": checks_of_loss,
+        "crowd_models": checks_of_crowd_model,
         "reductions": partial(checks_of_reduction, registry=registry),
     }
+    own = {"crowd_models": {model.name: model for model in BUILT_IN}}  # the manager knows only those of strangers
+    parts: dict[str, dict[str, Any]] = {kind: {**own.get(kind, {}), **getattr(registry, kind)} for kind in kinds}
     found = [
         check
         for kind, checks in kinds.items()
-        for key, part in getattr(registry, kind).items()
-        if key == name or registry.origins[kind, key] in origins
+        for key, part in parts[kind].items()
+        if key == name or registry.origins.get((kind, key)) in origins
         for check in checks(part)
     ]
     if not found:
-        known = {*registry.losses, *registry.reductions, *(plugin.name for plugin in plugins)}
-        known |= {plugin.distribution for plugin in plugins}
+        known = {part for kind in kinds for part in parts[kind]}
+        known |= {each for plugin in plugins for each in (plugin.name, plugin.distribution)}
         what = f"is not installed; {did_you_mean(name, known)}"
         if origins:
             hooks = any(plugin.hooks for plugin in plugins if plugin.name in origins)
-            what = "has no loss and no reduction to check"
+            what = "has no loss, no reduction and no crowd model to check"
             what += "" if hooks else ": it has no hooks, which are functions below @hookimpl"
         raise PluginError(f"{name!r} {what}")
     return found

@@ -85,8 +85,10 @@ if TYPE_CHECKING:
     from hutch.crowd.models.model import CrowdModel as CrowdModel
     from hutch.crowd.models.model import State
     from hutch.em.base.model import Model
+    from hutch.plugins.checks import check_crowd_model as check_crowd_model
     from hutch.plugins.checks import check_loss as check_loss
     from hutch.plugins.checks import check_reduction as check_reduction
+    from hutch.plugins.checks import checks_of_crowd_model as checks_of_crowd_model
     from hutch.plugins.checks import checks_of_loss as checks_of_loss
     from hutch.plugins.checks import checks_of_reduction as checks_of_reduction
     from hutch.reductions.bandits.probabilities import conclude as conclude

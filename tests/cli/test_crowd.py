@@ -140,7 +140,7 @@ def test_empty_input_is_said_and_written(tmp_path):
     [
         (["--method", "bach"], UsageError, "did you mean 'batch'"),
         (["--model", "two_lvel"], UsageError, "did you mean 'two_level'"),
-        (["--model", "one_coin", "--method", "online"], UsageError, "no online form"),
+        (["--model", "one_coin", "--method", "online", "--passes", "2"], UsageError, "one_coin learns a block once"),
         (["--set", "clarity=2"], ConfigError, "two_level.clarity: input should be less than or equal to 1, got 2"),
         (["--set", "clarity"], ConfigError, "wanted NAME=VALUE"),
         (["-t"], UsageError, "wanted a saved model"),
@@ -410,12 +410,10 @@ def test_classes_declared_to_be_ordered_have_a_model_of_degrees(tmp_path):
         "online": ["--ordered", "--method", "online"],
     }.items():
         models[name] = json.loads(invoke(path, "--json", *options)[0])["model"]
-    assert models == {"declared": "ordinal", "found": "two_level", "named": "dawid_skene", "online": "two_level"}
+    assert models == {"declared": "ordinal", "found": "two_level", "named": "dawid_skene", "online": "ordinal"}
     invoke(path, "--ordered", "-f", tmp_path / "crowd.model")
     again = json.loads(invoke(path, "--json", "-i", tmp_path / "crowd.model", "-t", "--ordered")[0])
     assert (again["model"], again["iterations"]) == ("ordinal", 0)
-    with pytest.raises(UsageError, match="ordinal has no online form"):
-        invoke(path, "--model", "ordinal", "--method", "online")
 
 
 def test_who_has_labelled_everything_is_not_asked(tmp_path):

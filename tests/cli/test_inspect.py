@@ -115,6 +115,13 @@ def test_what_a_crowd_has_in_common_is_shown(
     arrays, _ = load_model(tmp_path / "crowd", kind="crowd")
     assert (found["kind"], found["model"], found["classes"]) == ("crowd", model, ["a", "b"])
     assert found[shared] == arrays[shared].round(6).tolist()
+    row = found["usual_worker"]["a"]
+    assert row["a"] > row["b"] and row["a"] + row["b"] == pytest.approx(1, abs=1e-5)
+    assert found["confusions"] == [f"'a' is called 'b' by the usual worker ({row['b']:.0%} of it)"] * (
+        row["b"] > 0.15
+    ) + [f"'b' is called 'a' by the usual worker ({found['usual_worker']['b']['a']:.0%} of it)"] * (
+        found["usual_worker"]["b"]["a"] > 0.15
+    )
     assert f"model: {model}\n" in hutch("inspect", tmp_path / "crowd").out
     refused = hutch("inspect", tmp_path / "crowd", "--explain", "|x")
     assert refused.code == 1 and "got a crowd model, wanted the model of a chain" in refused.err

@@ -48,10 +48,21 @@ def test_the_truth_of_a_simulated_crowd_is_found_better_than_by_votes(hutch, tmp
     ]
 
 
-@pytest.mark.parametrize("option", [["--next", "3"], ["--stream"], ["--method", "online"], ["--reference", "a*"],
+@pytest.mark.parametrize("option", [["--next", "3"], ["--stream"], ["--reference", "a*"],
                                     ["-f", "m"], ["--suspects", "s.tsv"], ["--ordered"], ["--pairs"]])  # fmt: skip
 def test_what_needs_one_class_per_task_is_refused(hutch, tmp_path, monkeypatch, option):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "labels.tsv").write_text("worker\ttask\tlabel\nann\t1\tcat\n")
     result = hutch("crowd", "labels.tsv", "--multi-label", *option)
     assert result.code == 2 and "--multi-label" in result.err
+
+
+def test_online_each_label_is_a_stream_of_its_own(hutch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    truth, votes, text = simulated(4)
+    (tmp_path / "labels.tsv").write_text(text)
+    result = hutch("crowd", "labels.tsv", "--multi-label", "--method", "online", "-p", "p.tsv")
+    assert result.code == 0 and "method               online" in result.out, result.err
+    lines = [line.split("\t") for line in (tmp_path / "p.tsv").read_text().splitlines()[1:]]
+    found = np.array([[float(q) > 0.5 for q in line[4:]] for line in lines])
+    assert (found == truth).all(axis=1).mean() > (votes == truth).all(axis=1).mean()

@@ -58,6 +58,12 @@ def crowd(
         str | None,
         Option("-p", "--predictions", metavar="FILE", help="Write posteriors here; - is standard output."),
     ] = None,
+    detail: Annotated[
+        bool,
+        Option(
+            "--detail", help="With -p: also how easy each task is (beta) and the posterior before calibration (raw)."
+        ),
+    ] = False,
     workers: Annotated[
         str | None, Option(metavar="FILE", help="Write the worker report here; - is standard output.")
     ] = None,
@@ -149,10 +155,10 @@ def crowd(
     """
     given = CrowdOptions(
         labels=labels, method=method, model=model, gold=gold, score=score, reference=tuple(reference or ()),
-        all_judges=all_judges, next=next_, ask_of=ask_of, predictions=predictions, workers=workers, judges=judges,
-        report=report, suspects=suspects, initial=initial, final=final, test=test, passes=passes, slots=slots,
-        shards=shards, ray=ray, classes=tuple(name for name in (classes or "").split(",") if name), ordered=ordered,
-        set=tuple(set_ or ()), columns=columns, encoding=encoding or "", quiet=quiet, json=json,
+        all_judges=all_judges, next=next_, ask_of=ask_of, predictions=predictions, detail=detail, workers=workers,
+        judges=judges, report=report, suspects=suspects, initial=initial, final=final, test=test, passes=passes,
+        slots=slots, shards=shards, ray=ray, classes=tuple(name for name in (classes or "").split(",") if name),
+        ordered=ordered, set=tuple(set_ or ()), columns=columns, encoding=encoding or "", quiet=quiet, json=json,
     )  # fmt: skip
     if multi_label and (pairs or stream):
         raise UsageError(f"--multi-label: cannot be combined with {'--pairs' if pairs else '--stream'}")
@@ -171,6 +177,8 @@ def crowd(
     from hutch.crowd.data.kinds import reference_workers
 
     written = _check_outputs(given)
+    if detail and not predictions:
+        raise UsageError("--detail: needs -p, whose file it makes wider")
     if ask_of and not next_:
         raise UsageError("--ask-of: needs --next, which lists the tasks to ask for")
     kinds = () if all_judges else reference_workers(labels, given.columns)
@@ -218,18 +226,9 @@ def _run_pairs(given: CrowdOptions, features: str | None, stream: bool) -> None:
     from hutch.cli.crowds.pairs import run
 
     names = (
-        "gold",
-        "reference",
-        "ask_of",
-        "slots",
-        "classes",
-        "set",
-        "passes",
-        "shards",
-        "ray",
-        "judges",
-        "all_judges",
-    )
+        "gold", "reference", "ask_of", "slots", "classes", "set", "passes", "shards", "ray", "judges", "all_judges",
+        "detail",
+    )  # fmt: skip
     given.refuse(names, "cannot be combined with --pairs")
     if given.ordered is not None:
         raise UsageError("--ordered: cannot be combined with --pairs")

@@ -28,9 +28,9 @@ def inspect(
 ) -> None:
     """Show what a model is, the weights behind names, or what makes up the prediction for a line.
 
-    For a crowd it shows the parameters that all workers share: `population` of two_level, the probability of each label
-    (row) given the class (column); and `gamma` of nominal: the larger, the less likely the label (column) given the
-    class (row).
+    For a crowd it shows what a worker of whom nothing is known calls each class, what such a worker confuses, and the
+    parameters that all workers share: `population` of two_level, the probability of each label (row) given the class
+    (column); and `gamma` of nominal: the larger, the less likely the label (column) given the class (row).
 
     Example: hutch inspect model --explain '1 |word good bad:2'
     """
@@ -71,8 +71,25 @@ def _show_other(path: Path, kind: str, as_json: bool) -> None:
     shared = {name: array for name, array in arrays.items() if name.startswith("shared.") and array.size <= _SMALL}
     values = {name: array.astype(float).round(6).tolist() for name, array in shared.items()}
     shapes = {name: list(array.shape) for name, array in arrays.items() if name not in shared}
-    facts = {"kind": kind, **metadata, **values, "shapes": shapes}
+    facts = {"kind": kind, **metadata, **values, **(_usual_worker(path) if kind == "crowd" else {}), "shapes": shapes}
     print(dumps(facts) if as_json else write(facts).rstrip())
+
+
+def _usual_worker(path: Path) -> dict[str, Any]:
+    """What a worker of whom nothing is known calls each class, and what such a worker often confuses."""
+    from hutch.cli.crowds.model import create_model
+    from hutch.crowd.aggregate import Options, load, population_of
+    from hutch.crowd.report import usual_confusions
+
+    saved, state = load(str(path))
+    model = create_model(saved["model"], saved["parameters"])
+    found, classes = population_of(model, Options(saved["method"], slots=saved["slots"]), state), state.classes
+    if found is None or found.size > _SMALL:
+        return {}
+    rows = {
+        name: dict(zip(classes, row, strict=True)) for name, row in zip(classes, found.round(6).tolist(), strict=True)
+    }
+    return {"usual_worker": rows, "confusions": usual_confusions(found, classes)}
 
 
 def _weights(chain: Any, index: int) -> list[list[float]]:

@@ -56,7 +56,7 @@ def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
 def check(
     name: Annotated[
         str,
-        Argument(metavar="NAME", help="A distribution, a plugin, a reduction or a loss."),
+        Argument(metavar="NAME", help="A distribution, a plugin, a reduction, a loss or a crowd model."),
     ],
     as_json: Json = False,
 ) -> int:

@@ -68,6 +68,9 @@ class Aggregate:
         scale: float64 (classes): values of ordered classes; None if they are only names.
         factors: computes by what a label of every worker multiplies the probabilities (workers, labels, classes).
         others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
+        population: computes P(label | class) of a worker of whom nothing is known (classes, labels); None if people and
+            judges are told apart.
+        beta: computes how easy each item is; see `CrowdModel.beta` (items).
         copies: workers who copy; each group counted as one voice where the others agree on enough to tell.
         votes: the frame that the labels came from; None if they came otherwise.
         turned: the copies turn the verdict around, and may be alike without copying; both verdicts are averaged.
@@ -81,6 +84,8 @@ class Aggregate:
     scale: Array | None
     factors: Callable[[], Array]
     others: Callable[[], Array]
+    population: Callable[[], Array] | None
+    beta: Callable[[], Array]
     copies: Sequence[Group] = ()
     votes: "FrameVotes | None" = None
     turned: bool = False
@@ -154,8 +159,8 @@ def aggregate(
         labels: if there is a history, read with its classes and workers; or a frame of pandas, polars or Arrow with the
             columns `worker`, `task` and `label`, as crowd-kit has them; the categories of a pandas `category` and of a
             polars `Enum` are the classes, also those that no row has.
-        model: the explanation of the labels; None: `Mixed` if there is a reference, `Ordinal` in batch if the classes
-            are declared to be ordered, else `TwoLevel`.
+        model: the explanation of the labels; None: `Mixed` if there is a reference, `Ordinal` if the classes are
+            declared to be ordered, else `TwoLevel`.
         options: batch by default.
         history: the state of an earlier run of the same model and method.
         report: online, called after each pass.
@@ -200,6 +205,8 @@ def aggregate(
         confusions, factors = joined(stream.confusions(rows), labels, parts), partial(stream.factors, rows)
         prior = stream.class_prior()
         others = partial(stream.others, stream.in_slots(labels))
+        calibrated = partial(stream.probability, voices, fit.posterior)
+        population, beta = stream.population, partial(stream.beta, stream.in_slots(labels))
     else:
         check_room(model, labels, history is None)
         groups = find_copies(labels, people, taught=history is not None)
@@ -215,9 +222,11 @@ def aggregate(
         confusions, prior = joined(model.confusions(fit.state), whole, voices), model.class_prior(fit.state)
         factors = partial(model.factors, fit.state)
         others = partial(_others, model, voices, fit.state, not options.test, places)
+        calibrated = partial(model.probability, voices, fit)
+        population, beta = partial(model.population, fit.state), partial(model.beta, fit.state)
     values = scale_of(labels.classes, options.ordered)
     _check_posterior(model, labels, fit.posterior)
-    probability, turned = model.probability(voices, fit), False
+    probability, turned = calibrated(), False
     if history is None and any(group.one_voice and not group.in_stream and group.agreement < _SAME for group in groups):
         each = parted(labels, None if people is None else ~people)
         alike = model.fit(each, None, over)
@@ -231,7 +240,23 @@ def aggregate(
         and len(labels)
     ):
         probability = leaned(probability, values, labels, others())
-    return Aggregate(labels, fit, probability, confusions, prior, values, factors, others, groups, votes, turned)
+    usual = None if hasattr(model.parameters, "reference") else population
+    return Aggregate(
+        labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned
+    )
+
+
+def population_of(model: CrowdModel, options: Options, state: State) -> Array | None:
+    """P(label | class) of a worker of whom a saved state knows nothing; None if people and judges are told apart.
+
+    Raises:
+        ModelError: the state is none of this model and method.
+    """
+    if hasattr(model.parameters, "reference"):
+        return None
+    _check_history(model, options, state)
+    online = options.method == "online"
+    return stream_of(model, state.classes, options.slots, state).population() if online else model.population(state)
 
 
 def _others(model: CrowdModel, voices: Labels, state: State, learned: bool, places: NDArray[np.int64]) -> Array:
@@ -250,7 +275,7 @@ def _default(options: Options, reference: tuple[str, ...]) -> CrowdModel:
         from hutch.crowd.mixed.model import Mixed
 
         return Mixed(reference=reference, ordered=options.ordered)
-    if options.ordered and options.method == "batch":
+    if options.ordered:
         from hutch.crowd.models.ordinal import Ordinal
 
         return Ordinal()

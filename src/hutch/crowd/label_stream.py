@@ -14,7 +14,6 @@ from hutch.crowd.data.rows import known_first, recoded, recoded_text, used_names
 from hutch.crowd.data.sheets import Piece, SheetReader, sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.exports.json_export import is_json
-from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.online import Stream, Table
 from hutch.crowd.output import posterior_header, posterior_rows
@@ -135,7 +134,7 @@ def run_blocks(
         file: takes the posteriors, header first.
         scale: values of ordered classes.
     """
-    totals, rho = Totals(), stream.model.parameters.rho
+    totals = Totals()
     if file:
         file.write(posterior_header(stream.state.classes, scale is not None))
     for labels in blocks:
@@ -150,7 +149,7 @@ def run_blocks(
         totals.labels += len(labels)
         totals.objective += (objective - totals.objective) * labels.items / totals.tasks
         if file:
-            posterior_rows(file, labels, calibrate(posterior, np.diff(labels.item_ptr), rho), scale)
+            posterior_rows(file, labels, stream.probability(labels, posterior), scale)
     if totals.labels and first_pass is not None:
         stream.check()
     return totals

@@ -28,26 +28,32 @@ def cells(names: Sequence[str]) -> Sequence[str]:
     return [name.translate(_CLEAN) for name in names] if any(map(together.__contains__, "\t\n\r")) else names
 
 
-def write_posteriors(file: BinaryIO, result: Aggregate) -> None:
+def write_posteriors(file: BinaryIO, result: Aggregate, detail: bool = False) -> None:
     """Write `task label confidence ratings q:<class>...`, one line per task; a tie goes to the first class.
 
-    If the classes are ordered, also `mean median low high`.
+    If the classes are ordered, also `mean median low high`; with detail `beta raw:<class>...`, how easy the task is and
+    the model's own posterior, which is not calibrated.
     """
-    file.write(posterior_header(result.labels.classes, result.scale is not None))
-    posterior_rows(file, result.labels, result.probability, result.scale)
+    file.write(posterior_header(result.labels.classes, result.scale is not None, detail))
+    more = np.column_stack([result.beta(), result.fit.posterior]) if detail else None
+    posterior_rows(file, result.labels, result.probability, result.scale, more)
 
 
-def posterior_header(classes: list[str], ordered: bool = False) -> bytes:
+def posterior_header(classes: list[str], ordered: bool = False, detail: bool = False) -> bytes:
     """The first line of a file of posteriors."""
-    more = ("mean", "median", "low", "high") if ordered else ()
+    more = ["mean", "median", "low", "high"] if ordered else []
+    more += ["beta", *(f"raw:{k}" for k in cells(classes))] if detail else []
     names = ["task", "label", "confidence", "ratings", *(f"q:{k}" for k in cells(classes)), *more]
     return ("\t".join(names) + "\n").encode()
 
 
-def posterior_rows(file: BinaryIO, labels: Labels, probability: Array, scale: Array | None = None) -> None:
-    """Write the lines of some tasks; probability (items, classes), scale of ordered classes."""
+def posterior_rows(
+    file: BinaryIO, labels: Labels, probability: Array, scale: Array | None = None, detail: Array | None = None
+) -> None:
+    """Write the lines of some tasks; probability (items, classes), scale of ordered classes, detail (items, any)."""
     classes = cells(labels.classes)
-    line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * (len(classes) + (0 if scale is None else 4)) + "\n"
+    extra = np.zeros((labels.items, 0)) if detail is None else detail
+    line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * (len(classes) + (0 if scale is None else 4) + extra.shape[1]) + "\n"
     for start in range(0, labels.items, _BLOCK):
         block = probability[start : start + _BLOCK]
         found = None if scale is None else ratings(block, scale)
@@ -59,6 +65,7 @@ def posterior_rows(file: BinaryIO, labels: Labels, probability: Array, scale: Ar
             np.diff(labels.item_ptr[start : start + _BLOCK + 1]).tolist(),
             *block.T.tolist(),
             *(column.tolist() for column in more),
+            *extra[start : start + _BLOCK].T.tolist(),
             strict=True,
         )
         file.write("".join([line % row for row in rows]).encode())

@@ -75,6 +75,24 @@ class WorkerReport:
         ]
 
 
+def usual_confusions(population: Array, classes: Sequence[str]) -> list[str]:
+    """A sentence for each pair of classes that a worker of whom nothing is known often confuses.
+
+    The mean of a crowd does not tell an error of all from that of some; `WorkerReport.shared_confusions` does.
+
+    Args:
+        population: P(label | class) of such a worker (classes, labels).
+        classes: their names.
+
+    >>> usual_confusions(np.array([[0.7, 0.3], [0.1, 0.9]]), ["c", "d"])
+    ["'c' is called 'd' by the usual worker (30% of it)"]
+    """
+    return [
+        f"{classes[k]!r} is called {classes[label]!r} by the usual worker ({population[k, label]:.0%} of it)"
+        for k, label in np.argwhere(population * (1 - np.eye(len(population))) > _CONFUSED).tolist()
+    ]
+
+
 def report(
     labels: Labels, others: Callable[[], Array], confusions: Array, class_prior: Array, in_doubt: bool = False
 ) -> WorkerReport:

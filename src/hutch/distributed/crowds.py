@@ -141,20 +141,7 @@ def crowd(
 
 def cut(labels: Labels, cuts: list[int]) -> list[Labels]:
     """The labels of the items between cuts; all workers and classes stay."""
-    parts = []
-    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
-        start, stop = labels.item_ptr[first], labels.item_ptr[last]
-        parts.append(
-            replace(
-                labels,
-                item_ptr=labels.item_ptr[first : last + 1] - start,
-                workers=labels.workers[start:stop],
-                labels=labels.labels[start:stop],
-                item_names=labels.item_names[first:last],
-                gold=labels.gold[first:last],
-            )
-        )
-    return parts
+    return [labels.between(first, last) for first, last in zip(cuts[:-1], cuts[1:], strict=True)]
 
 
 def _count(model: CrowdModel, state: State, labels: Labels, held: Held) -> Sums:

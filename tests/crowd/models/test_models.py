@@ -189,8 +189,9 @@ def test_unknown_names_and_missing_forms_are_usage_errors():
     models = {model.name: model for model in BUILT_IN}
     with pytest.raises(UsageError, match="did you mean 'two_level'"):
         create("two_levels", models)
-    with pytest.raises(UsageError, match="one_coin has no online form"):
-        stream_of(create("one_coin", models), ["a"], 8)
+    offline = type("Offline", (models["one_coin"],), {"name": "offline", "online": ""})
+    with pytest.raises(UsageError, match="offline has no online form"):
+        stream_of(offline(), ["a"], 8)
 
 
 def _dawid_skene_tables(counts):

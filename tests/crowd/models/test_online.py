@@ -1,55 +1,45 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.calibration import accuracy
+from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.nominal import Nominal
+from hutch.crowd.models.one_coin import OneCoin
 from hutch.crowd.models.online import Progress, Table, hash_workers, run, stream_of
+from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel, crowd_of
 from hutch.crowd.models.two_level_stream import forget
 from hutch.crowd.simulate import simulate
 
-MODELS = [TwoLevel(), TwoLevel(decay=1.0), Nominal(), Nominal(decay=1.0, learning_rate=60)]
+BY_ITEM = [TwoLevel(), TwoLevel(decay=1.0), Nominal(), Nominal(decay=1.0, learning_rate=60)]
 DRIFTING = [TwoLevel(drift=1e-4), Nominal(drift=1e-4)]
+MODELS = [*BY_ITEM, *DRIFTING, DawidSkene(), OneCoin(), Ordinal()]
 
 
 def name_of(model):
-    return f"{model.name}-{model.parameters.decay}-{model.parameters.drift}"
+    return "-".join([model.name, *(str(getattr(model.parameters, name, "")) for name in ("decay", "drift"))])
 
 
-steady_model = pytest.mark.parametrize("model", MODELS, ids=name_of)
-every_model = pytest.mark.parametrize("model", MODELS + DRIFTING, ids=name_of)
+steady_model = pytest.mark.parametrize("model", BY_ITEM, ids=name_of)
+by_item = pytest.mark.parametrize("model", BY_ITEM + DRIFTING, ids=name_of)
+every_model = pytest.mark.parametrize("model", MODELS, ids=name_of)
 SLOTS = 1 << 10
-
-
-def part(labels, begin, end):
-    """Items begin to end."""
-    first, last = labels.item_ptr[begin], labels.item_ptr[end]
-    return replace(
-        labels,
-        item_ptr=labels.item_ptr[begin : end + 1] - first,
-        workers=labels.workers[first:last],
-        labels=labels.labels[first:last],
-        item_names=labels.item_names[begin:end],
-        gold=labels.gold[begin:end],
-    )
 
 
 @every_model
 def test_two_halves_equal_the_whole_bit_for_bit(model):
     labels = simulate(1500, 60, 3, 4, seed=1).labels
     whole = run(stream_of(model, labels.classes, SLOTS), labels, 1)
-    first = run(stream_of(model, labels.classes, SLOTS), part(labels, 0, 700), 1)
-    second = run(stream_of(model, labels.classes, SLOTS, first.state), part(labels, 700, 1500), 1)
+    first = run(stream_of(model, labels.classes, SLOTS), labels.between(0, 700), 1)
+    second = run(stream_of(model, labels.classes, SLOTS, first.state), labels.between(700, 1500), 1)
     for kind in ("workers", "shared"):
         for name, array in getattr(whole.state, kind).items():
             assert np.array_equal(array, getattr(second.state, kind)[name]), name
     assert np.array_equal(whole.posterior[700:], second.posterior)
 
 
-@every_model
+@by_item
 def test_a_stream_learns_the_crowd(model):
     crowd = simulate(4000, 60, 3, 4, seed=5)
     reports = []
@@ -105,7 +95,7 @@ def test_gold_is_clamped_and_an_unknown_worker_is_the_population(model):
 @pytest.mark.parametrize("rows", [[], [("a", "t", "x")], [("a", "t", "x"), ("a", "t", "y"), ("a", "t", "x")]])
 def test_small_streams(model, rows):
     labels = from_triples(rows, classes=["x", "y"])
-    fit = run(stream_of(model, labels.classes, 4), labels, 2)
+    fit = run(stream_of(model, labels.classes, 4), labels, 2 if model in BY_ITEM + DRIFTING else 1)
     assert fit.posterior.shape == (labels.items, 2)
     assert np.isfinite(fit.posterior).all()
 
@@ -151,7 +141,7 @@ def test_table_prints_at_its_counters_however_items_arrive(blocks):
     lines, begin = [], 0
     table = Table(lines.append)
     for size in blocks:
-        block = part(labels, begin, begin + size)
+        block = labels.between(begin, begin + size)
         table(block, Progress(objective[begin : begin + size], np.tile([0.2, 0.8], (size, 1))))
         begin += size
     table.finish()

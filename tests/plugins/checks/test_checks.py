@@ -99,7 +99,7 @@ def test_names_stand_for_what_they_registered() -> None:
     assert {check.subject for check in checks_of("hutch", BUILT_IN)} >= {"hinge", "linear"}
     with pytest.raises(PluginError, match="'hinj' is not installed; did you mean 'hinge'?"):
         checks_of("hinj", BUILT_IN)
-    with pytest.raises(PluginError, match="has no loss and no reduction to check"):
+    with pytest.raises(PluginError, match="has no loss, no reduction and no crowd model to check"):
         checks_of("hutch.core.data.csv", BUILT_IN)
 
 

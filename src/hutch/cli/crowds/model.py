@@ -52,20 +52,21 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
         model, settled = "mixed", {"reference": reference} | settled
     if model == "mixed" and given.ordered is not None:
         settled["ordered"] = given.ordered
-    if model is None and given.ordered and method == "batch":
+    if model is None and given.ordered:
         model = "ordinal"
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
     if method == "online" and (shards or 1) > 1:
         why = "one stream learns more from the same labels than shards of it"
         raise UsageError(f"--shards: wanted --method batch; {why}")
-    chosen = _create(model, parameters | settled)
+    chosen = create_model(model, parameters | settled)
     kind: Method = "online" if method == "online" else "batch"
     options = Options(kind, given.passes, slots or DEFAULT_SLOTS, given.test, shards or 1, given.ordered)
     return chosen, options, history
 
 
-def _create(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
+def create_model(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
+    """A crowd model, maybe a plugin's, by name; None: the default."""
     from hutch.crowd.models.two_level import TwoLevel
 
     if not name or name == TwoLevel.name:  # the default; the others need not be imported

@@ -15,11 +15,12 @@ from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.labels import read_gold
 from hutch.crowd.data.multi_label import ANSWERS, read_multi_label, set_in, set_of
 from hutch.crowd.exports.found import Columns
+from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.model import CrowdModel, State
 
 _REFUSED = (
-    "reference", "all_judges", "next", "ask_of", "judges", "report", "suspects", "initial", "final", "test", "passes",
-    "slots", "shards", "ray", "ordered",
+    "reference", "all_judges", "next", "ask_of", "judges", "report", "suspects", "initial", "final", "test", "shards",
+    "ray", "ordered", "detail",
 )  # fmt: skip
 
 
@@ -37,8 +38,10 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         DataError: labels or gold that cannot be used.
     """
     given.refuse(_REFUSED, "cannot be combined with --multi-label")
-    if options.method != "batch" or given.model == "mixed" or model.name == "mixed":
-        raise UsageError("--multi-label: wanted --method batch, and no column kind")
+    if given.model == "mixed" or model.name == "mixed":
+        raise UsageError("--multi-label: wanted no column kind")
+    if options.method == "online" and given.model is None:
+        model = DawidSkene()  # of two classes the stream of two_level learns little
     assert isinstance(given.columns, Columns)
     gold = _sets(given, given.gold)
     labels = read_multi_label(given.labels, given.classes, gold, given.columns)
@@ -66,9 +69,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         )
         rows.append(row)
     summary = {
-        "model": model.name, "method": "batch", "tasks": first.items, "workers": whole["workers"], "labels": len(first),
-        "classes": len(found), "class_names": [*found], "left_out": first.problems.total, "gold": whole["gold"],
-        "each": rows,
+        "model": model.name, "method": options.method, "tasks": first.items, "workers": whole["workers"],
+        "labels": len(first), "classes": len(found), "class_names": [*found], "left_out": first.problems.total,
+        "gold": whole["gold"], "each": rows,
     }  # fmt: skip
     if given.score:
         chosen = np.stack([result.probability[:, 1] > 0.5 for result in found.values()], axis=1)

@@ -26,6 +26,7 @@ class CrowdOptions:
     next: int
     ask_of: str | None
     predictions: str | None
+    detail: bool
     workers: str | None
     judges: str | None
     report: str | None

@@ -146,7 +146,7 @@ def _write(given: CrowdOptions, result: Aggregate, model: CrowdModel, prices: di
     """Write the files that were asked for."""
     if given.predictions:
         with open_output(given.predictions) as file:
-            output.write_posteriors(file, result)
+            output.write_posteriors(file, result, given.detail)
     if given.workers:
         with open_output(given.workers) as file:
             rows = result.report()

@@ -94,6 +94,15 @@ class Labels:
             divided=divided[keep] if len(divided) else divided,
         )  # fmt: skip
 
+    def between(self, first: int, last: int) -> "Labels":
+        """The items from `first` to before `last`; all workers and classes stay."""
+        start, stop = self.item_ptr[first], self.item_ptr[last]
+        return replace(
+            self, item_ptr=self.item_ptr[first : last + 1] - start, workers=self.workers[start:stop],
+            labels=self.labels[start:stop], item_names=self.item_names[first:last], gold=self.gold[first:last],
+            divided=self.divided[start:stop],
+        )  # fmt: skip
+
     @property
     def label_items(self) -> NDArray[np.int32]:
         """The item of each label."""

@@ -1,5 +1,6 @@
 """Dawid and Skene's model with Dirichlet priors."""
 
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -89,6 +90,11 @@ class DawidSkene(CountModel):
         prior = np.where(np.eye(len(state.classes)), self.parameters.right, self.parameters.wrong)
         rows = state.workers["counts"].transpose(0, 2, 1) + prior
         return np.asarray(rows / rows.sum(axis=2, keepdims=True))
+
+    def population(self, state: State) -> Array:
+        """The counts of all workers as those of one: the model has no mean of them."""
+        pooled = {name: array.sum(axis=0, keepdims=True) for name, array in state.workers.items()}
+        return np.asarray(self.confusions(replace(state, workers=pooled))[0])
 
     def class_prior(self, state: State) -> Array:
         """Share of each class among the items, with half a pseudo-count, or what was given."""

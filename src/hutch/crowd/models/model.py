@@ -152,6 +152,7 @@ class CrowdModel(ABC):
         room: what batch EM holds at once, at least: tables (classes, classes) of every worker, and rows (classes) of
             every item.
         online: module and class of its online form (`hutch.crowd.models.online.Stream`) as `module:Class`; empty: none.
+            By default blocks of items, each with those before as its history.
         settlements: how often `count` and `settle` follow each other in an M step.
 
     Args:
@@ -166,7 +167,7 @@ class CrowdModel(ABC):
     Parameters: ClassVar[type[Parameters]] = Parameters
     limits: ClassVar[Mapping[str, Limits]] = {}
     room: ClassVar[tuple[int, int]] = (2, 2)
-    online: ClassVar[str] = ""
+    online: ClassVar[str] = "hutch.crowd.models.block_stream:BlockStream"
     parameters: Any
     settlements: int = 1
 
@@ -254,6 +255,19 @@ class CrowdModel(ABC):
     def probability(self, labels: Labels, fit: Fit) -> Array:
         """The posteriors of a run made less sure, since labels of one item err together (items, classes)."""
         return calibrate(fit.posterior, np.diff(labels.item_ptr), self.parameters.rho)
+
+    def population(self, state: State) -> Array:
+        """P(label l | class k) of a worker of whom nothing is known: the mean that is learned of all (k, l)."""
+        name = max(state.worker_names, key=len, default="") + "?"  # nobody's
+        nothing = np.zeros(0, np.int32)
+        labels = Labels(
+            np.zeros(1, np.int64), nothing, nothing, [], [*state.worker_names, name], state.classes, nothing
+        )
+        return np.asarray(self.confusions(self.start(labels, state))[-1])
+
+    def beta(self, state: State) -> Array:
+        """How easy each item is, any number from 0; `informative` where the model has no number of its own (items)."""
+        return self.informative(state)
 
     def reference(self, names: list[str]) -> NDArray[np.bool_] | None:
         """Which workers may be found to copy; None: all."""

@@ -126,6 +126,10 @@ class Nominal(CrowdModel):
         likelihood = label_likelihood(labels, state.workers["alpha"], state.items["log_beta"])
         return without_own(labels, self.posterior(state), likelihood)
 
+    def beta(self, state: State) -> Array:
+        """beta itself."""
+        return np.exp(state.items["log_beta"])
+
     def informative(self, state: State) -> Array:
         """beta, 1 from the usual difficulty on."""
         return usual_difficulty(state.items["log_beta"])

@@ -230,6 +230,10 @@ class NominalStream(Stream):
         _, q, log_beta, objective = self._fitted(labels)
         return q, usual_difficulty(log_beta), objective
 
+    def beta(self, labels: Labels) -> Array:
+        """beta itself."""
+        return np.exp(self._fitted(labels)[2])
+
     def others(self, labels: Labels) -> Array:
         """The posteriors over p(l | k) at each item's beta."""
         compact, q, log_beta, _ = self._fitted(labels)

@@ -49,7 +49,8 @@ class OneCoin(CountModel):
         q, classes = state.items["posterior"], len(state.classes)
         right, wrong = self._likelihoods(labels, state, learned)
         cells = labels.label_items.astype(np.int64) * classes + labels.labels
-        scores = np.bincount(cells, np.log(right / wrong), labels.items * classes).reshape(labels.items, classes)
+        scores = np.bincount(cells, np.log(right / wrong), labels.items * classes).astype(np.float64)
+        scores = scores.reshape(labels.items, classes)
         scores += np.bincount(labels.label_items, np.log(wrong), labels.items)[:, None]
         with np.errstate(divide="ignore"):
             scores += np.log(self.class_prior(state))

@@ -91,9 +91,23 @@ class Stream(ABC):
         """By what a label from each slot multiplies the probabilities of the classes (slots, labels, classes)."""
         return np.ascontiguousarray(self.confusions(slots).transpose(0, 2, 1))
 
+    def probability(self, labels: Labels, posterior: Array) -> Array:
+        """Posteriors made less sure; see `CrowdModel.probability` (items, classes)."""
+        return self.model.probability(labels, fit_of(self.state, posterior))
+
     @abstractmethod
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """P(label l | class k) of some slots on an item of usual difficulty (slots, k, l)."""
+
+    def population(self) -> Array:
+        """P(label l | class k) of a worker who was never met (k, l)."""
+        fresh = self.start(self.state.classes, 1, None)
+        alone = type(self)(self.model, fresh.classes, 1, replace(fresh, shared=self.state.shared))
+        return np.asarray(alone.confusions(np.zeros(1, np.int32))[0])
+
+    def beta(self, labels: Labels) -> Array:
+        """How easy each item is; see `CrowdModel.beta` (items)."""
+        return self.score(labels)[1]
 
     @abstractmethod
     def class_prior(self) -> Array:
@@ -124,10 +138,15 @@ def stream_of(model: CrowdModel, classes: list[str], slots: int, history: State 
         UsageError: it has none, or there is no memory for it.
     """
     if not model.online:
-        raise UsageError(f"{model.name} has no online form; two_level, nominal and mixed have")
+        raise UsageError(f"{model.name} has no online form; wanted --method batch")
     module, _, name = model.online.partition(":")
     found: Stream = getattr(import_module(module), name)(model, classes, slots, history)
     return found
+
+
+def fit_of(state: State, posterior: Array) -> Fit:
+    """Posteriors under a state, as a fit."""
+    return Fit(state, posterior, 0, 0.0, True, np.ones(len(posterior)))
 
 
 def hash_workers(names: Iterable[str], slots: int) -> NDArray[np.int32]:

@@ -1,5 +1,6 @@
 """The quality of labels as one HTML page with plots inside; it loads nothing and runs nothing."""
 
+from html import escape
 from typing import BinaryIO
 
 import numpy as np
@@ -33,7 +34,14 @@ def write_page(file: BinaryIO, quality: Quality, title: str) -> None:
         ("Krippendorff's alpha", f"{quality.alpha:.3f}"),
         ("labels that are probably wrong", f"{len(found)}, about {found.wrong.sum():.0f} of them really are"),
     ]  # fmt: skip
-    parts = [table((), facts), "<h2>Workers</h2>", _workers_plot(quality), _workers(quality)]
+    parts = [
+        table((), facts),
+        *(f"<p>{escape(line)}</p>" for line in quality.workers.shared_confusions(labels.classes)),
+    ]
+    if usual := quality.population():
+        numbers = range(1, len(usual))
+        parts += ["<h2>What the usual worker calls each class</h2>", table(usual[0], usual[1:], numbers)]
+    parts += ["<h2>Workers</h2>", _workers_plot(quality), _workers(quality)]
     parts += ["<h2>Pairs of workers</h2>", _pairs_plot(quality), _pairs(quality)]
     parts += ["<h2>Tasks</h2>", _tasks_plot(agreed), _tasks(quality), "<h2>Labels that are probably wrong</h2>"]
     parts.append(_suspects(quality))

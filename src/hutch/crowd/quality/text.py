@@ -36,6 +36,14 @@ class Quality:
     suspects: Suspects
     alpha: float
 
+    def population(self) -> list[list[str]]:
+        """What the usual worker calls each class, as rows of a table, a header first; none with many classes."""
+        computed, classes = self.result.population, cells(self.result.labels.classes)
+        if computed is None or not 2 <= len(classes) <= SHOWN:
+            return []
+        rows = zip(classes, computed().tolist(), strict=True)
+        return [["class", *classes], *([name, *(f"{p:.3f}" for p in row)] for name, row in rows)]
+
     def hardest(self, count: int) -> list[int]:
         """Tasks on which labels agree least; of equal ones those with more labels first."""
         ratings = np.diff(self.result.labels.item_ptr)
@@ -89,6 +97,8 @@ def text_lines(quality: Quality) -> Iterator[str]:
     if quality.result.doubt:
         yield quality.result.doubt
     yield from quality.workers.shared_confusions(labels.classes)
+    if usual := quality.population():
+        yield from ("", "what the usual worker calls each class", *map("\t".join, usual))
     yield from ("", "workers, the least accurate first", "worker\tlabels\taccuracy\tlow\thigh\tspam")
     for w in quality.by_accuracy()[:SHOWN]:
         at = quality.workers

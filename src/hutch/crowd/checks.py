@@ -1,0 +1,145 @@
+"""Contract checks of a crowd model, built in or third-party; `hutch plugins check NAME` runs them."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hutch.core.errors import UsageError
+from hutch.core.parameters import parameters_of
+from hutch.crowd.aggregate import Options, aggregate, load, save
+from hutch.crowd.data.labels import Labels, from_triples
+from hutch.crowd.models.model import Array, CrowdModel, State
+from hutch.crowd.models.online import run, stream_of
+
+Model = type[CrowdModel]
+Arrays = dict[str, Array]
+_CUT, _SLOTS = 17, 64
+
+
+def _labels(gold: bool = False) -> Labels:
+    """A good crowd of six on forty items of three classes, one worker of whom guesses."""
+    random = np.random.default_rng(0)
+    truth = {f"t{i}": str(i % 3) for i in range(40)}
+    triples = [
+        (f"w{w}", task, label if random.random() < (0.85 if w else 0.34) else str(random.integers(3)))
+        for task, label in truth.items()
+        for w in random.permutation(6)[:4].tolist()
+    ]
+    known = {task: truth[task] for task in [*truth][:9]} if gold else {}
+    return from_triples(triples, classes=["0", "1", "2"], gold=known)
+
+
+def _made(model: Model) -> CrowdModel:
+    """The model with its defaults, and a reference where it tells people from judges."""
+    named = any(parameter.name == "reference" for parameter in parameters_of(model.Parameters))
+    return model(**{"reference": ("w4",)} if named else {})
+
+
+def _same(got: Arrays, wanted: Arrays, what: str) -> None:
+    assert got.keys() == wanted.keys(), f"{what}: got {sorted(got)}, wanted {sorted(wanted)}"
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(got[name], array, err_msg=f"{what}: {name}")
+
+
+def _crowd(state: State) -> Arrays:
+    """Copies of what a state knows of workers and crowd."""
+    return {name: array.copy() for name, array in (state.workers | state.shared).items()}
+
+
+def _shares(found: Any, shape: tuple[int, ...], what: str) -> None:
+    got = found.shape if isinstance(found, np.ndarray) else type(found).__name__
+    assert got == shape, f"{what}: got {got}, wanted shape {shape}"
+    assert np.isfinite(found).all() and (found >= 0).all(), f"{what}: got numbers that are no probabilities"
+    np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-6, err_msg=f"{what}: sums over the last axis")
+
+
+def finds_probabilities(model: Model) -> None:
+    """Posteriors, confusions and the class prior are probabilities of the right shape, whatever the labels are."""
+    few = [[], [("w4", "t", "x")], [("a", "t", "x"), ("w4", "u", "y")], [("w4", "t", "x"), ("w4", "t", "y")]]
+    for labels in (_labels(), _labels(gold=True), *map(from_triples, few)):
+        it, classes = _made(model), len(labels.classes)
+        try:
+            fit = it.fit(labels)
+        except UsageError:  # no wrong answer
+            continue
+        _shares(fit.posterior, (labels.items, classes), "posterior")
+        if classes:
+            _shares(it.confusions(fit.state), (len(labels.worker_names), classes, classes), "confusions")
+            _shares(it.class_prior(fit.state), (classes,), "class_prior")
+
+
+def counts_are_sums(model: Model) -> None:
+    """`count` over all items is the sum of what it is over parts of them, and changes nothing."""
+    labels, it = _labels(), _made(model)
+    state = it.start(labels, None)
+    before, whole = _crowd(state), it.count(labels, state)
+    _same(_crowd(state), before, "crowd after count")
+    parts = [it.count(*_part(labels, state, *ends)) for ends in ((0, _CUT), (_CUT, labels.items))]
+    for name, array in whole.items():
+        np.testing.assert_allclose(parts[0][name] + parts[1][name], array, atol=1e-8, err_msg=f"count: {name} of parts")
+
+
+def expects_item_by_item(model: Model) -> None:
+    """`expect` gives each item the same whatever other items are there, and changes nothing of the crowd."""
+    labels, it = _labels(), _made(model)
+    state = it.start(labels, None)
+    it.maximise(labels, state)
+    pieces = [_part(labels, state, *ends) for ends in ((0, _CUT), (_CUT, labels.items))]
+    before = _crowd(state)
+    means = [it.expect(*piece, learned=True)[0] for piece in pieces]
+    found = np.concatenate([it.posterior(piece[1]) for piece in pieces])
+    mean, change = it.expect(labels, state, learned=True)
+    np.testing.assert_allclose(found, it.posterior(state), atol=1e-8, err_msg="posteriors of parts")
+    wanted = (means[0] * _CUT + means[1] * (labels.items - _CUT)) / labels.items
+    np.testing.assert_allclose(mean, wanted, atol=1e-8, err_msg="objective, the mean over the parts' items")
+    assert np.isfinite(change) and change >= 0, f"change: got {change}"
+    _same(_crowd(state), before, "crowd after expect")
+
+
+def history_grows(model: Model) -> None:
+    """A state takes new workers and classes, keeps what it knows, and is not changed by those who read it."""
+    it = _made(model)
+    history = it.fit(_labels()).state
+    before = _crowd(history)
+    known = from_triples([("w1", "u", "0"), ("new", "u", "9")], history.classes, history.worker_names)
+    fit = it.fit(known, history)
+    _shares(fit.posterior, (1, 4), "posterior with a new class")
+    _shares(it.confusions(fit.state), (7, 4, 4), "confusions with a new worker")
+    it.infer(known, history)
+    _same(_crowd(history), before, "history after it was read")
+
+
+def resumes(model: Model) -> None:
+    """Online, a stream that is saved and loaded goes on bit for bit; in batch a saved state is taken back."""
+    labels, it, options = _labels(), _made(model), Options("online", slots=_SLOTS)
+    whole = run(stream_of(it, labels.classes, _SLOTS), labels, 1)
+    first = run(stream_of(it, labels.classes, _SLOTS), labels.between(0, _CUT), 1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "crowd.model")
+        save(path, it, options, first.state)
+        second = run(stream_of(it, labels.classes, _SLOTS, load(path)[1]), labels.between(_CUT, labels.items), 1)
+        _same(_crowd(second.state), _crowd(whole.state), "stream that was saved between two parts")
+        save(path, it, Options(), aggregate(labels, it).fit.state)
+        aggregate(labels, it, Options(test=True), load(path)[1])
+
+
+def _part(labels: Labels, state: State, first: int, last: int) -> tuple[Labels, State]:
+    """Some items with copies of their rows of the state."""
+    places = slice(labels.item_ptr[first], labels.item_ptr[last])
+    items = {name: array[first:last].copy() for name, array in state.items.items()}
+    return labels.between(first, last), replace(
+        state, items=items, labels={name: array[places].copy() for name, array in state.labels.items()}
+    )
+
+
+MODEL_CHECKS: tuple[Callable[[Model], None], ...] = (
+    finds_probabilities,
+    counts_are_sums,
+    expects_item_by_item,
+    history_grows,
+    resumes,
+)
