@@ -161,11 +161,12 @@ def _lives(process: int) -> bool:
 
 def _resolved(path: str | Path) -> Path:
     try:
-        return Path(path).resolve()
+        found = Path(os.path.realpath(path))
     except OSError as error:  # the directory of this process is gone
         raise _failed(Path(path), error) from None
-    except RuntimeError:  # what Python has for it before 3.13
-        raise HutchError(at(str(path), None, None, "cannot be written: its links form a loop")) from None
+    if found.is_symlink():
+        raise HutchError(at(str(path), None, None, "cannot be written: its links form a loop"))
+    return found
 
 
 def check_writable(path: str | Path, *, held: bool = False) -> None:
