@@ -2,13 +2,15 @@
 
     python tests/formats/make.py
 
-Makes tests/formats/data/format-1.tar.xz again: a model for every layer, models of crowds, of votes on pairs and of
-online EM, a label store, a served model with its log, a cache of parsed batches; and what reading each of them gives.
+Makes tests/formats/data/format-1.tar.xz again: a model for every layer and one learned in shards, every model of
+crowds, of votes on pairs and of online EM, the stores of `hutch active` and `hutch label`, served models with their
+log, a cache of parsed batches; and what reading each of them gives.
 It is run while the format may still change; after a release a new format gets an archive of its own, and the old stay.
 """
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -18,28 +20,44 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
+from hutch.crowd.pairs.model import MODELS
+from hutch.crowd.table import EXCHANGEABLE
+
 HERE = Path(__file__).resolve().parent
 ARCHIVE = HERE / "data" / "format-1.tar.xz"
 sys.path[:0] = [str(HERE.parents[1] / "benchmarks" / folder) for folder in ("attacks", "start", ".")]
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
+FITS = {
+    "none": ("--regularizer none", ""),
+    "nat_oem": ("--regularizer nat_oem", ""),
+    "of classes": ("--mode class --drift 6", "--drift 6"),
+    "missing": ("--missing", ""),
+}
+"""Options of `hutch em fit` for a new model, and for continuing with it."""
+
+
+def _crowd(name: str, options: str) -> tuple[list[str], list[str]]:
+    """Commands that fit a model of labels, or of votes, and those that apply it."""
+    return [f"crowd {options} -f {name}.model --quiet"], [f"crowd {options} -i {name}.model -t -p out.tsv --quiet"]
+
+
 KINDS: dict[str, tuple[list[str], list[str]]] = {
-    "crowd": (
-        ["crowd labels.tsv -f crowd.model --quiet"],
-        ["crowd labels.tsv -i crowd.model -t -p out.tsv --quiet"],
-    ),
-    "crowd online": (
-        ["crowd labels.tsv --method online --slots 16 -f online.model --quiet"],
-        ["crowd labels.tsv --method online --slots 16 -i online.model -t -p out.tsv --quiet"],
-    ),
-    "crowd with a reference": (
-        ["crowd labels.tsv --reference w1 --reference w2 -f mixed.model --quiet"],
-        ["crowd labels.tsv --reference w1 --reference w2 -i mixed.model -t -p out.tsv --quiet"],
-    ),
-    "pairs": (
-        ["crowd votes.tsv --pairs -f pairs.model --quiet"],
-        ["crowd votes.tsv --pairs -i pairs.model -t -p out.tsv --quiet"],
-    ),
+    **{f"crowd {each.name}": _crowd(each.name, f"labels.tsv --model {each.name}") for each in EXCHANGEABLE},
+    **{
+        f"crowd online {name}": _crowd(f"online_{name}", f"labels.tsv --method online --slots 16 {options}")
+        for name, options in {"two_level": "", "nominal": "--model nominal", "mixed": "--reference w1"}.items()
+    },
+    "crowd with a reference": _crowd("mixed", "labels.tsv --reference w1 --reference w2"),
+    **{f"pairs {each.name}": _crowd(each.name, f"votes.tsv --pairs --model {each.name}") for each in MODELS},
+    "pairs online": _crowd("pairs_online", "votes.tsv --pairs --method online"),
+    **{
+        f"em {name}": (
+            [f"em fit rows.csv --rank 2 {new} -f em_{name.replace(' ', '_')}.model"],
+            [f"em fit rows.csv -i em_{name.replace(' ', '_')}.model {known} --test rows.csv"],
+        )
+        for name, (new, known) in FITS.items()
+    },
     "em": (
         ["em fit rows.csv --rank 2 -f em.model"],
         ["em fit rows.csv -i em.model --test rows.csv"],
@@ -52,6 +70,14 @@ KINDS: dict[str, tuple[list[str], list[str]]] = {
         ],
         ["active export --store labels.db", "active report --store labels.db"],
     ),
+    "store of certified labels": (
+        ["label items.csv --who who.yaml --votes votes_on_items.tsv --store certified.db"],
+        ["label items.csv --who who.yaml --votes votes_on_items.tsv --store certified.db -p out.tsv"],
+    ),
+    "shards": (
+        ["train data.vw --shards 2 --passes 2 --quiet -b 10 --loss_function logistic -f shards.model"],
+        ["predict data.vw -i shards.model -p out.tsv --quiet"],
+    ),
     "served log": (
         [],
         [
@@ -59,6 +85,7 @@ KINDS: dict[str, tuple[list[str], list[str]]] = {
             "serve log replay mail.at-000000000000 --store mail.log.db -f out.model",
             "predict data.vw -i out.model -p out.tsv --quiet",
             "predict data.vw -i mail -p out.tsv --quiet",
+            "predict offers.vw -i offers -p out.tsv --quiet",
         ],
     ),
     "cache": (
@@ -92,24 +119,46 @@ def write_inputs(folder: Path) -> None:
         f"w{k % 3}\t{left}\t{right}\t{left}\n" for k, (left, right) in enumerate(["ab", "bc", "ac", "cd", "ad"] * 3)
     ]
     (folder / "votes.tsv").write_text("".join(votes))
+    (folder / "offers.yaml").write_text(
+        "chain: [explore_squarecb, contextual_bandit, cost_sensitive_with_features, linear]\n"
+    )
+    (folder / "offers.vw").write_text("shared |user u1\n0:1:0.5 |offer a\n|offer b\n\n" * 3)
+    rng = random.Random(1)
+    items = [f"i{k}" for k in range(120)]
+    truth = {item: rng.choice("ab") for item in items}
+    seen = {item: truth[item] if rng.random() < 0.9 else rng.choice("ab") for item in items}
+    (folder / "items.csv").write_text("id\n" + "".join(f"{item}\n" for item in items))
+    for name, worker, labels in (("people", "ann", truth), ("votes_on_items", "model", seen), ("large", "gpt", seen)):
+        (folder / f"{name}.tsv").write_text("".join(f"{worker}\t{item}\t{labels[item]}\n" for item in items))
+    kinds = {
+        "large": "{kind: judge, price: 0.02, votes: large.tsv}",
+        "people": "{kind: person, price: 1, votes: people.tsv}",
+    }
+    (folder / "who.yaml").write_text("".join(f"{name}: {kind}\n" for name, kind in kinds.items()))
 
 
 def serve(folder: Path) -> None:
-    """A model that a server has taught three examples, with its log."""
+    """Models that a server has taught three examples and a decision with its reward, with their log."""
     hutch("train data.vw --loss_function logistic -b 10 --quiet -f mail", folder)
-    command = [*HUTCH, "serve", "mail", "--port", "0", "--keep", "3"]
+    hutch("train offers.vw -C offers.yaml --set weights.bits=10 --quiet -f offers", folder)
+    command = [*HUTCH, "serve", "mail", "offers", "--port", "0", "--keep", "3"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         address = process.stdout.readline().split()[-1]
         for number in range(3):
-            body = f"{(-1) ** number} |f w{number} w9".encode()
-            request = urllib.request.Request(f"{address}/v1/learn", body, {"Content-Type": "text/plain"})
-            with urllib.request.urlopen(request) as answer:
-                answer.read()
+            _post(f"{address}/v1/learn", f"{(-1) ** number} |f w{number} w9", "text/plain")
+        _post(f"{address}/v1/rank?model=offers&id=d1", "shared |user u1\n|offer a\n|offer b\n", "text/plain")
+        _post(f"{address}/v1/reward?model=offers", json.dumps({"id": "d1", "cost": 0.5}), "application/json")
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate()
+
+
+def _post(address: str, body: str, kind: str) -> None:
+    request = urllib.request.Request(address, body.encode(), {"Content-Type": kind})
+    with urllib.request.urlopen(request) as answer:
+        answer.read()
 
 
 def write_kinds(folder: Path) -> None:
