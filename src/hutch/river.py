@@ -17,6 +17,7 @@ except ModuleNotFoundError as error:
 from hutch.chain import Chain, with_classes
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, DataError
+from hutch.core.loss.kinds import KIND_SQUARED
 from hutch.core.run.probabilities import Probabilities
 from hutch.target_scale import TargetScale, can_rescale
 
@@ -163,9 +164,8 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
         self.chain = Chain.from_config({"weights": {"bits": bits}, "seed": seed, "chain": chosen})
         if self.chain.takes is not Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted 'simple'")
-        loss = getattr(getattr(self.chain.layers[-1].parameters, "loss", None), "name", None)
-        self._scaled = loss == "squared" and can_rescale(self.chain)
-        self._target, self._started = TargetScale(), False
+        self._scaled = can_rescale(self.chain) and self.chain.layers[-1].answers.loss_kind == KIND_SQUARED
+        self._target = TargetScale()
 
     _raw_memory_usage = property(_memory)
 
@@ -179,11 +179,8 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
         target = float(y)
         if not math.isfinite(target):
             raise DataError(f"y: got {y}, wanted a number")
-        if self._scaled and not self._started:
-            self._target.settle(np.array([target]))
-        elif self._scaled:
+        if self._scaled:
             list(self._target.follow(np.array([target]), self.chain))
-        self._started = True
         self.chain.learn({**_record(x), "label": (target - self._target.centre) / self._target.scale, "importance": w})
 
     def predict_one(self, x: Features) -> float:

@@ -42,17 +42,8 @@ from hutch.core.kernel.abi import UNLABELED
 from hutch.core.loss.kinds import KIND_EXPECTILE, KIND_POISSON, KIND_QUANTILE
 from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
-from hutch.frames import (
-    as_table,
-    check_columns,
-    check_targets,
-    checked,
-    dense_columns,
-    is_frame,
-    roles_of,
-    without_column,
-    word_rows,
-)
+from hutch.explaining import Explains
+from hutch.frames import as_table, check_columns, check_targets, checked, dense_columns, is_frame, roles_of
 from hutch.target_scale import TargetScale, can_rescale
 
 if TYPE_CHECKING:
@@ -66,7 +57,7 @@ EXPECTED_FAILURES = dict.fromkeys(
 )
 """Checks of scikit-learn that cannot pass, with the reason; `check_estimator(expected_failed_checks=...)` takes it."""
 
-_ROWS, _LEAST_PASSES = 100_000, 10
+_ROWS = 100_000
 _UNBOUNDED = 1e9  # in deviations
 _BEFORE = np.float32(20)  # times the importance of a row, when only its columns are met
 _REACHES, _TRIAL = (2.0, 10.0, 50.0), 1000  # of priors of classifiers; rows by which one is chosen
@@ -74,8 +65,6 @@ _OWN = 1 << 20  # numbers in the covariances of all classes; beyond it they shar
 _LARGEST = float(np.finfo(np.float32).max)
 _MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
 _LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared"}  # scikit-learn's -> ours
-_LINEAR = ("linear", "bayesian_linear")
-_ABOVE: tuple[list[str], ...] = ([], ["link"], ["one_against_all"], ["multinomial"])
 _LEAST = float(np.finfo(np.float32).tiny)
 _NO_CLASSIFICATION = (KIND_POISSON, KIND_QUANTILE, KIND_EXPECTILE)
 
@@ -123,8 +112,8 @@ class _Settings(BaseEstimator):  # type: ignore[misc]
     random_state: Any = 0
 
 
-class _ChainEstimator(_Settings):
-    """What classifier and regressor share: building, learning, coefficients, explanations."""
+class _ChainEstimator(Explains, _Settings):
+    """What classifier and regressor share: building and learning."""
 
     chain_: Chain
     classes_: NDArray[Any]
@@ -152,9 +141,8 @@ class _ChainEstimator(_Settings):
         """The layers for so many classes, or for numbers (None): those given, or what suits the rows and the loss."""
         if self.layers is not None:
             return list(self.layers) if classes is None else with_classes(self.layers, classes)
-        asked = (self.loss, self.learning_rate, self.l2, self.interactions)
         once = self.passes in (None, 1) and not self.early_stopping
-        if self._row[0] > 0 and once and all(value is None for value in asked):
+        if self._row[0] > 0 and once and not self._tuning():
             return self._posterior(classes)
         if classes is None:
             loss = next(iter(self.loss)) if isinstance(self.loss, Mapping) else self.loss
@@ -175,10 +163,14 @@ class _ChainEstimator(_Settings):
             above.append({"multinomial": {"classes": classes}})
         return [*above, {"bayesian_linear": row}]
 
+    def _tuning(self) -> dict[str, Any]:
+        """Parameters of the base learner that are set."""
+        names = ("loss", "learning_rate", "l2", "interactions")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
     def _config(self, layers: Layers, seed: int) -> dict[str, Any]:
         """What `_build` makes a chain of."""
-        names = ("loss", "learning_rate", "l2", "interactions")
-        if tuning := {name: value for name in names if (value := getattr(self, name)) is not None}:
+        if tuning := self._tuning():
             *above, base = layers
             name, given = (base, None) if isinstance(base, str) else next(iter(base.items()))
             if isinstance(tuning.get("loss"), str):
@@ -208,15 +200,13 @@ class _ChainEstimator(_Settings):
         check_columns(table, self._schema)
         return table
 
-    def _examples_and_targets(self, X: Any, y: Any, reset: bool, y_numeric: bool = False) -> tuple[Any, NDArray[Any]]:
+    def _examples_and_targets(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._examples(X, reset)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-        if y_numeric:
-            y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        elif y.dtype.kind == "f":
+        if y.dtype.kind == "f":
             assert_all_finite(y, input_name="y")
         return X, y
 
@@ -283,7 +273,7 @@ class _ChainEstimator(_Settings):
         if self.passes is None:
             if once or learns_once(self.chain_.layers[0]):
                 return 1
-            return min(max(-(-_ROWS // rows), _LEAST_PASSES), 10 if is_classifier(self) else 100)
+            return 10 if is_classifier(self) else min(max(-(-_ROWS // rows), 10), 100)
         if not (isinstance(self.passes, Integral) and int(self.passes) >= 1):
             raise ValueError(f"passes: got {self.passes!r}, wanted an integer of at least 1")
         if once and int(self.passes) > 1:
@@ -313,8 +303,7 @@ class _ChainEstimator(_Settings):
 
     def _weights(self, X: Any, sample_weight: Any) -> NDArray[np.float32]:
         rows = np.zeros((_num_samples(X), 1), np.float32)
-        weight = _check_sample_weight(sample_weight, rows, dtype=np.float32, ensure_non_negative=True)
-        return np.asarray(weight, np.float32)
+        return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float32, ensure_non_negative=True))
 
     def _outputs(self, X: Any) -> Iterator[Outputs]:
         """What the chain says of the rows, batch by batch."""
@@ -326,102 +315,6 @@ class _ChainEstimator(_Settings):
         """What predictions are made of, before they become classes, (rows,) or (rows, classes)."""
         found = [outputs.scores if self.chain_.score_count else outputs.predictions for outputs in self._outputs(X)]
         return np.concatenate(found).astype(np.float64)
-
-    def explain(self, X: Any, background: Any = None) -> NDArray[np.float64]:
-        """How much each column moves each row's score: the score less what it is with the column missing.
-
-        With a background, the mean of that over its rows is taken off. Where the chain is linear in the columns, these
-        are the Shapley values, w (x - mean x), and sum to the score less its mean over the background. Elsewhere, as
-        with interactions, they are effects of one column at a time, and need not sum to anything. They say what moves
-        the model, not what moves the world: of two columns that say the same, each has a part.
-
-        Parameters
-        ----------
-        X : as in `predict`.
-        background : rows such as those learned from; None: a missing column is what a column is compared with.
-
-        Returns
-        -------
-        Shape (rows, columns): of the prediction of a regressor, of the second class's score under a binary chain, else
-        of the score of the predicted class.
-        """
-        check_is_fitted(self)
-        if self.chain_.takes != Labels.SIMPLE and not self.chain_.score_count:
-            raise AttributeError(f"explain: the layer {self.chain_.layers[0].name!r} has no scores")
-        whole, effects = self._effects(X)
-        if background is not None:
-            effects = effects - self._effects(background)[1].mean(axis=0)
-        if whole.ndim == 1:
-            return effects
-        return np.take_along_axis(effects, whole.argmax(axis=1)[:, None, None], axis=2)[:, :, 0]
-
-    def _effects(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The scores, and what each column adds to them: (rows, columns), or (rows, columns, classes)."""
-        X = self._examples(X, reset=False)
-        whole = self._raw(X)
-        columns = [whole - self._raw(without_column(X, j)) for j in range(X.shape[1])]
-        return whole, np.stack(columns, axis=1) if columns else np.zeros((len(whole), 0, *whole.shape[1:]))
-
-    def word_weights(self, X: Any) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
-        """What each word of a frame, of a column of text or of names, adds to the score of a row that has it.
-
-        It is read off rows that have one word and nothing else, so that it is the weight where the chain is linear in
-        the words; words that were never learned have 0, or what they share with others in the table of weights.
-
-        Parameters
-        ----------
-        X : a frame, as in `predict`.
-
-        Returns
-        -------
-        (column, word) of each, the strongest first, and the weights, shape (words,), or (words, classes) where there is
-        a score for each class.
-        """
-        check_is_fitted(self)
-        if not self._named:
-            raise ValueError("word_weights: fitted to a matrix, wanted a frame; the weights of columns are in coef_")
-        table = self._examples(X, reset=False)
-        texts = roles_of(self.columns).texts(table.column_names)
-        names, rows = word_rows(table, {table.column_names[k] for k in texts})
-        scores = self._raw(rows)
-        found = scores[1:] - scores[0]
-        order = np.argsort(-np.abs(found.reshape(len(found), -1)).max(axis=1, initial=0), kind="stable")
-        return [names[k] for k in order], found[order]
-
-    def _margins(self, X: Any) -> NDArray[np.float64]:
-        """What is linear in the columns of a linear chain, (rows, sub-models)."""
-        if not self.chain_.score_count:
-            return np.concatenate([outputs.raw for outputs in self._outputs(X)]).astype(np.float64)[:, None]
-        scores = self._raw(X)
-        return np.log(np.maximum(scores, _LEAST)) if self.chain_.layers[0].answers.scores_are_probabilities else scores
-
-    def _linear_weights(self) -> NDArray[np.float64]:
-        """Weights of the columns, and last of the constant, (sub-models, columns + 1)."""
-        check_is_fitted(self)
-        names = [layer.name for layer in self.chain_.layers]
-        standardise = names[0] == "standardise"
-        *above, base = names[standardise:]
-        parameters, width = self.chain_.layers[-1].parameters, self.n_features_in_
-        if base not in _LINEAR or above not in _ABOVE or getattr(parameters, "interactions", False):
-            raise AttributeError(f"coef_: a chain of {', '.join(names)} is not linear in the columns; use explain(X)")
-        centre, unit = np.zeros(width), np.ones(width)
-
-        def rows(values: NDArray[np.float64]) -> Any:
-            return as_table(values, self._columns) if self._named else values.astype(np.float32)
-
-        try:
-            [batch] = self.chain_.batches(self._examples(rows(unit[None]), reset=False), columns=roles_of(self.columns))
-        except ValueError as error:
-            raise AttributeError(f"coef_: {error}; use explain(X)") from None
-        if len(batch.indices) != width + 1 or len(batch.namespace_id) != 2:
-            raise AttributeError("coef_: `columns` divides the columns or leaves some out; use explain(X)")
-        if standardise:
-            known = self.chain_.layers[0].columns()  # type: ignore[attr-defined]
-            centre, unit = np.array([known.get(int(index), (0.0, 1.0)) for index in batch.indices[:-1]]).T
-        steps = np.diag(np.where(unit > 0, unit, 1.0))
-        found = self._margins(rows(np.vstack([centre, centre + steps])))
-        slopes = (found[1:] - found[0]).T / steps.diagonal()
-        return np.column_stack([slopes, found[0] - slopes @ centre])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -586,23 +479,6 @@ def __getattr__(name: str) -> Any:
     return CrowdAggregator
 
 
-def _numbers(y: Any) -> Any:
-    """y, unless it is words, of which scikit-learn's own checks say nothing that helps."""
-    values = np.asarray(y) if isinstance(y, list | np.ndarray) else y
-    if isinstance(values, np.ndarray) and values.dtype.kind in "US" and values.size:
-        raise ValueError(f"y: got {values.flat[0].item()!r}, wanted numbers; HutchClassifier takes names of classes")
-    return y
-
-
-def _bounded(y: Any) -> NDArray[np.float64]:
-    """y in float64, if its numbers are some that the chain can hold."""
-    found = np.asarray(y, np.float64)
-    if len(large := np.flatnonzero(np.abs(found) > _LARGEST)):
-        row = int(large[0])
-        raise ValueError(f"y: row {row}, counted from 0: got {found[row]:g}, wanted numbers within ±{_LARGEST:.2g}")
-    return found
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
     """A chain of reductions as a regressor.
@@ -640,8 +516,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
         given = X
-        X, y = self._examples_and_targets(X, _numbers(y), reset=True, y_numeric=True)
-        y = _bounded(y)
+        X, y = self._examples_and_targets(X, y, reset=True)
         self._start()
         if self._scaled:
             self._target.settle(y)
@@ -657,26 +532,29 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn further rows once."""
         first = not hasattr(self, "chain_")
-        X, y = self._examples_and_targets(X, _numbers(y), reset=first, y_numeric=True)
-        y = _bounded(y)
+        X, y = self._examples_and_targets(X, y, reset=first)
         if first:
             self._start()
         weights = self._weights(X, sample_weight)
-        if not self._scaled:
-            self._learn(X, y.astype(np.float32), weights, None)
-        elif first or not can_rescale(self.chain_):
-            if first:
-                self._target.settle(y)
-            elif self._target.strays(y) and not self._told:
-                self._told = True
-                got = f"mean {self._target.centre:.4g} and deviation {self._target.scale:.4g} of the first call"
-                warn(f"y: it is learned by {got}, which it has left; wanted a first call with typical rows, or `fit`")
-            self._learn(X, self._target.of(y), weights, None)
-        else:
-            for rows in self._target.follow(y, self.chain_):
-                part = X.slice(rows.start, rows.stop - rows.start) if self._named else X[rows]
-                self._learn(part, self._target.of(y[rows]), weights[rows], None)
+        follows = self._scaled and (first or can_rescale(self.chain_))
+        if self._scaled and not follows and not self._told and self._target.strays(y):
+            self._told = True
+            got = f"mean {self._target.centre:.4g} and deviation {self._target.scale:.4g} of the first call"
+            warn(f"y: it is learned by {got}, which it has left; wanted a first call with typical rows, or `fit`")
+        for rows in self._target.follow(y, self.chain_) if follows else [slice(0, len(y))]:
+            part = X.slice(rows.start, rows.stop - rows.start) if self._named else X[rows]
+            self._learn(part, self._target.of(y[rows]), weights[rows], None)
         return self
+
+    def _examples_and_targets(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[np.float64]]:
+        X, y = super()._examples_and_targets(X, y, reset)
+        if words := [value for value in y[:1].tolist() if isinstance(value, str)]:
+            raise ValueError(f"y: got {words[0]!r}, wanted numbers; HutchClassifier takes names of classes")
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if len(large := np.flatnonzero(np.abs(y) > _LARGEST)):
+            row = int(large[0])
+            raise ValueError(f"y: row {row}, counted from 0: got {y[row]:g}, wanted numbers within ±{_LARGEST:.2g}")
+        return X, y
 
     def _start(self) -> None:
         layers = self._layers(None)

@@ -18,9 +18,10 @@ class TargetScale:
             deviation between half and twice the scale, the mean no more than the scale away from the centre.
 
     >>> target, chain = TargetScale(), Chain.from_config({"chain": ["linear"]})
-    >>> target.settle(np.array([5.0, 5.0]))
-    >>> for rows in target.follow(np.array([5.0, 11.0, 5.0]), chain):
-    ...     print(rows, round(target.centre, 2), round(target.scale, 2))
+    >>> for targets in ([5.0, 5.0], [5.0, 11.0, 5.0]):
+    ...     for rows in target.follow(np.array(targets), chain):
+    ...         print(rows, round(target.centre, 2), round(target.scale, 2))
+    slice(0, 2, None) 5.0 1.0
     slice(0, 1, None) 5.0 1.0
     slice(1, 3, None) 6.5 2.6
     """
@@ -44,7 +45,7 @@ class TargetScale:
         return bool(self._astray(means[-1:], deviations[-1:])[0])
 
     def follow(self, y: NDArray[np.float64], chain: Chain) -> Iterator[slice]:
-        """Cut further targets where the scale must change, which does not depend on how they come in calls.
+        """Settle for the first targets, and cut further ones where the scale must change, however they come in calls.
 
         Args:
             y: targets (rows), of which one at least is there.
@@ -53,6 +54,10 @@ class TargetScale:
         Yields:
             Rows that have one scale, in order.
         """
+        if not self._sums[0]:
+            self.settle(y)
+            yield slice(0, len(y))
+            return
         means, deviations = self._add(y)
         start = 0
         while True:

@@ -1,0 +1,115 @@
+"""Why a model says what it says: contributions of columns, weights of words, coefficients."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hutch.core.chain.reduction import Labels
+from hutch.frames import as_table, roles_of, without_column, word_rows
+
+_LINEAR = ("linear", "bayesian_linear")
+_ABOVE: tuple[list[str], ...] = ([], ["link"], ["one_against_all"], ["multinomial"])
+_LEAST = float(np.finfo(np.float32).tiny)
+
+
+class Explains:
+    """Explanations of an estimator; a mixin above one that has the methods used here."""
+
+    def explain(self: Any, X: Any, background: Any = None) -> NDArray[np.float64]:
+        """How much each column moves each row's score: the score less what it is with the column missing.
+
+        With a background, the mean of that over its rows is taken off. Where the chain is linear in the columns, these
+        are the Shapley values, w (x - mean x), and sum to the score less its mean over the background. Elsewhere, as
+        with interactions, they are effects of one column at a time, and need not sum to anything. They say what moves
+        the model, not what moves the world: of two columns that say the same, each has a part.
+
+        Parameters
+        ----------
+        X : as in `predict`.
+        background : rows such as those learned from; None: a missing column is what a column is compared with.
+
+        Returns
+        -------
+        Shape (rows, columns): of the prediction of a regressor, of the second class's score under a binary chain, else
+        of the score of the predicted class.
+        """
+        check_is_fitted(self)
+        if self.chain_.takes != Labels.SIMPLE and not self.chain_.score_count:
+            raise AttributeError(f"explain: the layer {self.chain_.layers[0].name!r} has no scores")
+        effects: NDArray[np.float64]
+        whole, effects = self._effects(X)
+        if background is not None:
+            effects = effects - self._effects(background)[1].mean(axis=0)
+        if whole.ndim == 1:
+            return effects
+        return np.take_along_axis(effects, whole.argmax(axis=1)[:, None, None], axis=2)[:, :, 0]
+
+    def _effects(self: Any, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The scores, and what each column adds to them: (rows, columns), or (rows, columns, classes)."""
+        X = self._examples(X, reset=False)
+        whole = self._raw(X)
+        columns = [whole - self._raw(without_column(X, j)) for j in range(X.shape[1])]
+        return whole, np.stack(columns, axis=1) if columns else np.zeros((len(whole), 0, *whole.shape[1:]))
+
+    def word_weights(self: Any, X: Any) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
+        """What each word of a frame, of a column of text or of names, adds to the score of a row that has it.
+
+        It is read off rows that have one word and nothing else, so that it is the weight where the chain is linear in
+        the words; words that were never learned have 0, or what they share with others in the table of weights.
+
+        Parameters
+        ----------
+        X : a frame, as in `predict`.
+
+        Returns
+        -------
+        (column, word) of each, the strongest first, and the weights, shape (words,), or (words, classes) where there is
+        a score for each class.
+        """
+        check_is_fitted(self)
+        if not self._named:
+            raise ValueError("word_weights: fitted to a matrix, wanted a frame; the weights of columns are in coef_")
+        table = self._examples(X, reset=False)
+        texts = roles_of(self.columns).texts(table.column_names)
+        names, rows = word_rows(table, {table.column_names[k] for k in texts})
+        scores = self._raw(rows)
+        found = scores[1:] - scores[0]
+        order = np.argsort(-np.abs(found.reshape(len(found), -1)).max(axis=1, initial=0), kind="stable")
+        return [names[k] for k in order], found[order]
+
+    def _margins(self: Any, X: Any) -> NDArray[np.float64]:
+        """What is linear in the columns of a linear chain, (rows, sub-models)."""
+        if not self.chain_.score_count:
+            return np.concatenate([outputs.raw for outputs in self._outputs(X)]).astype(np.float64)[:, None]
+        scores: NDArray[np.float64] = self._raw(X)
+        return np.log(np.maximum(scores, _LEAST)) if self.chain_.layers[0].answers.scores_are_probabilities else scores
+
+    def _linear_weights(self: Any) -> NDArray[np.float64]:
+        """Weights of the columns, and last of the constant, (sub-models, columns + 1)."""
+        check_is_fitted(self)
+        names = [layer.name for layer in self.chain_.layers]
+        standardise = names[0] == "standardise"
+        *above, base = names[standardise:]
+        parameters, width = self.chain_.layers[-1].parameters, self.n_features_in_
+        if base not in _LINEAR or above not in _ABOVE or getattr(parameters, "interactions", False):
+            raise AttributeError(f"coef_: a chain of {', '.join(names)} is not linear in the columns; use explain(X)")
+        centre, unit = np.zeros(width), np.ones(width)
+
+        def rows(values: NDArray[np.float64]) -> Any:
+            return as_table(values, self._columns) if self._named else values.astype(np.float32)
+
+        try:
+            [batch] = self.chain_.batches(self._examples(rows(unit[None]), reset=False), columns=roles_of(self.columns))
+        except ValueError as error:
+            raise AttributeError(f"coef_: {error}; use explain(X)") from None
+        if len(batch.indices) != width + 1 or len(batch.namespace_id) != 2:
+            raise AttributeError("coef_: `columns` divides the columns or leaves some out; use explain(X)")
+        if standardise:
+            known = self.chain_.layers[0].columns()
+            centre, unit = np.array([known.get(int(index), (0.0, 1.0)) for index in batch.indices[:-1]]).T
+        steps = np.diag(np.where(unit > 0, unit, 1.0))
+        found = self._margins(rows(np.vstack([centre, centre + steps])))
+        slopes = (found[1:] - found[0]).T / steps.diagonal()
+        return np.column_stack([slopes, found[0] - slopes @ centre])
