@@ -72,7 +72,9 @@ def test_every_layer_has_a_model_that_predicts_as_it_did(archive: Path) -> None:
 def test_files_of_every_kind_give_what_they_gave(archive: Path, kind: str) -> None:
     """A cache is made again where it lies beside another file than it was made of, so that of the archive is."""
     folder = archive / "kinds"
-    for words, wanted in json.loads((folder / f"{kind}.json").read_text()).items():
+    if not (kept := folder / f"{kind}.json").exists():
+        pytest.skip(f"the archive has no {kind}; python tests/formats/make.py")
+    for words, wanted in json.loads(kept.read_text()).items():
         found = MAKE.hutch(words, folder)
         assert alike(found, wanted), f"hutch {words}: got\n{found}\nwanted\n{wanted}"
 
