@@ -68,6 +68,7 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.data.parquet": {"readers": (".parquet",)},
     "hutch.core.data.svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
     "hutch.vw.json.reader": {"readers": (".dsjson",)},
+    "hutch.em.models": {"em_models": ("ppca",)},
     **{module: {"reductions": names} for module, names in _by_module(reduction_modules()).items()},
 }
 """Module -> kind of the registry -> names."""

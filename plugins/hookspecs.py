@@ -31,5 +31,10 @@ def hutch_register_crowd_models(register: Callable[..., None]) -> None:
 
 
 @hookspec
+def hutch_register_em_models(register: Callable[..., None]) -> None:
+    """Register models of online EM: call `register(entry)` with a `hutch.em.models.ModelEntry` for each."""
+
+
+@hookspec
 def hutch_on_progress(event: Any) -> None:
     """See a `hutch.core.run.progress.ProgressEvent` whenever a row of the progress table is due."""

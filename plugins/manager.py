@@ -26,6 +26,7 @@ _REGISTERING = {
     "hutch_register_reductions": "reductions",
     "hutch_register_readers": "readers",
     "hutch_register_crowd_models": "crowd_models",
+    "hutch_register_em_models": "em_models",
 }
 _BLOCKED = "blocked under plugins: in the chain"
 _loaded: list["Plugins"] = []  # by `installed`

@@ -31,6 +31,7 @@ from hutch.crowd import aggregate as crowd
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.table import BUILT_IN
 from hutch.em import fit as em
+from hutch.em.models import BUILT_IN as EM_MODELS
 
 SLACK = 600 << 20  # bytes: what an interpreter and a compiler take beside a model
 
@@ -117,7 +118,7 @@ def _ems(folder: Path, chosen: Collection[str]) -> dict[str, Model]:
             if chosen and f"em {regularizer} {mode or 'step'}" not in chosen:
                 continue
             settings = em.Settings(rank=2, regularizer=regularizer, mode=mode)
-            learner = em.create(settings, rows[:10])
+            learner = em.create(settings, rows[:10], EM_MODELS[0])
             learner.learn(rows)
             em.save(path, learner, settings, {})
 
@@ -126,7 +127,9 @@ def _ems(folder: Path, chosen: Collection[str]) -> dict[str, Model]:
                 learner.learn(rows)
                 em.save(path, learner, settings, {})
 
-            found[f"em {regularizer} {mode or 'step'}"] = Model(path.read_bytes(), em.load, use)
+            found[f"em {regularizer} {mode or 'step'}"] = Model(
+                path.read_bytes(), lambda path: em.load(path, {each.name: each for each in EM_MODELS}), use
+            )
     return found
 
 

@@ -74,6 +74,7 @@ class Registry:
         losses: losses by their `name`.
         readers: functions (path, parser options, columns) -> iterator of batches, by file ending (`.svm`).
         crowd_models: crowd models by name.
+        em_models: models of online EM by name.
         origins: (kind, name) -> name of the plugin that registered it.
         left_out: plugins that are installed and not loaded, as `name (distribution version)` -> why.
     """
@@ -82,6 +83,7 @@ class Registry:
     losses: MutableMapping[str, Loss] = field(default_factory=Table)
     readers: MutableMapping[str, Callable[..., Any]] = field(default_factory=Table)
     crowd_models: dict[str, Any] = field(default_factory=dict)
+    em_models: MutableMapping[str, Any] = field(default_factory=Table)
     origins: dict[tuple[str, str], str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -106,7 +108,7 @@ class Registry:
         """Register one item.
 
         Args:
-            kind: `reductions`, `losses`, `readers` or `crowd_models`.
+            kind: `reductions`, `losses`, `readers`, `crowd_models` or `em_models`.
             name: what users write.
             item: the class, loss or function.
             origin: the plugin.

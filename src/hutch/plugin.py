@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from hutch.crowd.models.model import CrowdModel as CrowdModel
     from hutch.crowd.models.model import State
     from hutch.em.base.model import Model
+    from hutch.em.models import ModelEntry as ModelEntry
     from hutch.plugins.checks import check_crowd_model as check_crowd_model
     from hutch.plugins.checks import check_loss as check_loss
     from hutch.plugins.checks import check_reduction as check_reduction

@@ -90,9 +90,10 @@ def test_a_model_goes_on_where_it_stopped(data: Path, tmp_path: Path) -> None:
 
 def test_transform_gives_posterior_means(data: Path, tmp_path: Path) -> None:
     from hutch.em.fit import load
+    from hutch.em.models import BUILT_IN
 
     run("fit", data, "--rank", 2, "-f", tmp_path / "model")
-    learner, _ = load(tmp_path / "model")
+    learner, _ = load(tmp_path / "model", {entry.name: entry for entry in BUILT_IN})
     expected = transform(np.load(data)["X"], learner.parameters)
     run("transform", data, "-i", tmp_path / "model", "-p", tmp_path / "latent.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "latent.npy"), expected)

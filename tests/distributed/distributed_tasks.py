@@ -3,11 +3,15 @@
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hutch.core.data.chunks import TooLong
+from hutch.plugin import EMModel, ModelEntry
 
 
 def both(a: Any, b: Any) -> tuple[Any, Any]:
@@ -66,3 +70,36 @@ def die(_: Any) -> None:
 
 def total(parts: Any) -> dict[str, Any]:
     return {"sum": parts}
+
+
+@dataclass(frozen=True)
+class Rates:
+    value: Any
+
+
+class Poisson(EMModel[Rates]):
+    """A model of a third party's: independent counts."""
+
+    def statistics(self, batch: Any, parameters: Rates) -> Any:
+        return batch.mean(axis=0)
+
+    def maximise(self, statistics: Any) -> Rates:
+        return Rates(statistics.copy())
+
+    def log_likelihood(self, batch: Any, parameters: Rates) -> Any:
+        return (batch * np.log(parameters.value) - parameters.value).sum(axis=1)
+
+    def expected_statistics(self, parameters: Rates) -> Any:
+        return parameters.value.copy()
+
+    def constants(self) -> dict[str, Any]:
+        return {}
+
+
+POISSON = ModelEntry(
+    name="poisson",
+    build=lambda rows, rank, seed, missing: (Poisson(), Rates(rows.mean(axis=0) + 0.5)),
+    parameters=Rates,
+    rebuild=lambda constants: Poisson(),
+    summary="Counts.",
+)

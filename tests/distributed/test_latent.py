@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from distributed_tasks import POISSON
 from typer.testing import CliRunner
 
 from hutch.cli.em import app
@@ -13,7 +14,10 @@ from hutch.distributed.engine import Here
 from hutch.distributed.latent import em, mean_log_likelihood
 from hutch.distributed.processes import Processes
 from hutch.em.fit import Settings, load
+from hutch.em.models import BUILT_IN
 from hutch.em.ppca.model import PPCA, closed_form, log_likelihood
+
+ENTRIES = {entry.name: entry for entry in BUILT_IN}
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +98,14 @@ def test_every_engine_gives_the_same_bits(rows, regularizer, tmp_path):
     assert scores[0] == scores[1] == pytest.approx(learner.log_likelihood(rows[:703]).mean(), abs=1e-12)
 
 
+def test_a_plugins_model_takes_part():
+    counts = np.random.default_rng(3).poisson([1.0, 5.0, 9.0], (300, 3)).astype(float)
+    with Processes(2) as engine:
+        settings = Settings(model="poisson", regularizer="none")
+        learner = em(counts, settings, shards=4, entries={"poisson": POISSON}, engine=engine)
+    assert np.allclose(learner.parameters.value, counts.mean(axis=0))
+
+
 def run(*arguments):
     return CliRunner().invoke(as_app(app, "em"), [str(argument) for argument in arguments], catch_exceptions=False)
 
@@ -106,7 +118,7 @@ def test_the_command_fits_shards(rows, tmp_path, monkeypatch):
     options = ["--rank", 5, "--shards", 4, "-f", "model", "--test", "test.npy", "--json"]
     found = json.loads(run("fit", "part*.npy", *options).stdout)
     assert (found["shards"], found["samples"]) == (4, 1500)
-    learner, settings = load("model")
+    learner, settings = load("model", ENTRIES)
     assert settings.sketch == 2 and learner.samples == 1500
     want = em(["part*.npy"], settings, shards=4).parameters
     assert np.array_equal(learner.parameters.loadings, want.loadings)

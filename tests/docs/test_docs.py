@@ -68,7 +68,7 @@ def test_reduction_has_a_page_with_a_chain(name: str) -> None:
     assert any(re.search(rf"^  - {name}\b", text, re.M) for text in chains), f"{name}.md shows no chain with it"
 
 
-@pytest.mark.parametrize("kind", ["losses", "readers", "crowd_models"])
+@pytest.mark.parametrize("kind", ["losses", "readers", "crowd_models", "em_models"])
 def test_names_are_documented(kind: str) -> None:
     pages = "".join((DOCS / name).read_text() for name in PAGES)
     assert not [name for name in getattr(REGISTRY, kind) if f"`{name}`" not in pages]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hutch.cli.options import ray_option
 from hutch.cli.shell.declared import Argument, Group, Option
-from hutch.core.errors import UsageError
+from hutch.core.errors import PluginError, UsageError
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ Classes = Annotated[
 @app.command()
 def fit(
     data: Data,
-    model: Annotated[str, Option(metavar="NAME", help="What to fit: ppca.")] = "ppca",
+    model: Annotated[str, Option(metavar="NAME", help="What to fit.")] = "ppca",
     rank: Annotated[int, Option(metavar="N", help="Latent dimension.")] = 10,
     regularizer: Annotated[
         str,
@@ -90,20 +90,22 @@ def fit(
     from dataclasses import asdict
 
     from hutch.core.atomic import check_apart, check_writable
-    from hutch.em.fit import Settings, create, last_class, load, save
+    from hutch.em.fit import Settings, create, find, last_class, load, save
     from hutch.em.rows import read_rows
 
     if final is not None:
         check_writable(final)
         check_apart([final], [data])
+    entries = _entries()
     asked: dict[str, Any] = {
         "model": model, "rank": rank, "regularizer": regularizer, "mode": mode, "form": form, "metric": metric,
         "beta": beta, "exponent": exponent, "scale": scale, "block": block, "sketch": sketch, "past": past,
         "balanced": balanced or None, "missing": missing, "seed": seed,
     }  # fmt: skip
-    learner, settings = (None, Settings(**asked)) if initial is None else load(initial)
+    learner, settings = (None, Settings(**asked)) if initial is None else load(initial, entries)
     if initial is not None and (other := [name for name, v in asdict(Settings()).items() if asked[name] != v]):
         raise UsageError(f"--{other[0]}: a model given with -i keeps its own settings")
+    entry = find(settings.model, entries)
     detector = None
     if drift is not None:
         from hutch.em.constrained.drift import DriftDetector
@@ -117,7 +119,7 @@ def fit(
     table = read_rows(data, classes, settings.missing)
     held_out = None if test is None else read_rows(test, classes, settings.missing).rows
     if learner is None:
-        learner = create(settings, table.rows[:_START])
+        learner = create(settings, table.rows[:_START], entry)
     boundaries, before = 0, None if initial is None else last_class(initial)
     for number in range(passes):
         if number:
@@ -176,7 +178,7 @@ def _fit_in_shards(
     settings = check_settings(settings, shards)
     read = {"classes": classes, "missing": settings.missing}
     with engine_for(shards, ray) as engine:
-        learner = em([data], settings, shards=shards, classes=classes, engine=engine)
+        learner = em([data], settings, shards=shards, classes=classes, engine=engine, entries=_entries())
         report: dict[str, Any] = {
             "model": settings.model,
             "regularizer": settings.regularizer,
@@ -211,6 +213,7 @@ def transform(
 
     from hutch.core.atomic import atomic_write, check_apart, check_writable
     from hutch.em.fit import load
+    from hutch.em.ppca.model import PPCAParameters
     from hutch.em.ppca.model import transform as latent_means
     from hutch.em.rows import read_rows
 
@@ -221,10 +224,13 @@ def transform(
     if predictions is not None:
         check_writable(predictions)
         check_apart([predictions], [data, initial])
-    learner, settings = load(initial)
+    learner, settings = load(initial, _entries())
+    parameters = learner.parameters
+    if not isinstance(parameters, PPCAParameters):
+        raise UsageError(f"{initial}: the model {settings.model!r} has no transform; wanted ppca")
     rows = read_rows(data, classes, settings.missing).rows
     likelihood = float(learner.log_likelihood(rows).mean())
-    latent = latent_means(rows, learner.parameters)
+    latent = latent_means(rows, parameters)
     if predictions is None:
         np.savetxt(sys.stdout, latent, "%.9g", ",")
         return
@@ -235,6 +241,17 @@ def transform(
             np.savetxt(file, latent, "%.9g", ",")
     if json:
         print(dumps({"samples": len(latent), "rank": settings.rank, "log_likelihood": likelihood}))
+
+
+def _entries() -> dict[str, Any]:
+    from hutch.em.models import ModelEntry
+    from hutch.plugins.manager import installed
+
+    entries = dict(installed().registry.em_models)
+    for name, entry in entries.items():
+        if not isinstance(entry, ModelEntry):
+            raise PluginError(f"online EM model {name!r}: got {entry!r}, wanted a hutch.em.models.ModelEntry")
+    return entries
 
 
 def _check_boundaries(settings: Settings, classes: str | None, drift: float | None) -> None:

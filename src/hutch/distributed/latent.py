@@ -16,7 +16,8 @@ from hutch.em.base.learner import Learner, pack
 from hutch.em.base.model import Model, Rows
 from hutch.em.constrained.natural import NaturalPPCA, Sketch, merged
 from hutch.em.engine import OnlineEM
-from hutch.em.fit import Settings, create
+from hutch.em.fit import Settings, create, find
+from hutch.em.models import ModelEntry
 from hutch.em.rows import read_rows
 
 FIRST = 100
@@ -37,12 +38,13 @@ def em(
     engine: Engine | None = None,
     tolerance: float = 1e-8,
     iterations: int = 1000,
+    entries: dict[str, ModelEntry] | None = None,
 ) -> Learner[Any]:
     """Fit a model with hidden variables to shards of rows.
 
     With the regularizer `exact`, for PPCA without missing values, each shard learns a sketch of twice the rank, and the
-    sketches are merged: one pass. With `none`: EM on all rows, for which shards add up their statistics; equal to one
-    process but for rounding. All rows count alike.
+    sketches are merged: one pass. With `none`, for every model, plugins' too: EM on all rows, for which shards add up
+    their statistics; equal to one process but for rounding. All rows count alike.
 
     The result depends on the data, the settings and `shards`; its bits do not depend on the engine.
 
@@ -54,6 +56,7 @@ def em(
         engine: where the shards learn; None: here, one after the other.
         tolerance: of EM, ≥ 0: stop when the mean log-likelihood changes by less, in nats.
         iterations: of EM, the most, ≥ 1.
+        entries: the models known, by name; None: those installed.
 
     Returns:
         A learner, which may go on with a stream.
@@ -65,9 +68,10 @@ def em(
     settings = check_settings(settings or Settings(), shards)
     if iterations < 1 or not tolerance >= 0:
         raise UsageError(f"iterations, tolerance: got {iterations}, {tolerance}, wanted at least 1 and at least 0")
+    entry = find(settings.model, installed_models() if entries is None else entries)
     engine = engine or Here()
     first, samples, parts = _divided(data, settings, shards, classes, engine)
-    learner = create(settings, first)
+    learner = create(settings, first, entry)
     if isinstance(learner, NaturalPPCA):
         return _merged_sketches(engine, learner, first, samples, parts)
     assert isinstance(learner, OnlineEM)
@@ -88,6 +92,13 @@ def mean_log_likelihood(learner: Learner[Any], data: Sequence[str | Path] | Rows
     found = [engine.submit(_scored, shared, engine.put(source), how)[0] for source in sources]
     sums = engine.get(sum_of(engine, found))
     return float(sums["log_likelihood"] / sums["samples"])
+
+
+def installed_models() -> dict[str, ModelEntry]:
+    """The models that plugins have registered, by name."""
+    from hutch.plugins.manager import installed
+
+    return dict(installed().registry.em_models)
 
 
 def check_settings(settings: Settings, shards: int) -> Settings:

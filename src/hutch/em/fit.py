@@ -12,13 +12,13 @@ from hutch.core.chain.model_file import load_compact, load_metadata, save_model
 from hutch.core.chain.stored import dense, parts_of
 from hutch.core.errors import ConfigError, ModelError, at, did_you_mean, shortened
 from hutch.em.base.learner import Learner, unpack
-from hutch.em.base.model import Rows
+from hutch.em.base.model import Model, Rows
 from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural import NaturalPPCA
 from hutch.em.constrained.natural_class import ClassPPCA
 from hutch.em.engine import OnlineEM
+from hutch.em.models import ModelEntry
 from hutch.em.nat_oem import Form, Metric, Mode, NatOEM
-from hutch.em.ppca.model import PPCA, PPCAParameters
 
 Regularizer = Literal["exact", "nat_oem", "none"]
 _FEW, _ZEROS = 1 << 16, 64
@@ -31,7 +31,7 @@ class Settings:
     """How to fit. None means the regularizer's default; settings it does not use must be None.
 
     Attributes:
-        model: `ppca`, probabilistic principal component analysis.
+        model: a name of `hutch.em.models`.
         rank: latent dimension, ≥ 1.
         regularizer: `exact`, the natural step, solved; `nat_oem`; `none`, plain online EM.
         mode: `step` or `class`, of exact and nat_oem.
@@ -62,7 +62,6 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, value, valid in (
-            ("model", self.model, ("ppca",)),
             ("regularizer", self.regularizer, get_args(Regularizer)),
             ("mode", self.mode or "step", get_args(Mode)),
         ):
@@ -89,20 +88,22 @@ class Settings:
         return self.mode == "class"
 
 
-def create(settings: Settings, rows: Rows) -> Learner[Any]:
+def create(settings: Settings, rows: Rows, entry: ModelEntry) -> Learner[Any]:
     """A learner at its start.
 
     Args:
         settings: how to fit.
         rows: the first rows of the stream.
+        entry: of the model that the settings name.
 
     Raises:
-        ConfigError: a number is out of range.
+        ConfigError: the regularizer has no form for the model.
     """
+    if settings.regularizer == "exact" and settings.model != "ppca":
+        raise ConfigError(f"regularizer: exact is ppca's, got the model {settings.model!r}; wanted nat_oem or none")
     if settings.regularizer == "exact":
         return _closed(settings, rows)
-    model = PPCA.of(rows, settings.rank, missing=settings.missing)
-    return _iterative(settings, model, model.start(settings.seed))
+    return _iterative(settings, *entry.build(rows, settings.rank, settings.seed, settings.missing))
 
 
 def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: dict[str, Any]) -> None:
@@ -115,19 +116,21 @@ def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: 
         counters: further information for people: any JSON.
     """
     state = {f"state.{name}": value for name, value in learner.state().items()}
-    if isinstance(learner, OnlineEM) and isinstance(learner.model, PPCA):
+    if isinstance(learner, OnlineEM):
         state |= {f"model.{name}": value for name, value in learner.model.constants().items()}
     save_model(path, state, {"settings": asdict(settings), "counters": counters}, kind="em")
 
 
-def load(path: str | Path) -> tuple[Learner[Any], Settings]:
+def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any], Settings]:
     """Read a model file; learning continues bit for bit.
 
     Args:
         path: written by `save`.
+        entries: the models known, by name.
 
     Raises:
         ModelError: the file cannot be used.
+        ConfigError: its model is not installed.
     """
     from hutch.core.config.adapter import adapter  # not at the top: it imports pydantic
 
@@ -147,7 +150,7 @@ def load(path: str | Path) -> tuple[Learner[Any], Settings]:
                 raise ModelError(f"{name}: got shape {array.shape}, but the file holds {numbers} numbers")
             part, _, rest = name.partition(".")
             parts[part][rest] = dense(array)
-        learner = _rebuilt(settings, parts)
+        learner = _rebuilt(settings, parts, entries)
         fresh = learner.state()  # an anchor comes with the first boundary
         check_arrays({name: array for name, array in parts["state"].items() if name in fresh}, fresh, {})
         learner.restore(parts["state"])
@@ -170,13 +173,25 @@ def last_class(path: str | Path) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _rebuilt(settings: Settings, parts: dict[str, dict[str, Any]]) -> Learner[Any]:
+def _rebuilt(settings: Settings, parts: dict[str, dict[str, Any]], entries: dict[str, ModelEntry]) -> Learner[Any]:
     """A learner of these settings, of the sizes that a model's arrays have."""
     if settings.regularizer == "exact":
         mean = parts["state"]["start.mean" if settings.classes else "sketch.mean"]
         return _closed(settings, mean[None])
-    start = unpack(PPCAParameters, parts["state"], "current")
-    return _iterative(settings, PPCA.from_constants(parts["model"]), start)
+    entry = find(settings.model, entries)
+    start = unpack(entry.parameters, parts["state"], "current")
+    return _iterative(settings, entry.rebuild(parts["model"]), start)
+
+
+def find(name: str, entries: dict[str, ModelEntry]) -> ModelEntry:
+    """The entry of that name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in entries:
+        raise ConfigError(f"model: got {name!r}; {did_you_mean(name, entries)}")
+    return entries[name]
 
 
 def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
@@ -188,8 +203,8 @@ def _closed(settings: Settings, rows: Rows) -> Learner[Any]:
     return NaturalPPCA(rows, settings.rank, _schedule(settings), block=block, sketch=sketch, missing=missing)
 
 
-def _iterative(settings: Settings, model: PPCA, start: PPCAParameters) -> Learner[Any]:
-    constraint: NatOEM[PPCAParameters] | None = None
+def _iterative(settings: Settings, model: Model[Any], start: Any) -> Learner[Any]:
+    constraint: NatOEM[Any] | None = None
     if settings.regularizer == "nat_oem":
         beta = 1.0 if settings.beta is None else settings.beta
         constraint = NatOEM(beta, mode=settings.mode or "step", form=settings.form or "kl", metric=settings.metric)

@@ -38,6 +38,10 @@ class Model(ABC, Generic[P]):
     def expected_statistics(self, parameters: P) -> Array:
         """E[s(x, z)] under the model itself: the statistics at which `parameters` is a fixed point of EM."""
 
+    def constants(self) -> dict[str, NDArray[Any]]:
+        """What the model itself is made of, for a model file; its entry in `hutch.em.models` rebuilds it."""
+        return {}
+
     def validate(self, batch: Any) -> Any:  # noqa: B027 - a model without input rules has nothing to check
         """The batch as the model wants it.
 

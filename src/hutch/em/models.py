@@ -1,0 +1,44 @@
+"""The models of online EM by name: the built-in ones as one tuple, registered like those of plugins."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hutch.core.hooks import registering
+from hutch.em.base.model import Model
+from hutch.em.ppca.model import PPCA, PPCAParameters
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """A model with a name.
+
+    Attributes:
+        name: as on the command line.
+        build: `build(first_rows, rank, seed, missing)` gives the model and the parameters to start from.
+        parameters: their type, a dataclass of float64 arrays and floats.
+        rebuild: gives the model of its `constants()`.
+        summary: one sentence.
+    """
+
+    name: str
+    build: Callable[[Any, int, int, bool], tuple[Model[Any], Any]]
+    parameters: type[Any]
+    rebuild: Callable[[dict[str, NDArray[Any]]], Model[Any]]
+    summary: str
+
+
+def _ppca(rows: Any, rank: int, seed: int, missing: bool) -> tuple[Model[Any], Any]:
+    model = PPCA.of(rows, rank, missing=missing)
+    return model, model.start(seed)
+
+
+BUILT_IN = (
+    ModelEntry("ppca", _ppca, PPCAParameters, PPCA.from_constants, "Probabilistic principal component analysis."),
+)
+"""What is there without any plugin."""
+
+
+hutch_register_em_models = registering(*BUILT_IN)
