@@ -1,9 +1,7 @@
 """Sub-models: above the layer under test one that asks for several, each of which must have state of its own; below it
 one that sees which of them it asks."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy import int64, uint64
@@ -87,103 +85,42 @@ class _OneOfSeveral(_Watching):
         return _SUBMODELS
 
 
-@dataclass(frozen=True, slots=True)
-class _Guard:
-    """Zeros behind an array of a layer, which stay zeros unless a kernel writes past the array's end."""
-
-    field: str
-    before: NDArray[Any]  # where the array was; kept alive for whoever else knows its address
-    behind: NDArray[np.uint8]
-
-
-def _arrays(holder: Any) -> Iterator[tuple[Any, Any, NDArray[Any]]]:
-    """The arrays on an object, in its dicts and lists and behind its records: what holds each, and under which key."""
-    for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
-        if isinstance(value, np.ndarray):
-            yield holder, key, value
-        elif isinstance(value, dict | list):
-            yield from _arrays(value)
-        elif isinstance(value, Record):
-            yield from _arrays(value.targets)
-
-
-def _guard(layer: Reduction) -> list[_Guard]:
-    """Move the arrays whose addresses the layer's state holds to where writing past their ends does no harm."""
-    names = layer.state.dtype.names or ()
-    held: dict[int, list[tuple[Any, Any, NDArray[Any]]]] = {}
-    for place in _arrays(vars(layer)):
-        held.setdefault(id(place[2]), []).append(place)
-    guards = []
-    for places in held.values():
-        key, array = places[0][1:]
-        fields = [name for name in names if layer.state[name][0] == array.ctypes.data]
-        if not fields or key == "state" or not array.nbytes or not array.flags.c_contiguous:
-            continue
-        room = np.zeros(array.nbytes + min(64 * array.nbytes, 1 << 20) + 4096, np.uint8)
-        moved = room[: array.nbytes].view(array.dtype).reshape(array.shape)
-        moved[...] = array
-        for holder, key, _ in places:
-            holder[key] = moved
-        for field in fields:
-            layer.state[field] = moved if isinstance(layer.state, Record) else moved.ctypes.data
-        guards.append(_Guard(fields[0], array, room[array.nbytes :]))
-    return guards
-
-
-class _Several:
-    """A chain with the layer under test below one that asks for several sub-models.
-
-    Args:
-        bench: the chain without that layer.
-
-    Raises:
-        ConfigError: the layer refuses to stand there.
-    """
-
-    def __init__(self, bench: Bench) -> None:
-        self.engine: Engine = bench.with_layer(_OneOfSeveral).engine()
-        self._guards = _guard(self.engine.layers[1])
-
-    def run(self, submodel: int, records: list[Example], learn: bool = True) -> NDArray[np.float32]:
-        """Predictions of one sub-model; fails if it has written where nothing of the layer is."""
-        self.engine.layers[0].state["submodel"] = submodel
-        found = run(self.engine, records, learn)
-        for guard in self._guards:
-            room = f"{guard.before.size} numbers, and sub-model {submodel} of {_SUBMODELS} wrote past them"
-            expect(not guard.behind.any(), f"state.{guard.field}", room, "room for each of context.submodels")
-        return found
+def _run(several: Engine, submodel: int, records: list[Example], learn: bool = True) -> NDArray[np.float32]:
+    """Predictions of one sub-model of the layer below `_OneOfSeveral`."""
+    several.layers[0].state["submodel"] = submodel
+    return run(several, records, learn)
 
 
 def submodels(bench: Bench) -> None:
     """Below a layer that asks for three sub-models, what one learns changes no prediction of another."""
     for learner in (0, 2):
         try:
-            several = _Several(bench)
+            several = bench.with_layer(_OneOfSeveral).engine()
         except ConfigError:
             return  # the layer says itself that it cannot stand there
         records = bench.records()
-        several.run(learner, records[:_FIRST])  # from here on the labels' range is known
+        _run(several, learner, records[:_FIRST])  # from here on the labels' range is known
         others = [learner_k for learner_k in range(_SUBMODELS) if learner_k != learner]
-        before = [several.run(learner_k, records, learn=False) for learner_k in others]
-        several.run(learner, records[_FIRST:])
+        before = [_run(several, learner_k, records, learn=False) for learner_k in others]
+        _run(several, learner, records[_FIRST:])
         for learner_k, wanted in zip(others, before, strict=True):
-            got = several.run(learner_k, records, learn=False)
+            got = _run(several, learner_k, records, learn=False)
             identical(got, wanted, f"sub-model {learner_k} after sub-model {learner} has learned")
 
 
 def submodels_saved(bench: Bench) -> None:
     """What each of three sub-models has learned is saved and loaded."""
     try:
-        saved, loaded = _Several(bench), _Several(bench)
+        saved, loaded = (bench.with_layer(_OneOfSeveral).engine() for _ in range(2))
     except ConfigError:
         return
     records = bench.records()
     for learner_k in range(_SUBMODELS):
         third = slice(learner_k * len(records) // _SUBMODELS, (learner_k + 1) * len(records) // _SUBMODELS)
-        saved.run(learner_k, records[third])
-    reload(saved.engine, loaded.engine)
+        _run(saved, learner_k, records[third])
+    reload(saved, loaded)
     for learner_k in range(_SUBMODELS):
-        got, wanted = (each.run(learner_k, records, learn=False) for each in (loaded, saved))
+        got, wanted = (_run(each, learner_k, records, learn=False) for each in (loaded, saved))
         identical(got, wanted, f"sub-model {learner_k} after loading")
 
 

@@ -146,25 +146,15 @@ class Biased(Sound):
 
     def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
-        self._bias = np.zeros(self.room(), np.float32)
+        self._bias = np.zeros(self.context.submodels, np.float32)
         self.state = np.zeros(1, BIAS)
         self.state["bias"], self.state["submodels"] = self._bias.ctypes.data, self.tells_apart()
-
-    def room(self) -> int:
-        return self.context.submodels
 
     def tells_apart(self) -> bool:
         return True
 
     def saved(self) -> dict[str, NDArray[np.float32]]:
         return {"bias": self._bias}
-
-
-class Narrow(Biased):
-    """Has room for one sub-model."""
-
-    def room(self) -> int:
-        return 1
 
 
 class Common(Biased):
@@ -277,8 +267,6 @@ FOUND = [
     (Unweighted, "importance", "learned with importance 3: got the same as with importance 1, wanted more of it"),
     (OneForAll, "submodels", "sub-model 1 after sub-model 0 has learned: example "),
     (Common, "submodels", "sub-model 1 after sub-model 0 has learned: example "),
-    (Narrow, "submodels", "state.bias: got 1 numbers, and sub-model 2 of 3 wrote past them, wanted room for each of"),
-    (Narrow, "submodels_saved", "state.bias: got 1 numbers, and sub-model 1 of 3 wrote past them, wanted room for"),
     (Unsaved, "save_and_load", "predicted after loading: example "),
     (FirstSaved, "submodels_saved", "sub-model 1 after loading: example "),
     (Lossless, "loss", "loss of the label -1 less that of 1 at predictions "),
