@@ -21,28 +21,21 @@ def test_every_kernel_of_the_installed_plugins_is_found() -> None:
 def test_pieces_are_kernels_functions_and_command_lines(capsys: pytest.CaptureFixture[str]) -> None:
     warmup.compile_piece("hutch.core.loss.kernels:hinge_value")
     assert isinstance(hinge_value, AddressKernel) and "address" in vars(hinge_value)
-    warmup.compile_piece("hutch.cli.warmup:parse_a_line")
+    warmup.compile_piece("hutch.cli.demo:compile_parser")
     for command in USUAL:
         warmup.compile_piece(command)
-    warmup.compile_piece(("no-such-command",))
+    warmup.compile_piece("no-such-command")
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_command_line_that_fails_is_told() -> None:
     with pytest.raises(HutchError, match="hutch train none.vw ended with status 1: none.vw: no such file"):
-        warmup.compile_piece(("train", "none.vw"))
-
-
-def test_pieces_compile_in_other_processes() -> None:
-    with warmup.background(["hutch.core.loss.kernels:hinge_value", ("train", "none.vw")], 1) as (good, bad):
-        assert good.get(120) is None
-        with pytest.raises(HutchError):
-            bad.get(120)
+        warmup.compile_piece("train none.vw")
 
 
 def test_the_command_compiles_everything(hutch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "installed_kernels", lambda: {"hutch.core.loss.kernels:hinge_value"})
-    monkeypatch.setattr(warmup, "RUNS", (("crowd", "none.tsv", "&&", "em", "fit", "none.npy"),))
+    monkeypatch.setattr(warmup, "RUNS", ("crowd none.tsv && em fit none.npy",))
     monkeypatch.setattr(warmup, "USUAL", ())
     assert '"kernels": 1' in hutch("warmup", "--json", "-j", "1", "--usual").out
     assert hutch("warmup", "--quiet", "--usual").err == ""

@@ -76,10 +76,11 @@ def _learn(train: "Ratings", test: "Ratings") -> Any:
     import numpy as np
 
     from hutch.chain import Chain
-    from hutch.cli.warmup import background
+    from hutch.core.processes import spawning
 
     lines, test_lines = train.examples(), test.examples()
-    with background(["hutch.cli.warmup:parse_a_line"], 1) as (parser,):
+    with spawning().Pool(1) as pool:
+        parser = pool.apply_async(compile_parser)
         for rank in RANKS:
             learner = Chain.from_config(chain(rank))
             parser.get()
@@ -89,6 +90,13 @@ def _learn(train: "Ratings", test: "Ratings") -> Any:
                     learner.end_pass()
             name = f"dyadic, rank {rank}" if rank else "linear"
             yield name, float(np.mean(learner.predict(test_lines) != test.labels))
+
+
+def compile_parser() -> None:
+    """Compile the text parser and leave it in the cache on disk."""
+    from hutch.core.text.parser import TextParser
+
+    TextParser().parse(b"1 |f a:0.5\n")
 
 
 def _show(name: str, losses: dict[str, float], as_json: bool) -> None:

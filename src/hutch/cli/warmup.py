@@ -1,8 +1,6 @@
 """`hutch warmup`: compile the kernels ahead."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 from hutch.cli.shell.declared import Option
 from hutch.core.strict_json import dumps
@@ -23,7 +21,7 @@ CHAINS = {
 }
 """The chains of configs/, which are not part of an installation."""
 
-_DATA = {
+FILES = {
     "lines.vw": "1 'a |text x:0.5 y |author z\n-1 |text x |author z\n",
     "pool.vw": "|text x\n|text y\n|author z\n",
     "blocks.vw": "1 |worker v |words a\n2 |worker w |words a\n\n2 |worker v |words b\n2 |worker w |words b\n",
@@ -37,37 +35,31 @@ _DATA = {
     "gold.tsv": "t1\ta\n",
     "votes.csv": "worker,left,right,winner\nv,a,b,a\nw,b,c,b\nv,c,a,a\nw,a,c,tie\n",
     "rows.csv": "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(120)),
+    "text.yaml": "input: {columns: {text: [text], tag: tag}}\nchain: [{linear: {}}]\n",
+    **{f"{name}.yaml": f"chain: {layers}\n" for name, layers in CHAINS.items()},
 }
-_TEXT = {"text.yaml": "input: {columns: {text: [text], tag: tag}}\nchain: [{linear: {}}]\n"}
-FILES = _DATA | _TEXT | {f"{name}.yaml": f"chain: {layers}\n" for name, layers in CHAINS.items()}
 """The inputs of the runs, by name."""
 
-THEN = "&&"
-"""Between two commands of one run."""
-
 USUAL = (
-    ("train", "lines.vw", "--quiet", "-p", "out", "-f", "model"),
-    ("train", "table.csv", "-C", "text.yaml", "--quiet", "-p", "out", THEN, "train", "table.svm", "--quiet"),
+    "train lines.vw --quiet -p out -f model",
+    "train table.csv -C text.yaml --quiet -p out && train table.svm --quiet",
 )
 """The kernels that every run of a chain needs beside those of its layers."""
 
-RUNS = tuple(
-    tuple(line.split())
-    for line in (
-        "train raters.vw -C ethnicity.yaml --passes 2 --quiet -p out -f model",
-        "train ratings.vw -C ratings.yaml --passes 2 --quiet -p out -f model",
-        "train digits.vw -C ppca.yaml --quiet -p out -f model && predict digits.vw -i model -p out",
-        "train blocks.vw -C crowd_em.yaml --passes 5 --quiet -r out -f model && predict blocks.vw -i model -p out",
-        "train lines.vw -C active.yaml --quiet -f model && active ask pool.vw -i model --store store -n 1 && "
-        "active report --store store",
-        "train decisions.vw -C explore.yaml --quiet -p out",
-        "train lines.vw -C sentiment.yaml --quiet -p out",
-        "crowd labels.tsv --quiet --next 1 -p out --workers out.tsv --gold gold.tsv",
-        "crowd labels.tsv --quiet --report report.txt --suspects out.tsv",
-        "crowd labels.tsv --quiet --method online -p out --workers out.tsv",
-        "crowd votes.csv --quiet --pairs",
-        "em fit rows.csv --rank 1 && em fit rows.csv --rank 2",
-    )
+RUNS = (
+    "train raters.vw -C ethnicity.yaml --passes 2 --quiet -p out -f model",
+    "train ratings.vw -C ratings.yaml --passes 2 --quiet -p out -f model",
+    "train digits.vw -C ppca.yaml --quiet -p out -f model && predict digits.vw -i model -p out",
+    "train blocks.vw -C crowd_em.yaml --passes 5 --quiet -r out -f model && predict blocks.vw -i model -p out",
+    "train lines.vw -C active.yaml --quiet -f model && active ask pool.vw -i model --store store -n 1 && "
+    "active report --store store",
+    "train decisions.vw -C explore.yaml --quiet -p out",
+    "train lines.vw -C sentiment.yaml --quiet -p out",
+    "crowd labels.tsv --quiet --next 1 -p out --workers out.tsv --gold gold.tsv",
+    "crowd labels.tsv --quiet --report report.txt --suspects out.tsv",
+    "crowd labels.tsv --quiet --method online -p out --workers out.tsv",
+    "crowd votes.csv --quiet --pairs",
+    "em fit rows.csv --rank 1 && em fit rows.csv --rank 2",
 )
 """The runs of the shipped chains and of `hutch crowd`, `em` and `active`, the longest first."""
 
@@ -101,41 +93,41 @@ def warmup(
     import sys
     import time
 
+    from hutch.core.processes import spawning
     from hutch.core.threads import processor_count
 
     start = time.perf_counter()
-    kernels = sorted(installed_kernels() if all_ else filter(_is_usual, installed_kernels()))
+    kernels = sorted(name for name in installed_kernels() if all_ or name.startswith(_USUAL))
     runs = USUAL if usual else (*RUNS, *USUAL)
-    pieces: list[str | tuple[str, ...]] = [*runs, "hutch.cli.warmup:read_tables", *kernels]
-    processes = jobs or processor_count()
-    advance = _tenths(len(pieces), processes, quiet or as_json)
-    with _shipped_left_aside(), background(pieces, processes) as results:
-        for result in results:
-            result.get()
-            advance()
-    found = {"kernels": len(kernels), "runs": len(runs), "seconds": time.perf_counter() - start}
+    pieces = [*runs, "hutch.cli.warmup:read_tables", *kernels]
+    total, processes = len(pieces), min(jobs or processor_count(), len(pieces))
+    told = sys.stderr if not (quiet or as_json) else None
+    if told:
+        print(f"compiling {total} pieces in {processes} processes", file=told, flush=True)
+    with spawning().Pool(processes, initializer=_leave_shipped_aside) as pool:
+        for done, _ in enumerate(pool.imap(compile_piece, pieces), 1):
+            if told and done * 10 // total > (done - 1) * 10 // total:
+                print(f"compiled {done} of {total}", file=told, flush=True)
+    seconds = time.perf_counter() - start
     if as_json:
-        print(dumps(found))
-    elif not quiet:
-        text = f"{len(kernels)} kernels and those of {len(runs)} small runs are ready after {found['seconds']:.1f} s"
-        print(text, file=sys.stderr)
+        print(dumps({"kernels": len(kernels), "runs": len(runs), "seconds": seconds}))
+    elif told:
+        print(f"{len(kernels)} kernels and those of {len(runs)} small runs are ready after {seconds:.1f} s", file=told)
 
 
-_USUAL = (
-    "hutch.core.",
-    "hutch.reductions.features.",
-    "hutch.reductions.linear.",
-    *(
-        f"hutch.reductions.{name}:"
-        for name in (
-            "binary",
-            "cost_sensitive_one_against_all",
-            "error_correcting_tournament",
-            "filter_tree",
-            "link",
-            "one_against_all",
-        )
-    ),
+_USUAL = tuple(
+    f"hutch.{room}"
+    for room in (
+        "core.",
+        "reductions.features.",
+        "reductions.linear.",
+        "reductions.binary:",
+        "reductions.cost_sensitive_one_against_all:",
+        "reductions.error_correcting_tournament:",
+        "reductions.filter_tree:",
+        "reductions.link:",
+        "reductions.one_against_all:",
+    )
 )
 
 
@@ -147,45 +139,6 @@ _EVERY_RUN = (
     "hutch.core.text.parser",
 )
 """Modules with kernels that runs need and plugins do not import."""
-
-
-def _is_usual(kernel: str) -> bool:
-    return kernel.startswith(_USUAL)
-
-
-@contextmanager
-def _shipped_left_aside() -> Iterator[None]:
-    """Let processes that start meanwhile compile what they would load from the package."""
-    import os
-
-    from hutch.core.kernel.shipped import SWITCH
-
-    before = os.environ.get(SWITCH)
-    os.environ[SWITCH] = "0"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[SWITCH]
-        else:
-            os.environ[SWITCH] = before
-
-
-def _tenths(total: int, processes: int, hidden: bool) -> Callable[[], Any]:
-    """A function that reports each further tenth on standard error."""
-    import sys
-
-    done = 0
-
-    def advance() -> None:
-        nonlocal done
-        done += 1
-        if not hidden and done * 10 // total > (done - 1) * 10 // total:
-            print(f"compiled {done} of {total}", file=sys.stderr, flush=True)
-
-    if not hidden:
-        print(f"compiling {total} pieces in {processes} processes", file=sys.stderr, flush=True)
-    return advance
 
 
 def installed_kernels() -> set[str]:
@@ -208,41 +161,50 @@ def installed_kernels() -> set[str]:
     return set(found.values())
 
 
-@contextmanager
-def background(pieces: Sequence[str | tuple[str, ...]], jobs: int) -> Iterator[list[Any]]:
-    """Compile in other processes while the block runs; see `compile_piece`.
+def _leave_shipped_aside() -> None:
+    """Let this process compile what it would load from the package."""
+    import os
 
-    The block gets one result for each piece, whose `get()` waits for it. What is not ready when it ends is abandoned.
-    """
-    from hutch.core.processes import spawning
+    from hutch.core.kernel.shipped import SWITCH
 
-    with spawning().Pool(min(jobs, len(pieces))) as pool:
-        yield [pool.apply_async(compile_piece, (piece,)) for piece in pieces]
+    os.environ[SWITCH] = "0"
 
 
-def compile_piece(piece: str | tuple[str, ...]) -> None:
+def compile_piece(piece: str) -> None:
     """Compile something and leave it in the cache on disk.
 
     Args:
-        piece: `module:name` of a kernel or of a function to call, or a command line that needs what is to be compiled.
-    """
-    from importlib import import_module
+        piece: `module:name` of a kernel or of a function to call, or command lines that need what is to be compiled,
+            with `&&` between them; they run in a folder with `FILES`.
 
+    Raises:
+        HutchError: a command fails.
+    """
+    import contextlib
+    import io
+    import tempfile
+    from importlib import import_module
+    from pathlib import Path
+
+    from hutch.cli.dispatch import run
+    from hutch.cli.table import installed
+    from hutch.core.errors import HutchError
     from hutch.core.kernel.cache import AddressKernel
 
-    if isinstance(piece, tuple):
-        _run(piece)
-        return
     module, _, name = piece.partition(":")
-    target = getattr(import_module(module), name)
-    _ = target.address if isinstance(target, AddressKernel) else target()
-
-
-def parse_a_line() -> None:
-    """Compile the text parser, but for what few lines need."""
-    from hutch.core.text.parser import TextParser
-
-    TextParser().parse(b"1 |f a:0.5\n")
+    if name:
+        target = getattr(import_module(module), name)
+        _ = target.address if isinstance(target, AddressKernel) else target()
+        return
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for file, text in FILES.items():
+            Path(file).write_text(text, encoding="utf-8")
+        for command in piece.split(" && "):
+            said = io.StringIO()
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+                status = run(command.split()) if installed(command.split()[0]) else 0
+            if status:
+                raise HutchError(f"hutch {command} ended with status {status}: {said.getvalue()}")
 
 
 def read_tables() -> None:
@@ -255,28 +217,3 @@ def read_tables() -> None:
 
     table = pyarrow.table({"label": [1.0, 0.0], "number": [0.5, 2.0], "word": ["a", "b"]})
     Chain.from_config({"chain": [{"linear": {}}]}).learn(table)
-
-
-def _run(command: tuple[str, ...]) -> None:
-    import contextlib
-    import io
-    import tempfile
-    from itertools import groupby
-    from pathlib import Path
-
-    from hutch.cli.dispatch import run
-    from hutch.cli.table import installed
-    from hutch.core.errors import HutchError
-
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for name, text in FILES.items():
-            Path(name).write_text(text, encoding="utf-8")
-        for is_next, words in groupby(command, lambda word: word == THEN):
-            one = list(words)
-            if is_next or not installed(one[0]):
-                continue
-            said = io.StringIO()
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-                status = run(one)
-            if status:
-                raise HutchError(f"hutch {' '.join(one)} ended with status {status}: {said.getvalue()}")
