@@ -5,7 +5,6 @@
     python benchmarks/dyadic.py trees             error and CPU of both filter trees on simulated ratings
     python benchmarks/dyadic.py ratings DIR...    RMSE and CPU; in DIR train.tsv and test.tsv, user TAB item TAB rating
     python benchmarks/dyadic.py command DIR...    RMSE of `hutch train`: shuffled or by user, a tenth held out or none
-    python benchmarks/dyadic.py implicit DIR...   precision of implicit features, tried on a tenth of train.tsv (seed 7)
     python benchmarks/dyadic.py drift [SEEDS]     RMSE with a bias for each week of an item or user, simulated
     python benchmarks/dyadic.py ordered DIR...    RMSE and log-loss of ratings taken as numbers and as ordered classes
 
@@ -35,7 +34,6 @@ LEARNERS: dict[str, tuple[str, dict[str, Any], int]] = {
     "bias only, 40 passes": ("dyadic", {**DYADIC, "rank": 0}, 40),
     "dyadic rank 20, one pass": ("dyadic", {**DYADIC, "rank": 20}, 1),
     "dyadic rank 20, 40 passes": ("dyadic", {**DYADIC, "rank": 20}, 40),
-    "the same with implicit features": ("dyadic", {**DYADIC, "rank": 20, "implicit": "right"}, 40),
 }
 """Layer, parameters and passes of each row of the table of ratings; the dyadic rates are the defaults."""
 HUTCH = [sys.executable, "-c", "import sys; from hutch.cli.main import main; sys.exit(main())"]
@@ -145,21 +143,6 @@ def rating_error(train: bytes, test: bytes, layer: str, given: dict[str, Any], p
     return float(np.sqrt(np.mean(gaps.astype(float) ** 2))), seconds
 
 
-def implicit(directories: list[str]) -> None:
-    """RMSE on ratings kept aside of the training file, which alone is read."""
-    dyadic = {"left": "user", "right": "item", "rank": 20}
-    for directory in directories:
-        (lines,) = _lines(directory, "train.tsv")
-        kept = np.random.default_rng(7).random(len(lines)) < 0.1
-        train, validation = (
-            b"".join(line for line, k in zip(lines, kept, strict=True) if k == side) for side in (0, 1)
-        )
-        for precision in (None, 0.1, 0.3, 0.5, 1.0, 3.0):
-            given = {"implicit": "right", "implicit_precision": precision} if precision else {}
-            error, seconds = rating_error(train, validation, "dyadic", {**dyadic, **given}, 40)
-            print(f"{Path(directory).name:16} precision {precision!s:>6} {error:.4f}  {seconds:6.2f} s", flush=True)
-
-
 def _fitted(train: bytes, others: list[bytes], given: dict[str, Any], relabel: Callable[..., Any] | None = None) -> Any:
     """The batches and predictions of other ratings after 40 passes; `relabel` gives a pass its labels."""
     engine = build(("dyadic", {"left": "user", "right": "item", "rank": 20, **given}), bits=18)
@@ -216,7 +199,7 @@ def ordered(directories: list[str]) -> None:
         levels = np.unique([float(line.split(b" ", 1)[0]) for line in lines])
         link = Thresholds(levels)
         for name, relabel in (("as numbers", None), ("normal scores", link.scores), ("cumulative link", link.latent)):
-            found = _fitted(parts[0], [parts[1], b"".join(test)], {"implicit": "right"}, relabel)
+            found = _fitted(parts[0], [parts[1], b"".join(test)], {}, relabel)
             (own, made_own), (labels, made) = found
             if relabel is None:
                 error = np.sqrt(np.mean((np.clip(made, levels[0], levels[-1]) - labels) ** 2))
@@ -331,7 +314,5 @@ if __name__ == "__main__":
         drift(int(sys.argv[2]) if len(sys.argv) > 2 else 4)
     elif sys.argv[1:2] == ["ordered"] and len(sys.argv) > 2:
         ordered(sys.argv[2:])
-    elif sys.argv[1:2] == ["implicit"] and len(sys.argv) > 2:
-        implicit(sys.argv[2:])
     else:
         sys.exit(__doc__)

@@ -40,7 +40,7 @@ _GIVEN: dict[str, list[dict[str, Any]]] = {
     ],
     "bayesian_linear": [{**_WORDS, "loss": "logistic", "rank": 2}, {**_WORDS, "loss": "squared"}],
     "crowd_em": [{**_C, "worker": "u", "slots": 4}, {**_C, "worker": "u", "slots": 8, "passes": 2}],
-    "dyadic": [_DYADIC, {**_DYADIC, "loss": "logistic", "l2": 0.01}, {**_DYADIC, "implicit": "right"}],
+    "dyadic": [_DYADIC, {**_DYADIC, "loss": "logistic", "l2": 0.01}],
     "error_correcting_tournament": [{**_C, "errors": 1}, _C],
     "explore_bag": [{"policies": 2}],
     "explore_cover": [{"policies": 2}],

@@ -72,7 +72,7 @@ def _chains(folder: Path, chosen: Collection[str]) -> dict[str, Model]:
             continue
         chain = Chain.from_config({"weights": {"bits": 6}, "chain": layers})
         chain.learn(lines)
-        if "passes" in name or "implicit" in name:
+        if "passes" in name:
             chain.learn(lines, passes=2)
         chain.save(folder / "sound")
         found[name] = Model((folder / "sound").read_bytes(), Chain.load, _use_chain(lines))

@@ -60,7 +60,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "active iwal": ([{"active": {"rule": "iwal", "mellowness": 1.0}}, "linear"], PLAIN),
     "active over trees": ([_ACTIVE, {"filter_tree": {"classes": 3}}, "linear"], CLASSES),
     "dyadic": ([{"dyadic": _DYADIC}], PLAIN),
-    "dyadic implicit": ([{"dyadic": {**_DYADIC, "implicit": "right"}}], PLAIN),
     "filter_tree": ([{"filter_tree": {"classes": 3}}, {"dyadic": {**_DYADIC, "loss": "hinge"}}], CLASSES),
     "scoring_filter_tree": ([{"scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}], CLASSES),
     "error_correcting_tournament": ([{"error_correcting_tournament": {"classes": 3, "errors": 1}}, "linear"], CLASSES),

@@ -13,7 +13,7 @@ the rival's U and V, so that the difference is a dyadic model itself, of U + V',
 import math
 
 import numpy as np
-from numpy import int64, uint64
+from numpy import uint64
 
 from hutch.core.dyad.step import importance_to_
 from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_of, kernel, layer_of, loss_of, shared_of
@@ -55,11 +55,6 @@ def _gather(state, example, offset):
     """Gather the features and find the sides."""
     gather(features_of(state.features), example, offset)
     find_sides(state, example)
-    if state.gather_bag != _NOTHING:
-        ranges, rows = ranges_of(state), gathered(state, example)[2]
-        state.left_row = int64(rows[ranges[0]]) if ranges[0] < ranges[1] else int64(-1)
-        state.right_row = int64(rows[ranges[2]]) if ranges[2] < ranges[3] else int64(-1)
-        call(state.gather_bag, state.self, example, _0, _0, offset)
 
 
 @helper
@@ -272,8 +267,6 @@ def _regularise(state, example, importance, keep, again):
 def _finish(state, example, importance, keep):
     """The step of one sub-model, and what follows it."""
     _move(state, example, keep)
-    if state.move_bag != _NOTHING:
-        call(state.move_bag, state.self, example, _0, importance, state.offset)
     if state.decay != _NOTHING:
         call(state.decay, state.self, example, _0, importance, state.offset)
     if state.observe != _NOTHING:

@@ -18,7 +18,6 @@ from hutch.core.batch import Batch
 from hutch.core.chain.declarations import Inputs, Parallel, Shortcuts
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
@@ -26,10 +25,8 @@ from hutch.core.loss.kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, K
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
-from hutch.reductions.dyadic import implicit as dyadic_implicit
 from hutch.reductions.dyadic import rates as dyadic_rates
 from hutch.reductions.dyadic import steps as dyadic_steps
-from hutch.reductions.dyadic.implicit import Raters
 from hutch.reductions.dyadic.kernels import importance_to, learn, predict, sensitivity
 from hutch.reductions.dyadic.plain_posterior import MOST_FEATURES
 from hutch.reductions.dyadic.state import DYADIC, LEARNED, POSTERIOR
@@ -102,9 +99,6 @@ class DyadicParameters(Parameters):
         shift: added to every coordinate of a and b, so that zero is no fixed point.
         spread: standard deviation of a factor when it is first touched; None: what suits the rates.
         precision: with `posterior`, prior precision of a factor, in standardised labels.
-        implicit: `right` adds to the right side of the first pair who has been seen with it (the raters of an item), by
-            its first feature; collected in the first pass, used from the second on. With `posterior` rates only.
-        implicit_precision: prior precision of the factors that `implicit` adds.
         interactions: products of namespaces as linear features, each a list of names; `:` stands for every namespace.
     """
 
@@ -122,8 +116,6 @@ class DyadicParameters(Parameters):
     shift: float = 0.0
     spread: NonNegative | None = None
     precision: Positive = 9.0
-    implicit: Literal["right"] | None = None
-    implicit_precision: Positive = 0.5
     interactions: Annotated[tuple[tuple[str, ...], ...], Within(max_length=MOST_TERMS)] = ()
 
     def __post_init__(self) -> None:
@@ -140,8 +132,6 @@ class DyadicParameters(Parameters):
             raise ValueError(f"rates: got 'posterior' with loss {self.loss.name!r}, wanted 'power'")
         if self.chosen_rates == "posterior" and self.l2 > 0:
             raise ValueError("l2: got it with rates 'posterior', which have their own prior; see precision")
-        if self.implicit and (self.chosen_rates != "posterior" or not self.rank):
-            raise ValueError("implicit: got it without rates 'posterior' and a rank, wanted both")
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -177,6 +167,7 @@ class Dyadic(Reduction):
     predicts = Predictions.SCALAR
     is_base = True
     shortcuts = Shortcuts(differences=True, exact_updates=True)
+    parallel = Parallel(merging=MERGING, scaled=0)  # a row holds counts and the kind of its feature, too
     parameters: DyadicParameters
     state: Record
     kernels = Kernels(learn, predict, importance_to, sensitivity)
@@ -184,8 +175,6 @@ class Dyadic(Reduction):
     def __init__(self, parameters: DyadicParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, mode = parameters, context.parser.namespaces
-        # raters are looked up one after the other; a row holds counts and the kind of its feature, too
-        self.parallel = Parallel(merging=None if p.implicit else MERGING, scaled=0)
         self.inputs = Inputs(namespaces=tuple(name for pair in p.pairs for name in pair))
         ids = [[namespace_id(name, mode) for name in pair] for pair in p.pairs]
         if len({i for pair in ids for i in pair}) < 2 * len(ids):
@@ -202,12 +191,6 @@ class Dyadic(Reduction):
         self.learned["noise"], self.learned["pace"] = _NOISE_AT_FIRST, 1.0
         for kind, precision in _PRECISION_AT_FIRST.items():
             self.learned[f"{kind}_precision"] = precision
-        self._raters: Raters | None = None
-        if p.implicit:
-            if context.submodels > 1:
-                raise ConfigError(f"dyadic: got implicit with {context.submodels} sub-models, wanted one rating")
-            self._raters = Raters(p.rank, p.implicit_precision, 1 << context.bits)
-            self._bag = np.zeros(p.rank)
         self.state = self._record(terms)
         self.state["rival"] = self._record(terms)
 
@@ -243,10 +226,6 @@ class Dyadic(Reduction):
         record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
         record["initial_t"], record["l2"] = p.initial_t, p.l2
         record["shift"], record["spread"], record["precision"] = p.shift, p.chosen_spread, p.precision
-        if self._raters:
-            record["implicit"], record["bag"] = self._raters.record, self._bag
-            for name, kernel in dyadic_implicit.KERNELS.items():
-                record[name] = kernel
         return record
 
     @property
@@ -258,8 +237,6 @@ class Dyadic(Reduction):
         self._weights = weights
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
-        if self._raters and learn:
-            self._raters.make_room(len(batch))
         if learn and self._seen < _LOOKED_AT:
             self._seen += len(batch)
             for ids in self._ids.values():
@@ -274,30 +251,11 @@ class Dyadic(Reduction):
         return None
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        implicit = self._raters.saved() if self._raters else {}
-        return {
-            **{name: self.learned[name] for name in LEARNED.names or ()},
-            **{f"implicit.{name}": array for name, array in implicit.items()},
-        }
+        return {name: self.learned[name] for name in LEARNED.names or ()}
 
     def limits(self) -> Mapping[str, Limits]:
-        """Moments and precisions; and those of the raters."""
-        found = {**dict.fromkeys(LEARNED.names or (), POSITIVE), "label_mean": FINITE, "label_squares": FINITE}
-        implicit = self._raters.limits() if self._raters else {}
-        return found | {f"implicit.{name}": limits for name, limits in implicit.items()}
-
-    def check_saved(self, arrays: Mapping[str, Stored]) -> None:
-        """Raters and items refer to each other."""
-        if self._raters:
-            self._raters.check_saved(_implicit(arrays))
-
-    def loading(self, arrays: Mapping[str, Stored]) -> None:
-        if self._raters:
-            self._raters.loading(_implicit(arrays))
-
-    def loaded(self) -> None:
-        if self._raters:
-            self._raters.loaded()
+        """Moments and precisions."""
+        return {**dict.fromkeys(LEARNED.names or (), POSITIVE), "label_mean": FINITE, "label_squares": FINITE}
 
     def end_pass(self) -> None:
         record, learned = self.state.array[0], self.learned
@@ -306,14 +264,6 @@ class Dyadic(Reduction):
             for offset in range(len(learned)):
                 dyadic_rates.end_pass(self._weights[offset::multiplier], learned[offset], _NOISE_SHARE)
             learned["pace"] = 1.0 / (1.0 + 0.1 * float(self.context.shared["pass"][0]))
-        if self._raters:
-            noise, pace = float(learned["noise"][0]), float(learned["pace"][0])
-            self._raters.end_pass(self._weights, int(record["head"]), float(record["precision"]), noise, pace)
-
-
-def _implicit(arrays: Mapping[str, Stored]) -> dict[str, NDArray[Any]]:
-    """The raters' arrays, under their own names."""
-    return {name.removeprefix("implicit."): dense(a) for name, a in arrays.items() if name.startswith("implicit.")}
 
 
 hutch_register_reductions = registering(Dyadic)

@@ -12,12 +12,12 @@ from hutch.core.kernel.abi import call, example_of, float32s_at, int64s_at, shar
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kinds import KIND_GENERIC
 from hutch.reductions.dyadic.rates import rate_of
-from hutch.reductions.dyadic.state import bag_of, storable, touch
+from hutch.reductions.dyadic.state import storable, touch
 
 SEVERAL = -2
 """In place of the left feature: a side has several."""
 
-_0, _NOTHING = np.float32(0), np.uint64(0)
+_0 = np.float32(0)
 
 
 @helper
@@ -56,12 +56,6 @@ def score_plainly(state, example, offset):
     stride, weights = shared.stride, weights_of(shared)
     indices, values = uint32s_at(e.indices, n), float32s_at(e.values, n)
     linear, dyads = 0.0, 0.0
-    state.bag_length = 0
-    if state.gather_bag != _NOTHING and state.left >= 0:
-        state.left_row = int64(row_of(indices[state.left], shared, offset))
-        state.right_row = int64(row_of(indices[state.right], shared, offset))
-        call(state.gather_bag, state.self, example, _0, _0, offset)
-    bag, bagged = bag_of(state), state.bag_length > 0
     for i in range(n):
         linear += np.float64(weights[row_of(indices[i], shared, offset) * stride]) * np.float64(values[i])
     if state.left >= 0:
@@ -71,8 +65,6 @@ def score_plainly(state, example, offset):
         x, z = np.float64(values[state.left]), np.float64(values[state.right])
         for d in range(uint64(state.rank)):
             a, b = x * np.float64(weights[left + d]) + shift, z * np.float64(weights[right + d]) + shift
-            if bagged:
-                b += bag[d]
             dyads += a * b
         dyads -= shift * shift * state.rank
     e.features = n

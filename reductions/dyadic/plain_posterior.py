@@ -39,7 +39,6 @@ from hutch.reductions.dyadic.rates import (
     see_label,
 )
 from hutch.reductions.dyadic.state import (
-    bag_of,
     balance_of,
     learned_of,
     metric_of,
@@ -52,7 +51,7 @@ from hutch.reductions.dyadic.state import (
 MOST_FEATURES = 32
 """Of an example; there is room for so many rates and shares kept."""
 
-_0, _NOTHING = np.float32(0), np.uint64(0)
+_0 = np.float32(0)
 
 
 @helper
@@ -98,14 +97,12 @@ def _measure(state, e, weights, shared, half, h, offset):
 def _meet(state, weights, left, right, x, z, keep_left, keep_right):
     """Set the sides after the first half of the decay, the dyad's part, U and V."""
     a, b, q, rank = side_of(state, 0), side_of(state, 1), balance_of(state)[0], uint64(state.rank)
-    bag, bagged, inverse_q, head = bag_of(state), state.bag_length > 0, 1.0 / q, uint64(state.head)
+    inverse_q, head = 1.0 / q, uint64(state.head)
     dyads, U, V, shift = 0.0, 0.0, 0.0, state.shift
     x, z, left, right = x * keep_left, z * keep_right, left + head, right + head
     for d in range(rank):
         A = x * np.float64(weights[left + d]) + shift
         B = z * np.float64(weights[right + d]) + shift
-        if bagged:
-            B += bag[d]
         a[d], b[d] = A, B
         u, v = q * A + inverse_q * B, q * A - inverse_q * B
         dyads += A * B
@@ -156,8 +153,6 @@ def train_posterior_plainly(state, example, label, importance, offset):
     left_rate, right_rate = factor_rate(state, learned, weights, left), factor_rate(state, learned, weights, right)
     metric, balance = metric_of(state), balance_of(state)
     metric[0], metric[1] = left_rate * x * x, right_rate * z * z
-    if state.bag_length > 0:
-        metric[1] += state.bag_rate
     state.variance = state.rank * metric[0] * metric[1]
     state.scale = learned.pace / (learned.noise + state.variance)
     balance[0] = math.sqrt(math.sqrt(metric[1] / metric[0])) if metric[0] != metric[1] else 1.0
@@ -177,8 +172,6 @@ def train_posterior_plainly(state, example, label, importance, offset):
     call(state.step, state.self, example, _0, importance, offset)
     _finish(state, e, weights, shared, left, right, offset, h)
     _move_sides(state, weights, left, right, 1.0 / x, right_rate * z / metric[1], keep_left, keep_right)
-    if state.move_bag != _NOTHING:
-        call(state.move_bag, state.self, example, _0, importance, offset)
     _count(state, learned, weights, left, right, x, z, h)
     return True
 

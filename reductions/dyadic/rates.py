@@ -147,8 +147,6 @@ def measure(record, example, label, importance, offset):
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
             rate = factor_rate(state, learned, weights, uint64(rows[i]) * stride)
             metric[k] += rate * np.float64(values[i]) * np.float64(values[i])
-        if k == 1 and state.bag_length > 0:
-            metric[k] += state.bag_rate
         if k % 2 == 1:
             variance += state.rank * metric[k - 1] * metric[k]
     state.square, state.variance = X, variance

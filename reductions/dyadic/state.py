@@ -42,14 +42,6 @@ DYADIC = np.dtype(
         ("measure", "u8"),
         ("decay", "u8"),
         ("observe", "u8"),
-        ("implicit", "u8"),  # address of the IMPLICIT record, and of the kernels of `dyadic_implicit`; 0 without it
-        ("gather_bag", "u8"),
-        ("move_bag", "u8"),
-        ("bag", "u8"),  # address of float64[rank]: what implicit features add to the first right side
-        ("bag_length", "i8"),  # how many there are in this example
-        ("bag_rate", "f8"),  # their rate
-        ("left_row", "i8"),  # rows of the pair's first features where there are implicit ones; -1 without
-        ("right_row", "i8"),
         ("short", "u8"),  # address of float64[features, 2]: rates and shares kept, of `plain_posterior`
         ("pair_count", "i8"),
         ("rank", "i8"),
@@ -172,12 +164,6 @@ def balance_of(state):
 
 
 @helper
-def bag_of(state):
-    """float64[rank]: the sum of the implicit features."""
-    return float64s_at(state.bag, uint64(state.rank))
-
-
-@helper
 def side_of(state, k):
     """Side k of the example: 0 is the left of the first pair, 1 its right, 2 the left of the second pair, …"""
     return float64s_at(state.sides + uint64(8 * k * state.rank), uint64(state.rank))
@@ -262,10 +248,6 @@ def compute_sides(state, weights, stride, rows, values):
             at, x = uint64(rows[i]) * stride + uint64(state.head), np.float64(values[i])
             for d in range(state.rank):
                 side[d] += x * np.float64(weights[at + uint64(d)])
-        if k == 1 and state.bag_length > 0:
-            bag = bag_of(state)
-            for d in range(state.rank):
-                side[d] += bag[d]
         if k % 2 == 1:
             other = side_of(state, k - 1)
             for d in range(state.rank):

@@ -20,7 +20,7 @@ LINES = [f"{1 if i % 3 else -1} |w a{i % 5}:0.5 b{i % 7} |u r{i % 4}" for i in r
 CLASSES = [f"{1 + i % 3} |w a{i % 5} |u r{i % 4}" for i in range(30)]
 BLOCKS = [line for i in range(8) for line in (*(f"{1 + (i + j) % 3} |w a{i % 5} |u r{j}" for j in range(3)), "")]
 ACTIVE = [{"active": {"budget": 0.5, "memory": 0.01}}, "linear"]
-IMPLICIT = [{"dyadic": {"left": "w", "right": "u", "rank": 2, "implicit": "right"}}]
+DYADIC = [{"dyadic": {"left": "w", "right": "u", "rank": 2}}]
 ROW = {"namespace": "w", "dimension": 8, "rank": 2, "features": "hashed", "block": 4, "warm_up": 6}
 PPCA = [{"nat_oem": {"boundary": "drift"}}, {"ppca": ROW}, "linear"]
 CROWD = [{"crowd_em": {"classes": 3, "worker": "u", "slots": 4}}, {"one_against_all": {"classes": 3}}, "linear"]
@@ -67,9 +67,9 @@ def test_rows_that_do_not_fit_are_refused(shape: Any, rows: list[int], values: A
         rows_in_use("w", shape, {"w#rows": np.array(rows, np.uint32), "w#values": np.array(values)})
 
 
-def learned(layers: Any, lines: list[str], passes: int = 1) -> Chain:
+def learned(layers: Any, lines: list[str]) -> Chain:
     chain = Chain.from_config({"weights": {"bits": 6}, "chain": layers})
-    chain.learn(lines, passes=passes)
+    chain.learn(lines)
     return chain
 
 
@@ -87,10 +87,7 @@ FORGED = [
     (ACTIVE, LINES, "layer.0.active.replayed", 0, 1000, "at most the 30 examples seen"),
     (ACTIVE, LINES, "layer.0.active.spent", 0, -1.0, "wanted at least 0"),
     (ACTIVE, LINES, "layer.1.linear.norms", 0, np.inf, "wanted finite numbers"),
-    (IMPLICIT, LINES, "layer.0.dyadic.implicit.items", 0, 64, "wanted at most 63"),
-    (IMPLICIT, LINES, "layer.0.dyadic.implicit.members", 0, 64, "wanted a rater below"),
-    (IMPLICIT, LINES, "layer.0.dyadic.implicit.starts", 1, 1 << 40, "do not fit"),
-    (IMPLICIT, LINES, "layer.0.dyadic.noise", 0, np.nan, "got nan"),
+    (DYADIC, LINES, "layer.0.dyadic.noise", 0, np.nan, "got nan"),
     (CROWD[1:], CLASSES, "layer.0.one_against_all.first_class", 0, 3, "wanted at most 2"),
     (PPCA, LINES, "layer.1.ppca.count", 0, 7, "wanted at most 6"),
     (PPCA, LINES, "layer.1.ppca.count", 0, 5, "5 waiting"),
@@ -110,7 +107,7 @@ FORGED = [
 def test_each_layer_refuses_what_its_kernels_could_not_bear(
     layers: Any, lines: list[str], name: str, place: int, value: Any, message: str
 ) -> None:
-    chain = learned(layers, lines, 2 if layers is IMPLICIT else 1)
+    chain = learned(layers, lines)
     arrays = {name: array.copy() for name, array in chain.arrays().items()}
     before = {name: array.copy() for name, array in arrays.items()}
     arrays[name].reshape(-1)[place] = value

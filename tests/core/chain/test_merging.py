@@ -78,7 +78,6 @@ def test_one_shard_has_the_bits_of_one_process() -> None:
     ("chain", "names"),
     [
         ([{"linear": {"l1": 1e-6}}], ["linear"]),
-        ([{"dyadic": {"left": "user", "right": "item", "implicit": "right"}}], ["dyadic"]),
         (["active", {"ppca": {"dimension": 4, "rank": 2, "namespace": "x"}}, "linear"], ["active", "ppca"]),
     ],
 )

@@ -280,10 +280,9 @@ def test_the_short_way_of_simple_examples_does_what_the_long_one_does(loss: str,
     np.testing.assert_allclose(short.weights, long.weights, rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("implicit", [None, "right"])
-def test_the_short_way_of_posterior_rates_does_what_the_long_one_does(implicit: str | None) -> None:
+def test_the_short_way_of_posterior_rates_does_what_the_long_one_does() -> None:
     """Also for examples that it leaves to the long way."""
-    options: dict[str, Any] = {"rates": "posterior", "rank": 3, "spread": 0.3, "implicit": implicit}
+    options: dict[str, Any] = {"rates": "posterior", "rank": 3, "spread": 0.3}
     short, long = build(**options), build(**options, dyads=[("v", "j")])
     assert short.layers[0].state["plain"] == 2 and long.layers[0].state["plain"] == 0
     for seed in range(3):
@@ -301,9 +300,6 @@ def test_the_short_way_of_posterior_rates_does_what_the_long_one_does(implicit: 
         for engine in (short, long):
             engine.end_pass()
     np.testing.assert_allclose(short.weights, long.weights, rtol=2e-5, atol=2e-5)
-    found, wanted = short.arrays(), long.arrays()
-    for name in (name for name in found if "implicit" in name):
-        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 def test_predictions_of_squared_loss_stay_within_the_labels() -> None:
@@ -324,13 +320,10 @@ def test_posterior_rates_do_not_depend_on_the_unit_of_the_labels() -> None:
     np.testing.assert_allclose(10 * raw[0], raw[1], rtol=0, atol=2e-2)
 
 
-def posterior_step(
-    rows: Any, learned: Any, label: float, h: float, precision: float, mean_factor: Any = 0.0, mean_rate: float = 0.0
-) -> Any:
+def posterior_step(rows: Any, learned: Any, label: float, h: float, precision: float) -> Any:
     """One step of posterior rates (docs/explanation/dyadic.md); `rows` are those of user and item, float64.
 
-    `mean_factor` is what implicit features add to the item's, `mean_rate` its variance. Returns linear weights, factors
-    and the mean.
+    Returns linear weights and factors.
     """
     weight, mean, squares = (float(learned[f"label_{name}"]) for name in ("weight", "mean", "squares"))
     weight, off = weight + h, label - mean
@@ -340,22 +333,20 @@ def posterior_step(
     own = np.array([learned["left_precision"], learned["right_precision"]])
     most = np.maximum(rows[:, [COUNT, PRECISION]], rows[:, [COUNT_BEFORE, PRECISION_BEFORE]])
     rates, factor_rates = 1 / (own + most[:, 0] / noise), 1 / (precision + most[:, 1] / noise)
-    side_rates = factor_rates + np.array([0.0, mean_rate])
-    scale = float(learned["pace"]) / (noise + factors.shape[1] * side_rates.prod())
+    scale = float(learned["pace"]) / (noise + factors.shape[1] * factor_rates.prod())
     seen = np.maximum(rows[:, COUNT] + h, rows[:, COUNT_BEFORE])
-    partner = side_rates[::-1]  # the variance of the other side's factor
+    partner = factor_rates[::-1]  # the variance of the other side's factor
     weight_decay = np.exp(-0.5 * h * scale * rates * noise * own / seen)
     factor_decay = np.exp(-0.5 * h * scale * factor_rates * (partner + noise * precision / seen))[:, None]
     w, factors = w * weight_decay, factors * factor_decay
-    product = math.sqrt(side_rates.prod())
-    q, common = (side_rates[1] / side_rates[0]) ** 0.25, scale * product
-    a, b = q * factors[0], (factors[1] + mean_factor) / q
+    product = math.sqrt(factor_rates.prod())
+    q, common = (factor_rates[1] / factor_rates[0]) ** 0.25, scale * product
+    a, b = q * factors[0], factors[1] / q
     U, V, X = ((a + b) ** 2).sum(), ((a - b) ** 2).sum(), rates.sum() / product
     t = dyad.step("squared", h, (label - mean) / deviation, common, U, V, X, w.sum(), dynamics="exact")
     along, across = (a + b) * math.expm1(-t) / 2, (a - b) * math.expm1(t) / 2
-    to_item = (along - across) * q / side_rates[1]
-    factors += np.array([(along + across) / q, to_item * factor_rates[1]])
-    return (w - t * rates / product) * weight_decay, factors * factor_decay, mean_factor + to_item * mean_rate
+    factors += np.array([(along + across) / q, (along - across) * q])
+    return (w - t * rates / product) * weight_decay, factors * factor_decay
 
 
 def test_a_step_of_posterior_rates_is_that_of_the_formulas() -> None:
@@ -367,7 +358,7 @@ def test_a_step_of_posterior_rates_is_that_of_the_formulas() -> None:
     for label, h in ((2.5, 1.0), (-1.0, 3.0), (0.3, 0.2)):
         before, learned = engine.weights[rows].astype(np.float64), engine.layers[0].learned[0].copy()
         run(engine, f"{label} {h} |u u1 |i i2\n")
-        w, factors, _ = posterior_step(before, learned, label, h, 9.0)
+        w, factors = posterior_step(before, learned, label, h, 9.0)
         np.testing.assert_allclose(engine.weights[rows, WEIGHT], w, rtol=2e-6, atol=1e-7)
         np.testing.assert_allclose(engine.weights[rows, HEADS["posterior"] :][:, :2], factors, rtol=2e-6, atol=1e-7)
 
@@ -394,102 +385,3 @@ def test_a_chain_compiles_the_kernels_of_its_own_loss_and_rates_alone() -> None:
     assert [hinge[name] for name in ("measure", "decay", "observe", "see", "generic_step")] == [0] * 5
     assert all(posterior[name] for name in ("measure", "decay", "observe", "see"))
     assert hinge["step"] != posterior["step"]
-
-
-def test_implicit_features_are_used_from_the_second_pass_on() -> None:
-    plain, implicit = build(rank=3), build(rank=3, implicit="right")
-    for number in range(3):
-        found = [engine.run_batch(parse(engine, lines(200)))[0].raw.copy() for engine in (plain, implicit)]
-        assert np.array_equal(*found) == (number == 0)
-        plain.end_pass()
-        implicit.end_pass()
-    assert np.isfinite(implicit.weights).all()
-    assert found[1].std() > 0
-
-
-def test_raters_are_a_second_factor_of_those_who_rated() -> None:
-    """One step towards a higher label moves them along the user's factor, each by its own rate."""
-    engine = build(rank=2, implicit="right", constant=False)
-    run(engine, "1 |u a |i x\n3 |u b |i x\n2 |u b |i y\n")
-    engine.end_pass()
-    arrays = implicit_arrays(engine)
-    sizes = np.diff(arrays["starts"])
-    assert sorted(sizes) == [1, 2] and len(arrays["raters"]) == 2 and not arrays["factors"].any()
-    user = engine.weights[int(parse(engine, "|u a |i x\n").indices[0]), 6:8].copy()
-    run(engine, "3 |u a |i x\n")
-    ratio = arrays["factors"] / arrays["rates"][:, None]
-    np.testing.assert_allclose(ratio[0], ratio[1], rtol=1e-5)
-    assert ratio[0] @ user > 0.95 * np.linalg.norm(ratio[0]) * np.linalg.norm(user) > 0
-
-
-def implicit_arrays(engine: Engine) -> dict[str, Any]:
-    return {name.rpartition("implicit.")[2]: array for name, array in engine.arrays().items() if "implicit" in name}
-
-
-def test_a_step_with_raters_is_that_of_the_formulas_and_moves_their_mean() -> None:
-    engine = build(rank=2, constant=False, dynamics="exact", implicit="right")
-    for seed in range(2):
-        run(engine, lines(120, seed=seed))
-        engine.end_pass()
-    arrays, rows = implicit_arrays(engine), parse(engine, "|u u1 |i i2\n").indices
-    item = int(np.flatnonzero(arrays["items"] == rows[1])[0])
-    raters = arrays["members"][arrays["starts"][item] : arrays["starts"][item + 1]]
-    rates = arrays["rates"][raters].astype(np.float64)
-    known = float(engine.weights[rows[1], PRECISION_BEFORE]) / float(engine.layers[0].learned["noise"][0])
-    rate = 1 / (len(raters) ** 2 / rates.sum() + known)
-    before, learned = engine.weights[rows].astype(np.float64), engine.layers[0].learned[0].copy()
-    factors = arrays["factors"].astype(np.float64)
-    mean = factors[raters].mean(axis=0)
-    run(engine, "2.5 |u u1 |i i2\n")
-    w, moved, after = posterior_step(before, learned, 2.5, 1.0, 9.0, mean, rate)
-    np.testing.assert_allclose(engine.weights[rows, WEIGHT], w, rtol=2e-6, atol=1e-7)
-    np.testing.assert_allclose(engine.weights[rows, HEADS["posterior"] :][:, :2], moved, rtol=2e-6, atol=1e-7)
-    np.testing.assert_allclose(arrays["means"][item], after, rtol=1e-5, atol=1e-7)
-    to_follow = rates[:, None] * arrays["pending"][item]  # of raters who follow later
-    np.testing.assert_allclose((factors[raters] + to_follow).mean(axis=0), after, rtol=1e-5, atol=1e-7)
-
-
-def test_items_look_at_their_raters_now_and_then_and_when_a_pass_ends() -> None:
-    engine = build(rank=5, implicit="right")
-    for seed in range(4):
-        run(engine, lines(150, seed=seed))
-        assert seed == 0 or implicit_arrays(engine)["pending"].any()
-        engine.end_pass()
-        arrays = implicit_arrays(engine)
-        sums = np.add.reduceat(arrays["factors"][arrays["members"]], arrays["starts"][:-1], axis=0)
-        np.testing.assert_allclose(arrays["means"], sums / np.diff(arrays["starts"])[:, None], rtol=1e-5, atol=1e-7)
-        assert not arrays["pending"].any() and not arrays["steps"].any()
-    item = int(arrays["items"][0])
-    name = next(k for k in range(6) if int(parse(engine, f"|i i{k}\n").indices[0]) == item)
-    before = arrays["factors"].copy()
-    run(engine, f"3 |u u1 |i i{name}\n")
-    assert np.array_equal(arrays["factors"], before)  # one example in a quarter of its 8 raters
-    run(engine, f"3 |u u1 |i i{name}\n")
-    assert np.abs(arrays["factors"] - before).max() > 0 == np.abs(arrays["pending"][0]).max()
-
-
-@pytest.mark.parametrize("passes", [0, 1, 2])
-def test_resuming_with_implicit_features_is_exact(passes: int) -> None:
-    whole, first, second = (build(rank=3, implicit="right") for _ in range(3))
-    for engine in (whole, first):
-        for _ in range(passes):
-            run(engine, lines(80))
-            engine.end_pass()
-    head, tail = lines(60), lines(60, seed=1)
-    run(whole, head)
-    run(whole, tail)
-    run(first, head)
-    second.restore({name: array.copy() for name, array in first.arrays().items()})
-    second.shared[:] = first.shared
-    second.shared["weights"] = second.weights.ctypes.data
-    run(second, tail)
-    for engine in (whole, second):
-        engine.end_pass()
-        run(engine, tail)
-    for name, array in whole.arrays().items():
-        np.testing.assert_array_equal(array, second.arrays()[name], err_msg=name)
-
-
-def test_implicit_features_want_posterior_rates() -> None:
-    with pytest.raises(ValueError, match="implicit: got it without rates 'posterior'"):
-        DyadicParameters(left="u", right="i", implicit="right", loss=LossChoice("hinge"))
