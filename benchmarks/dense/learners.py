@@ -24,7 +24,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
 from hutch.active.estimate import LossSums, score_interval
-from hutch.active.typical import typical
 from hutch.chain import Chain
 from hutch.reductions.active.drawing import choose, smallest
 
@@ -224,11 +223,8 @@ def streamed(budget, rule, seed):
     return error_of(chain, test), *found
 
 
-def pooled(rule, seed, batch, by_chance=False, total=200):
-    """Rounds from a pool, as `hutch active ask` has them: errors after every 50 labels, places of the labels.
-
-    With `margin` the first round is of typical rows, unless it is by chance.
-    """
+def pooled(rule, seed, batch, total=200):
+    """Rounds from a pool, as `hutch active ask` has them: errors after every 50 labels, places of the labels."""
     (rows, labels), (train, test) = odd_or_even(), divided(seed)
     chain = asking(seed, rule=rule, simulation=False)
     layer, left, found, places = chain.layers[0], np.arange(len(train)), [], []
@@ -237,9 +233,7 @@ def pooled(rule, seed, batch, by_chance=False, total=200):
         chain.predict(rows[train[left]])
         scores = trace["score"].copy()
         layer.trace(0)
-        if rule == "margin" and bought == 0 and not by_chance:
-            drawn = typical(rows[train].astype(float), batch, [seed, 0])
-        elif rule == "margin":
+        if rule == "margin":  # of rows in random order, and of equal scores the first
             drawn = smallest(scores, batch)
         else:
             drawn = choose(layer.pool_probabilities(scores, batch), [seed, bought])
@@ -297,19 +291,12 @@ def choice(options):
                 np.mean([batch_error(p, tests[k], np.minimum(1 / q, most)) for k, (_, p, q) in enumerate(runs)])
             )
         print(f"| stream, `{rule}` | | | | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |", flush=True)
-    rounds = (
-        ("budget", 10, False, ""),
-        ("margin", 10, True, ", the first by chance"),
-        ("margin", 10, False, ", the first typical"),
-        ("margin", 1, True, ""),
-        ("random", 10, False, ""),
-    )
-    for rule, size, by_chance, told_so in rounds:
-        runs = [pooled(rule, seed, size, by_chance) for seed in seeds]
+    for rule, size in (("budget", 10), ("margin", 10), ("margin", 1), ("random", 10)):
+        runs = [pooled(rule, seed, size) for seed in seeds]
         cells = [*np.mean([errors for errors, _ in runs], axis=0)]
         cells.append(np.mean([batch_error(places, tests[k]) for k, (_, places) in enumerate(runs)]))
         told = " | ".join(f"{cell:.4f}" for cell in cells)
-        print(f"| pool, `{rule}`, rounds of {size}{told_so} | {told} | | |", flush=True)
+        print(f"| pool, `{rule}`, rounds of {size} | {told} | | |", flush=True)
 
 
 def curves(options):

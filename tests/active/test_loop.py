@@ -16,6 +16,7 @@ from hutch.chain import Chain
 from hutch.core.errors import DataError, ModelError, StoreError, UsageError
 from hutch.durable.records import make_answer
 from hutch.durable.store import Store
+from hutch.reductions.active.drawing import smallest
 
 
 @pytest.fixture
@@ -87,6 +88,23 @@ def test_rules_differ_in_what_they_can_say_of_the_rest(tmp_path, lines, trained)
         assert {round(request.probability, 9) for request in requests} == {0.14}
     with Store(tmp_path / "vw.db", create=True) as store, pytest.raises(UsageError, match="decides line by line"):
         loop.ask(trained({"rule": "vw"}), lines(50, 2), store, 7, source="p", model="m")
+
+
+@pytest.mark.parametrize("base", ["linear", {"bayesian_linear": {"dimension": 32, "features": "named"}}])
+def test_the_first_round_of_margin_is_random_and_the_next_asks_for_the_nearest(store, lines, base):
+    chain = Chain.from_config({"chain": [{"active": {"rule": "margin", "simulation": False}}, base]})
+    labels = {unlabelled(line): truth(line) for line in lines(300, 2)}
+    pool = sorted(labels)
+    first = loop.ask(chain, pool, store, 30, source="p", model="m")
+    places = [pool.index(request.line) for request in first]
+    assert places == sorted(set(places)) and places[-1] > 200 and sum(place < 150 for place in places) in range(6, 25)
+    assert {request.probability for request in first} == {1.0} and store.rounds()[0][1].examples == 30
+    for request in first:
+        store.answer([make_answer(request.id, "ann", labels[request.line])])
+    loop.catch_up(chain, store)
+    left = [line for line in pool if line not in {request.line for request in first}]
+    second = [request.line for request in loop.ask(chain, pool, store, 6, source="p", model="m")]
+    assert second == [left[i] for i in smallest(np.abs(chain.predict(left)).astype(float), 6)]
 
 
 def test_tags_are_the_ids_of_requests(store, trained):

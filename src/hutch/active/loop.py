@@ -14,8 +14,6 @@ import numpy as np
 from hutch.active.drawing import Scores
 from hutch.active.lines import labelled
 from hutch.active.pool import Pool
-from hutch.active.typical import first_round
-from hutch.core.chain.derived import learns_once
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ModelError, StoreError, UsageError, at
 from hutch.core.strict_json import dumps
@@ -133,8 +131,8 @@ def ask(
         return []
     # without chance nothing can be said about the lines left out
     examples, seed = count if rule == "margin" else len(left), [chain.config.seed, len(store.rounds())]
-    if rule == "margin" and not layer.progress["bought"][0] and learns_once(layer):
-        drawn, chances = first_round(chain, scores, asked, count, seed), np.ones(count)
+    if rule == "margin" and not layer.progress["bought"][0]:  # a model that knows nothing has no margins
+        drawn, chances = np.sort(np.random.default_rng(seed).choice(len(left), count, replace=False)), np.ones(count)
     else:
         drawn, chances = draw(layer, left, count, seed)
     places = drawn + np.searchsorted(asked - np.arange(len(asked)), drawn, "right")
