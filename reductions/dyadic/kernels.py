@@ -20,8 +20,6 @@ from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_of, kernel
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
-from hutch.reductions.dyadic.plain import SEVERAL, score_plainly, train_plainly
-from hutch.reductions.dyadic.plain_posterior import train_posterior_plainly
 from hutch.reductions.dyadic.rates import factor_rate, rate_of
 from hutch.reductions.dyadic.state import (
     POSTERIOR,
@@ -86,9 +84,8 @@ def _report(state, example, label, importance, offset):
 def predict(layer, example, label, importance, offset):
     """a·b + w·x; features never seen have a factor of zeros."""
     state = own_dyadic(layer)
-    if state.plain == 0 or not score_plainly(state, example, offset):
-        _gather(state, example, offset)
-        _score(state, example, offset)
+    _gather(state, example, offset)
+    _score(state, example, offset)
     return np.float32(_report(state, example, label, importance, offset))
 
 
@@ -222,17 +219,7 @@ def learn(layer, example, label, importance, offset):
         return prediction
     if state.kind == KIND_HINGE and state.undecayed == 1 and state.label * np.float64(e.raw) >= 1.0:
         return prediction
-    if state.left == SEVERAL or state.plain == 0 or rival_offset(offset) >= 0:
-        _train(layer, example, label, importance, offset)
-    elif state.plain == 1:
-        train_plainly(state, example, importance, offset)
-    elif train_posterior_plainly(state, example, np.float64(label), importance, offset):
-        if e.is_predicted == uint64(2):
-            _look_again(layer, example, offset)
-        else:
-            _report_step(state, e, unit_of(state, offset)[1])
-    else:
-        _train(layer, example, label, importance, offset)
+    _train(layer, example, label, importance, offset)
     return prediction
 
 

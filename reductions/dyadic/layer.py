@@ -28,7 +28,6 @@ from hutch.core.text.hashing import namespace_id
 from hutch.reductions.dyadic import rates as dyadic_rates
 from hutch.reductions.dyadic import steps as dyadic_steps
 from hutch.reductions.dyadic.kernels import importance_to, learn, predict, sensitivity
-from hutch.reductions.dyadic.plain_posterior import MOST_FEATURES
 from hutch.reductions.dyadic.state import DYADIC, LEARNED, POSTERIOR
 from hutch.reductions.linear.features import Features
 from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
@@ -213,9 +212,6 @@ class Dyadic(Reduction):
         record["pair_count"] = pairs if p.rank or rates == "posterior" else 0
         record["rank"], record["rates"] = p.rank, dyadic_rates.RATES[rates]
         record["head"] = dyadic_rates.HEADS[rates]
-        if terms is None and pairs == 1:
-            record["plain"] = {"power": 1, "posterior": 2}[rates]
-            record["short"] = np.zeros((MOST_FEATURES, 2))
         record["seed"] = self.context.seed
         step, generic_step, record["tolerance"] = dyadic_steps.kernels_of(int(self._loss[0]["kind"]), p.dynamics)
         record["step"], record["generic_step"] = step, generic_step or 0

@@ -42,12 +42,10 @@ DYADIC = np.dtype(
         ("measure", "u8"),
         ("decay", "u8"),
         ("observe", "u8"),
-        ("short", "u8"),  # address of float64[features, 2]: rates and shares kept, of `plain_posterior`
         ("pair_count", "i8"),
         ("rank", "i8"),
         ("head", "i8"),  # where in a row the factor begins
         ("rates", "i8"),
-        ("plain", "i8"),  # 1: `plain` may do for predictions and steps, 2: for predictions, `plain_posterior` for steps
         ("clip", "i8"),  # 1: predictions are clipped to the labels' range
         ("seed", "u8"),
         ("learning_rate", "f8"),
@@ -60,8 +58,6 @@ DYADIC = np.dtype(
         ("precision", "f8"),  # tau, prior precision of a factor
         ("tolerance", "f8"),  # of generic steps
         ("offset", "u8"),  # from here on what concerns the present example: the sub-model
-        ("left", "i8"),  # by `dyadic_plain`: the feature of each side, -1 for none, -2 for several
-        ("right", "i8"),
         ("kind", "i8"),  # of its loss
         ("label", "f8"),  # standardised
         ("linear", "f8"),  # w·x as predicted
