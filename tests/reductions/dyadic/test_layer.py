@@ -262,46 +262,6 @@ def test_decay_shrinks_what_is_seen_and_nothing_else() -> None:
     assert norms[1] < 0.9 * norms[0]
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared"])
-@pytest.mark.parametrize("l2", [0.0, 0.5])
-@pytest.mark.parametrize("shift", [0.0, 1.0])
-def test_the_short_way_of_simple_examples_does_what_the_long_one_does(loss: str, l2: float, shift: float) -> None:
-    """A second pair of namespaces, which no example has, sends a learner the long way."""
-    options: dict[str, Any] = {"loss": loss, "rates": "power", "l2": l2, "shift": shift, "rank": 3, "spread": 0.3}
-    short, long = build(**options), build(**options, dyads=[("v", "j")])
-    assert short.layers[0].state["plain"] == 1 and long.layers[0].state["plain"] == 0
-    text = ""
-    for number, line in enumerate(lines(200, KIND.get(loss, "real")).splitlines()):
-        y, user, item = line.split(" |")
-        text += f"{y} {1 + number % 3} |{user}:2 |{item}:-0.5\n"
-    text += "1 |u u1 u2 |i i1\n1 |u u1\n1 |z z\n1 |u u1:0 |i i2\n"
-    got, want = (run(engine, text) for engine in (short, long))
-    np.testing.assert_allclose(got, want, rtol=0, atol=2e-5)
-    np.testing.assert_allclose(short.weights, long.weights, rtol=0, atol=2e-5)
-
-
-def test_the_short_way_of_posterior_rates_does_what_the_long_one_does() -> None:
-    """Also for examples that it leaves to the long way."""
-    options: dict[str, Any] = {"rates": "posterior", "rank": 3, "spread": 0.3}
-    short, long = build(**options), build(**options, dyads=[("v", "j")])
-    assert short.layers[0].state["plain"] == 2 and long.layers[0].state["plain"] == 0
-    for seed in range(3):
-        text = ""
-        for number, line in enumerate(lines(150, seed=seed).splitlines()):
-            y, user, item = line.split(" |")
-            text += f"{y} {1 + number % 3} |{user}:2 |{item}:-0.5 |z z{number % 5}\n"
-        text += (
-            "1 |u u1 u2 |i i1\n1 |u u1\n1 |z z\n1 |u u1:0 |i i2\n2 |u u1 |i i2 |z "
-            + " ".join("abcdefghijkl" * 3)
-            + "\n"
-        )
-        got, want = (run(engine, text) for engine in (short, long))
-        np.testing.assert_allclose(got, want, rtol=0, atol=2e-5)
-        for engine in (short, long):
-            engine.end_pass()
-    np.testing.assert_allclose(short.weights, long.weights, rtol=2e-5, atol=2e-5)
-
-
 def test_predictions_of_squared_loss_stay_within_the_labels() -> None:
     engine = build(loss="squared", rank=2)
     batch = parse(engine, lines(300))
