@@ -6,9 +6,9 @@ DATA_DIR holds one folder per set, with one.tsv (person TAB item TAB label), jud
 truth.tsv (item TAB label), which only scores; further columns are not read. Log-loss clips at 1e-6; that of one person
 is of .8 on their label. Seeds are those of the folds, online of the order of the items; "before" is what was said of
 each item before it was learned. Sets without one.tsv are judges alone: 20 and 100 items, drawn by the seed, are gold,
-and the others are scored. Judges are reported on with the labels of all people, people.tsv, for `alt_test`. --shuffled
-gives each judge's labels to other items, and reads 200 items. With --drawn, DATA_DIR holds sets of judges alone,
-labels.tsv and gold.tsv, and one person is drawn who is right in .65, .8 or .9 whatever the judges say.
+and the others are scored. --shuffled gives each judge's labels to other items, and reads 200 items. With --drawn,
+DATA_DIR holds sets of judges alone, labels.tsv and gold.tsv, and one person is drawn who is right in .65, .8 or .9
+whatever the judges say.
 """
 
 import argparse
@@ -19,7 +19,6 @@ import numpy as np
 
 from hutch.crowd.aggregate import Options, aggregate
 from hutch.crowd.data.labels import Labels, from_codes, from_triples, read_gold, read_labels
-from hutch.crowd.judges import judges
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.two_level import TwoLevel
@@ -91,30 +90,8 @@ def measure(folder: Path, seeds: int, shuffle: bool) -> tuple[float, float]:
         )
         show(f"online, order {seed}", codes_of(drawn, truth), online.probability)
         show(f"online, order {seed}, before", codes_of(drawn, truth), before[0])
-    if not shuffle:
-        report(folder, truth)
     mean = np.mean(found, axis=0)
     return float(mean[0]), float(mean[1])
-
-
-def report(folder: Path, truth: dict[str, str]) -> None:
-    """Estimated and true accuracy of the judges, from one person's labels; winning rates, from all people's."""
-    judged = triples(folder / "judges.tsv")
-    reports = []
-    for name in ("one.tsv", "people.tsv"):
-        people = triples(folder / name)
-        model = Mixed(reference=tuple({row[0] for row in people}))
-        labels = from_triples(people + judged)
-        reports.append(judges(aggregate(labels, model), model))
-    for judge, beside in zip(*reports, strict=True):
-        right = np.mean(
-            [truth[task] == label for worker, task, label in judged if worker == judge.name and task in truth]
-        )
-        print(
-            f"  {judge.name:<14} accuracy {judge.accuracy:.3f}, true {right:.3f}   use {judge.use:.4f}"
-            f"   winning rate {beside.winning_rate:.2f} of {beside.people}",
-            flush=True,
-        )
 
 
 def judges_alone(folder: Path, seeds: int) -> None:

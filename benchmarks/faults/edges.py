@@ -12,9 +12,8 @@ _METRICS, _SERVED = (f"src/hutch/serve/{name}.py" for name in ("metrics", "serve
 _APPLICATION = "core/net/application.py"
 _LINES = "core/net/lines.py"
 _PIECES, _PREDICTIONS = "src/hutch/distributed/pieces.py", "src/hutch/distributed/predictions.py"
-_JUDGES, _ALT_TEST, _SPAM, _COPIES = (
-    "src/hutch/crowd/judges.py",
-    "src/hutch/crowd/alt_test.py",
+_ALT_TEST, _SPAM, _COPIES = (
+    "src/hutch/judges/alt_test.py",
     "src/hutch/crowd/spam.py",
     "src/hutch/crowd/models/copies.py",
 )
@@ -48,8 +47,7 @@ TESTS: dict[str, list[str]] = {
     _LINES: ["tests/vw/test_daemon.py", "tests/serve/test_lines.py"],
     _PIECES: ["tests/distributed/test_pieces.py", "tests/distributed/test_rounds.py"],
     _PREDICTIONS: ["tests/distributed/test_predictions.py"],
-    _JUDGES: ["tests/crowd/test_judges.py"],
-    _ALT_TEST: ["tests/crowd/test_alt_test.py", "tests/crowd/test_judges.py"],
+    _ALT_TEST: ["tests/judges/test_alt_test.py"],
     _SPAM: ["tests/crowd/test_spam.py"],
     _COPIES: ["tests/crowd/quality/test_quality.py", "tests/crowd/models/test_copies.py"],
     _ORDINAL: ["tests/crowd/models/test_ordinal.py", "tests/crowd/models/test_models.py"],
@@ -104,8 +102,6 @@ FAULTS: tuple[Fault, ...] = (
           "size = 0\n        writer"),
     Fault("tasks", "a file that changed keeps its old predictions", _PREDICTIONS,
           ', "changed": stat and stat.st_mtime_ns}', "}"),
-    Fault("reports", "what judges could agree more is not looked at", _JUDGES, "excess / max(1 - chance, 1e-9)",
-          "excess"),
     Fault("reports", "a judge is to be behind", _ALT_TEST, "distance = epsilon - float(behind.mean())",
           "distance = epsilon + float(behind.mean())"),
     Fault("reports", "a worker's rows keep their first totals", _SPAM, "                totals[k] += share\n", ""),

@@ -6,9 +6,9 @@ _OFF, _INTERVALS = "core/run/off_policy.py", "core/intervals.py"
 _MEANS, _QUESTIONS, _LOT, _FILES, _STACK = (
     f"src/hutch/estimate/{name}.py" for name in ("means", "questions", "lot", "files", "stack")
 )
-_JUDGES, _ALT_TEST, _PANEL, _NAMES, _ROWS, _STREAM = (
-    f"src/hutch/crowd/{name}.py"
-    for name in ("judges", "alt_test", "mixed/panel", "data/names", "data/rows", "mixed/stream")
+_ALT_TEST = "src/hutch/judges/alt_test.py"
+_PANEL, _NAMES, _ROWS, _STREAM = (
+    f"src/hutch/crowd/{name}.py" for name in ("mixed/panel", "data/names", "data/rows", "mixed/stream")
 )
 _MULTINOMIAL, _CHECKED, _ROUNDS = (
     "reductions/multinomial.py",
@@ -23,7 +23,7 @@ _SQUARECB, _RANGES, _SIMULATE, _PER_CLASS = (
 _ESTIMATE, _LAYERS = "tests/estimate/test_", "tests/reductions/bandits/test_layers.py"
 TESTS: dict[str, list[str]] = {
     "checked mode": ["tests/core/kernel/test_checked.py"],
-    "judges": ["tests/crowd/test_judges.py", "tests/crowd/test_alt_test.py"],
+    "judges": ["tests/judges/test_alt_test.py"],
     _PANEL: ["tests/crowd/mixed/test_panel.py"],
     _STREAM: ["tests/crowd/mixed/test_stream.py"],
     _NAMES: ["tests/crowd/data/test_names.py", "tests/crowd/data/test_labels.py"],
@@ -123,15 +123,12 @@ FAULTS: tuple[Fault, ...] = (
     Fault("estimate", "names of drawn items need not meet", _FILES,
           "            _check_same(\"item\", chances, told.item_names)", "            pass"),
     Fault("estimate", "weights scale the ridge", _STACK, "weight / weight.mean()", "weight"),
-    Fault("judges", "agreement is not measured by what is possible", _JUDGES, "excess / max(1 - chance, 1e-9)",
-          "excess"),
     Fault("judges", "people are compared where nobody else says anything", _ALT_TEST,
           "(said[item] >= 0) & (others > 0)", "(said[item] >= 0) & (others >= 0)"),
     Fault("judges", "a person with just enough items is left out", _ALT_TEST, "< LEAST_ITEMS:", "<= LEAST_ITEMS:"),
     Fault("judges", "ties are a judge's", _ALT_TEST, "(own >= theirs).astype", "(own > theirs).astype"),
     Fault("judges", "a judge agrees with the person that is left out", _ALT_TEST,
           "votes[item, said[item]] - (mine == said[item])", "votes[item, said[item]]"),
-    Fault("judges", "the least useful come first", _JUDGES, "key=lambda row: -row.use", "key=lambda row: row.use"),
     Fault("judges", "a stream reads items without what it learned since it was last due", _STREAM,
           "some, shared, progress, learns=True)", "some, shared, progress, learns=False)"),
     Fault("judges", "classes of a stream begin with half a count", _STREAM,

@@ -258,7 +258,7 @@ def test_a_reference_that_cannot_be_is_refused(tmp_path, options, message):
         invoke(path, *options)
 
 
-def test_judges_and_prices(tmp_path):
+def test_whom_to_ask_by_prices(tmp_path):
     random = np.random.default_rng(1)
     truth, lines = random.integers(2, size=150), []
     for i in range(150):
@@ -271,16 +271,11 @@ def test_judges_and_prices(tmp_path):
                 lines.append(
                     f"{name}\tt{i}\t{truth[i] if random.random() < right else 1 - truth[i]}\t{kind}\t{price}\n"
                 )
-    path, report = tmp_path / "labels.tsv", tmp_path / "judges.tsv"
+    path = tmp_path / "labels.tsv"
     path.write_text("worker\ttask\tlabel\tkind\tprice\n" + "".join(lines))
-    out, _ = invoke(path, "--judges", report, "--next", 4, "--json", "--quiet")
-    assert report.read_text().startswith("judge\tlabels\taccuracy\texponent\tredundancy")
-    assert [line.split("\t")[0] for line in report.read_text().splitlines()[1:]] == ["gpt", "ll"]
+    out, _ = invoke(path, "--next", 4, "--json", "--quiet")
     assert {row["worker"] for row in json.loads(out)["next"]} <= {"ann", "ll"}
     assert "\task\tprice\tgain per price" in invoke(path, "--next", 4, "--ask-of", "ann")[0]
-    for options in (["--model", "dawid_skene"], ["--method", "online"]):
-        with pytest.raises(UsageError, match="wanted"):
-            invoke(path, "--judges", report, *options)
     with pytest.raises(UsageError, match="--ask-of: 'bob' has no price"):
         invoke(path, "--next", 4, "--ask-of", "bob")
 

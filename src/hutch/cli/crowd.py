@@ -67,10 +67,6 @@ def crowd(
     workers: Annotated[
         str | None, Option(metavar="FILE", help="Write the worker report here; - is standard output.")
     ] = None,
-    judges: Annotated[
-        str | None,
-        Option(metavar="FILE", help="With a reference: write the value of each judge here; - is standard output."),
-    ] = None,
     report: Annotated[
         str | None,
         Option(
@@ -156,7 +152,7 @@ def crowd(
     given = CrowdOptions(
         labels=labels, method=method, model=model, gold=gold, score=score, reference=tuple(reference or ()),
         all_judges=all_judges, next=next_, ask_of=ask_of, predictions=predictions, detail=detail, workers=workers,
-        judges=judges, report=report, suspects=suspects, initial=initial, final=final, test=test, passes=passes,
+        report=report, suspects=suspects, initial=initial, final=final, test=test, passes=passes,
         slots=slots, shards=shards, ray=ray, classes=tuple(name for name in (classes or "").split(",") if name),
         ordered=ordered, set=tuple(set_ or ()), columns=columns, encoding=encoding or "", quiet=quiet, json=json,
     )  # fmt: skip
@@ -205,7 +201,6 @@ def _check_outputs(given: CrowdOptions) -> list[str]:
     outputs = {
         "-p": given.predictions,
         "--workers": given.workers,
-        "--judges": given.judges,
         "--report": given.report,
         "--suspects": given.suspects,
     }
@@ -226,9 +221,18 @@ def _run_pairs(given: CrowdOptions, features: str | None, stream: bool) -> None:
     from hutch.cli.crowds.pairs import run
 
     names = (
-        "gold", "reference", "ask_of", "slots", "classes", "set", "passes", "shards", "ray", "judges", "all_judges",
+        "gold",
+        "reference",
+        "ask_of",
+        "slots",
+        "classes",
+        "set",
+        "passes",
+        "shards",
+        "ray",
+        "all_judges",
         "detail",
-    )  # fmt: skip
+    )
     given.refuse(names, "cannot be combined with --pairs")
     if given.ordered is not None:
         raise UsageError("--ordered: cannot be combined with --pairs")

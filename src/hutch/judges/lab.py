@@ -8,7 +8,6 @@ import numpy as np
 
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.crowd.aggregate import Aggregate, aggregate
-from hutch.crowd.alt_test import alt_test
 from hutch.crowd.data.labels import from_codes
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.two_level import TwoLevel
@@ -16,6 +15,7 @@ from hutch.estimate.clusters import group_tests, holm, sign_test
 from hutch.estimate.means import Interval
 from hutch.estimate.stack import cross_fitted
 from hutch.judges import measures
+from hutch.judges.alt_test import winning_rate
 from hutch.judges.measures import FEW, Judged, Row
 from hutch.judges.runs import Array, Places, Runs
 
@@ -76,8 +76,8 @@ def _against_people(runs: Runs, judge: int) -> Row:
         return {}
     mine = np.flatnonzero(runs.judge == judge)
     codes = np.column_stack([np.zeros(len(mine), np.int32), runs.item[mine], runs.label[mine]])
-    test = alt_test(runs.people, from_codes(codes, ["judge"], runs.items, runs.classes, runs.classes))
-    return {"wins against people": test.winning_rate if test.people else None}
+    labels = from_codes(codes, ["judge"], runs.items, runs.classes, runs.classes)
+    return {"wins against people": winning_rate(runs.people, labels)}
 
 
 def _for_all_looks(rows: list[Row]) -> None:

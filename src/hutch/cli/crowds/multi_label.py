@@ -19,7 +19,7 @@ from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.model import CrowdModel, State
 
 _REFUSED = (
-    "reference", "all_judges", "next", "ask_of", "judges", "report", "suspects", "initial", "final", "test", "shards",
+    "reference", "all_judges", "next", "ask_of", "report", "suspects", "initial", "final", "test", "shards",
     "ray", "ordered", "detail",
 )  # fmt: skip
 

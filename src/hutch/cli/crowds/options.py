@@ -28,7 +28,6 @@ class CrowdOptions:
     predictions: str | None
     detail: bool
     workers: str | None
-    judges: str | None
     report: str | None
     suspects: str | None
     initial: str | None

@@ -33,7 +33,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         UsageError: what is asked for needs all labels at once.
     """
     path, columns = given.labels, given.columns
-    kept = ("workers", "judges", "report", "suspects", "next", "score", "detail")
+    kept = ("workers", "report", "suspects", "next", "score", "detail")
     given.refuse(kept, "a stream keeps no tasks and no workers; leave out --stream")
     if options.method != "online":
         raise UsageError("--stream: wanted --method online; batch models need all labels at once")

@@ -9,7 +9,7 @@ import numpy as np
 
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.core.data.chunks import Chunks
-from hutch.core.errors import DataError, UsageError, at, counted, did_you_mean
+from hutch.core.errors import DataError, at, counted, did_you_mean
 from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
 from hutch.crowd import output
@@ -34,9 +34,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         UsageError: options that do not go together.
         DataError: labels or gold that cannot be used.
     """
-    if given.judges and not _has_judges(model, options):
-        raise UsageError("--judges: wanted a reference (--reference) and --method batch")
-    prices = read_prices(given.labels, given.columns) if given.judges or given.next else {}
+    prices = read_prices(given.labels, given.columns) if given.next else {}
     data = _labels(given, options, history)
     result = _aggregate(given, data, model, options, history)
     if result.scale is not None and options.ordered is None:
@@ -58,12 +56,12 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given.notice(f"{given.labels}: {group.describe(data.worker_names)}")
     if result.doubt:
         given.notice(f"{given.labels}: {result.doubt}; gold (--gold) or people (--reference) can tell")
-    _write(given, result, model, prices)
+    _write(given, result)
     if given.final:
         aggregation.save(given.final, model, options, result.fit.state)
     summary = {"model": model.name, "method": options.method, **output.summary(result)}
     if declared := getattr(model.parameters, "reference", ()):
-        from hutch.crowd.mixed.model import matches
+        from hutch.crowd.mixed.model import matches  # here as below: what only some runs need is imported by them
 
         summary["reference"] = int(matches(data.worker_names, declared).sum())
     if given.score:
@@ -74,12 +72,6 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         summary["next"] = output.next_rows(result, scores, given.next, people, prices)
         summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(given.next))
     return summary
-
-
-def _has_judges(model: CrowdModel, options: Options) -> bool:
-    from hutch.crowd.mixed.model import Mixed  # here as below: what only some runs need is imported by them
-
-    return isinstance(model, Mixed) and bool(model.parameters.reference) and options.method == "batch"
 
 
 def _labels(given: CrowdOptions, options: Options, history: State | None) -> Labels:
@@ -142,7 +134,7 @@ def _aggregate(
     return result
 
 
-def _write(given: CrowdOptions, result: Aggregate, model: CrowdModel, prices: dict[str, float]) -> None:
+def _write(given: CrowdOptions, result: Aggregate) -> None:
     """Write the files that were asked for."""
     if given.predictions:
         with open_output(given.predictions) as file:
@@ -155,14 +147,6 @@ def _write(given: CrowdOptions, result: Aggregate, model: CrowdModel, prices: di
             right = f"{rows.gold_accuracy[w]:.2f} of {counted(int(rows.gold_labels[w]), 'gold label')}"
             said = f"accuracy is from {rows.low[w]:.2f} to {rows.high[w]:.2f}"
             given.notice(f"{result.labels.worker_names[w]}: {said}, but right is {right}: the crowd errs, or the gold")
-    if given.judges:
-        from hutch.crowd.judges import judges as judges_report
-        from hutch.crowd.judges import write_judges
-        from hutch.crowd.mixed.model import Mixed
-
-        assert isinstance(model, Mixed)  # as was checked
-        with open_output(given.judges) as file:
-            write_judges(file, judges_report(result, model, prices))
     if given.report or given.suspects:
         _write_quality(given, result)
 

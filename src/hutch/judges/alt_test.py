@@ -1,7 +1,6 @@
 """May a judge stand in for people? The alternative annotator test."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,27 +11,10 @@ from hutch.crowd.models.special import student_tail
 LEAST_ITEMS = 30
 """A person with fewer items that somebody else labelled, too, is not compared with."""
 FALSE_DISCOVERIES = 0.05
-PASSED = 0.5
-"""The winning rate from which a judge may stand in for people."""
 
 
-@dataclass(frozen=True)
-class AltTest:
-    """What the test says of a judge.
-
-    Attributes:
-        winning_rate: share of people against whom the judge wins, NaN if there are none to compare with.
-        advantage: how often the judge agrees with the others at least as well as a person does, a mean over people.
-        people: how many the judge was compared with.
-    """
-
-    winning_rate: float
-    advantage: float
-    people: int
-
-
-def alt_test(people: Labels, judge: Labels, epsilon: float = 0.15) -> AltTest:
-    """Compare a judge with every person in turn, by the agreement with all other people of an item.
+def winning_rate(people: Labels, judge: Labels, epsilon: float = 0.15) -> float | None:
+    """Share of people against whom a judge wins by the agreement with all other people of an item.
 
     A judge wins against a person if they agree with the others at least as often as the person does less epsilon, by a
     one-sided t-test at a false discovery rate of .05 (Benjamini and Yekutieli). N. Calderon, R. Reichart, R. Dror, "The
@@ -41,6 +23,9 @@ def alt_test(people: Labels, judge: Labels, epsilon: float = 0.15) -> AltTest:
     Args:
         people, judge: their labels of the same items.
         epsilon: what a judge's lower cost is worth: .2 against experts, .15 against skilled people, .1 against a crowd.
+
+    Returns:
+        The share, from .5 of which the judge may stand in for people; None: nobody can be compared with.
     """
     votes = people.vote_share() * np.diff(people.item_ptr)[:, None]
     said = np.full(people.items, -1)
@@ -52,7 +37,7 @@ def alt_test(people: Labels, judge: Labels, epsilon: float = 0.15) -> AltTest:
     own = votes[item, mine] - 1
     theirs = votes[item, said[item]] - (mine == said[item])
     wins, losses = (theirs >= own).astype(np.float64), (own >= theirs).astype(np.float64)
-    chances, advantages = [], []
+    chances = []
     for person in np.unique(worker):
         of = worker == person
         if (count := int(of.sum())) < LEAST_ITEMS:
@@ -62,11 +47,7 @@ def alt_test(people: Labels, judge: Labels, epsilon: float = 0.15) -> AltTest:
         distance = epsilon - float(behind.mean())
         t = distance / deviation if deviation > 0 else math.copysign(math.inf, distance)
         chances.append(student_tail(t, count - 1))
-        advantages.append(float(wins[of].mean()))
-    if not chances:
-        return AltTest(math.nan, math.nan, 0)
-    won = discoveries(np.array(chances), FALSE_DISCOVERIES)
-    return AltTest(won / len(chances), float(np.mean(advantages)), len(chances))
+    return discoveries(np.array(chances), FALSE_DISCOVERIES) / len(chances) if chances else None
 
 
 def discoveries(chances: Array, rate: float) -> int:
