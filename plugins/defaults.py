@@ -66,7 +66,6 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.data.csv": {"readers": (".csv", ".tsv")},
     "hutch.core.data.json_lines": {"readers": (".jsonl", ".ndjson")},
     "hutch.core.data.parquet": {"readers": (".parquet",)},
-    "hutch.core.data.svmlight": {"readers": (".svm", ".svmlight", ".libsvm")},
     "hutch.vw.json.reader": {"readers": (".dsjson",)},
     "hutch.em.models": {"em_models": ("ppca",)},
     **{module: {"reductions": names} for module, names in _by_module(reduction_modules()).items()},

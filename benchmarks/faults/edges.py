@@ -2,9 +2,7 @@
 
 from fault import Fault
 
-_SVMLIGHT, _CSV, _CELLS, _RECORDS, _CHUNKS = (
-    f"core/data/{name}.py" for name in ("svmlight", "csv", "cells", "records", "chunks")
-)
+_CSV, _CELLS, _RECORDS, _CHUNKS = (f"core/data/{name}.py" for name in ("csv", "cells", "records", "chunks"))
 _ONE, _CONSTANT, _PROGRESS = (f"core/run/{name}.py" for name in ("one", "best_constant", "progress"))
 _STORE, _UNDO, _LOOP = (f"src/hutch/{name}.py" for name in ("durable/store", "durable/undo", "active/loop"))
 _WHOM = "src/hutch/active/whom.py"
@@ -25,7 +23,6 @@ _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "s
 _DATA = "tests/core/data/test_"
 _BANDITS = "tests/reductions/bandits/test_layers.py::test_"
 TESTS: dict[str, list[str]] = {
-    _SVMLIGHT: [f"{_DATA}readers.py", f"{_DATA}places.py", f"{_DATA}sources.py"],
     _CSV: [f"{_DATA}readers.py", f"{_DATA}sources.py", f"{_DATA}cells.py"],
     _CELLS: [f"{_DATA}cells.py", f"{_DATA}readers.py", f"{_DATA}places.py"],
     _RECORDS: [
@@ -62,8 +59,6 @@ TESTS: dict[str, list[str]] = {
 """The tests that are to notice a fault in a file."""
 
 FAULTS: tuple[Fault, ...] = (
-    Fault("files", "lines of svmlight are counted from the chunk before", _SVMLIGHT,
-          'before += data.count(b"\\n")', 'before = data.count(b"\\n")'),
     Fault("files", "an empty cell of importance is 0", _CSV, '("importance",) * 2 + (1.0,)',
           '("importance",) * 2 + (0.0,)'),
     Fault("files", "line feeds in quotes are no lines", _CELLS, "line += byte_at(place) == _LINE_FEED", "pass"),

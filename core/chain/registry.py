@@ -72,7 +72,7 @@ class Registry:
     Attributes:
         reductions: reduction classes by their `name`.
         losses: losses by their `name`.
-        readers: functions (path, parser options, columns) -> iterator of batches, by file ending (`.svm`).
+        readers: functions (path, parser options, columns) -> iterator of batches, by file ending (`.csv`).
         crowd_models: crowd models by name.
         em_models: models of online EM by name.
         origins: (kind, name) -> name of the plugin that registered it.

@@ -75,6 +75,8 @@ def _broken(name: str, source: str, what: str) -> PluginError:
 
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 """Endings of files with named columns."""
+SVMLIGHT = (".svm", ".svmlight", ".libsvm")
+"""Endings of what looks like text and would be learned wrongly as such."""
 
 
 def ending_of(source: str) -> str:
@@ -216,6 +218,8 @@ class InputFiles:
             if reader:
                 found = read_with(reader, source, self._options, self._columns)
                 yield from whole_groups(found) if self._options.whole_groups else found
+            elif ending_of(source) in SVMLIGHT:
+                raise DataError(at(source, None, None, "got svmlight, wanted text: put ' |' behind each label"))
             else:
                 self._chunks = Chunks(
                     [source],

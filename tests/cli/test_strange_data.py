@@ -14,9 +14,8 @@ Run = Callable[..., Any]
     [
         ("a.vw", "", 0, "no example was read"),
         ("a.csv", "label,x\n", 0, "no example was read"),
-        ("a.svm", "", 0, "no example was read"),
         ("a.csv", "", 1, "is empty, wanted a header and records"),
-        ("a.svm", "1 1:2 3:0.5\n", 0, ""),
+        ("a.svm", "1 1:2 3:0.5\n", 1, "a.svm: got svmlight, wanted text: put ' |' behind each label"),
     ],
 )
 def test_nothing_to_read_is_said(hutch: Run, tmp_path: Path, name: str, text: str, status: int, said: str) -> None:

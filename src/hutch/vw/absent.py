@@ -23,7 +23,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("experimental_full_name_interactions", "use -q, or `hutch train`, where namespaces go by their full names"),
     ("redefine", "write the namespaces into the data under one name"),
     ("affix spelling dictionary dictionary_path", _FEATURES),
-    ("flatbuffer", "use `hutch train`, which reads CSV, Parquet, JSON lines and svmlight by their ending"),
+    ("flatbuffer", "use `hutch train`, which reads CSV, Parquet and JSON lines by their ending"),
     (
         "dump_json_weights_experimental dump_json_weights_include_feature_names_experimental "
         "dump_json_weights_include_extra_online_state_experimental",

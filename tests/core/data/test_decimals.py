@@ -16,7 +16,6 @@ from hutch.core.batch import Batch
 from hutch.core.data.csv import read_csv
 from hutch.core.data.parquet import read_parquet
 from hutch.core.data.sources import to_batches
-from hutch.core.data.svmlight import read_svmlight
 from hutch.core.errors import DataError
 from hutch.core.text.parser import ParserOptions
 
@@ -140,16 +139,6 @@ def test_decimals_of_seven_digits_are_exact(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     cells = [f"{value:.7f}" for value in random.random(5000)] + [f"{value:.6e}" for value in random.normal(size=5000)]
     assert column(tmp_path, cells).values.tolist() == np.array(cells, np.float64).astype(np.float32).tolist()
-
-
-def test_svmlight_reads_the_same_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "a.svm"
-    path.write_text("1 1:0.1234567#x\n+1e0 1:16777217\n")
-    [batch] = read_svmlight(str(path), OPTIONS)
-    assert batch.values.tolist() == [float(np.float32(0.1234567)), 16777216.0]
-    path.write_text("1 1:e4\n")
-    with pytest.raises(DataError, match=r"a\.svm:1:3: got '1:e4', wanted a number"):
-        list(read_svmlight(str(path), OPTIONS))
 
 
 def test_lines_that_end_with_a_carriage_return_alone(tmp_path: Path) -> None:

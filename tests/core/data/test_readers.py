@@ -1,6 +1,5 @@
-"""svmlight, CSV and Parquet files give the very batch that the text would give."""
+"""CSV and Parquet files give the very batch that the text would give."""
 
-import gzip
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ from hypothesis import strategies as st
 from hutch.core.batch import Batch
 from hutch.core.data.csv import read_csv
 from hutch.core.data.parquet import read_parquet
-from hutch.core.data.roles import Roles
 from hutch.core.data.sources import to_batches
-from hutch.core.data.svmlight import read_svmlight
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.text.parser import ParserOptions, TextParser
 
@@ -41,65 +38,6 @@ def assert_same(got: Batch, wanted: Batch, *more: str) -> None:
 
 def parsed(text: str, options: ParserOptions | None = None) -> Batch:
     return TextParser(options).parse(text.encode())
-
-
-SVMLIGHT = "# a comment\n+1 1:0.5 3:2 # and another\n\n-1 2:1e-2  7:-3\r\n0.5\n"
-
-
-@pytest.mark.parametrize("options", [ParserOptions(), LETTER])
-def test_svmlight_is_its_lines(tmp_path: Path, options: ParserOptions) -> None:
-    (tmp_path / "a.svm").write_text(SVMLIGHT)
-    [got] = read_svmlight(str(tmp_path / "a.svm"), options)
-    assert_same(got, parsed("1 | 1:0.5 3:2\n-1 | 2:1e-2 7:-3\n0.5 |\n", options))
-    [named] = read_svmlight(str(tmp_path / "a.svm"), options, {"namespaces": {"far": "*"}})
-    assert_same(named, parsed("1 |far 1:0.5 3:2\n-1 |far 2:1e-2 7:-3\n0.5 |far\n", options))
-
-
-def test_svmlight_takes_roles(tmp_path: Path) -> None:
-    (tmp_path / "a.svm").write_text("1 1:2\n")
-    [got] = read_svmlight(str(tmp_path / "a.svm"), ParserOptions(), Roles())
-    [named] = read_svmlight(str(tmp_path / "a.svm"), ParserOptions(), Roles(namespaces={"far": "*"}))
-    assert got.indices[0] == 1 and named.namespace_id[0] != got.namespace_id[0]
-
-
-def test_lines_of_svmlight_are_counted_over_all_chunks(tmp_path: Path) -> None:
-    (tmp_path / "a.svm").write_text(f"1 1:{'0' * 90}1\n" * 50_000 + "oops\n")  # 5 MB
-    with pytest.raises(DataError, match=r"a\.svm:50001:1: got 'oops'"):
-        list(read_svmlight(str(tmp_path / "a.svm"), ParserOptions()))
-
-
-def test_svmlight_groups_and_compression(tmp_path: Path) -> None:
-    text = "".join(f"1 qid:{i // 3} 1:1\n" for i in range(200_000))
-    (tmp_path / "a.svm.gz").write_bytes(gzip.compress(text.encode()))
-    batches = list(read_svmlight(str(tmp_path / "a.svm.gz"), ParserOptions()))
-    assert len(batches) > 1
-    np.testing.assert_array_equal(np.concatenate([batch.group for batch in batches]), np.arange(200_000) // 3)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1 1:1\nx 1:1\n", "a.svm:2:1: got 'x', wanted a number as the label"),
-        ("1 1\n", "a.svm:1:3: got '1', wanted index:value"),
-        ("1 1:1 a:1\n", "a.svm:1:7: got 'a:1', wanted index:value"),
-        ("1 1:1 2:x\n", "a.svm:1:7: got '2:x', wanted a number after ':'"),
-        ("1 1:\n", "a.svm:1:3: got '1:', wanted a number after ':'"),
-        ("1,2 1:1\n", "a.svm:1:1: got '1,2', wanted a number as the label"),
-        ("1 qid:2.5 1:1\n", "a.svm:1:3: got 'qid:2.5', wanted an integer below"),
-        (f"1 qid:{2**70} 1:1\n", "a.svm:1:3: got 'qid:1180591620717411303424', wanted an integer below"),
-        ("1 " + "9" * 5000 + ":1\n", "a.svm:1:3: got '9{40}…', wanted index:value"),
-        ("1 1:1e400\n", "a.svm:1: a feature: got inf, wanted a number below"),
-        ("-1e400 1:1\n", "a.svm:1: label: got -inf, wanted a number"),
-        ("1 1:0x10\n", "a.svm:1:3: got '1:0x10', wanted a number"),
-        ("1 1:1\n1 2:1\0\n", "a.svm:2:6: got a NUL byte"),
-        ("1 1:1\n\n# none\n1 1:inf\n", "a.svm:4: a feature: got inf, wanted a number below"),
-        ("1 1:1\n\n1e99 1:1\n", "a.svm:3: label: got inf, wanted a number"),
-    ],
-)
-def test_malformed_svmlight_is_named(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "a.svm").write_text(text)
-    with pytest.raises(DataError, match=message):
-        list(read_svmlight(str(tmp_path / "a.svm"), ParserOptions()))
 
 
 CSV = (
