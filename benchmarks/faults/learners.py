@@ -107,9 +107,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("dyadic", "sides are not balanced", _DYADIC,
           "q = math.sqrt(math.sqrt(beta / alpha)) if alpha != beta else 1.0", "q = 1.0"),
     Fault("dyadic", "the second half of the decay is left out", _DYADIC,
-          "        call(state.move_bag, state.self, example, _0, importance, state.offset)\n    if state.decay "
-          "!= _NOTHING:",
-          "        call(state.move_bag, state.self, example, _0, importance, state.offset)\n    if False:"),
+          "    _move(state, example, keep)\n    if state.decay != _NOTHING:",
+          "    _move(state, example, keep)\n    if False:"),
     Fault("dyadic", "the linear part of h_min is not scaled", _STEP,
           "return linear_effort_(kind, p, target, y) / (eta * X)", "return linear_effort_(kind, p, target, y) / eta"),
     Fault("dyadic", "expectile steps forget tau", _STEP,
