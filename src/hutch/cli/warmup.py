@@ -39,10 +39,7 @@ FILES = {
 }
 """The inputs of the runs, by name."""
 
-USUAL = (
-    "train lines.vw --quiet -p out -f model",
-    "train table.csv -C text.yaml --quiet -p out",
-)
+USUAL = ("train lines.vw --quiet -p out -f model", "train table.csv -C text.yaml --quiet -p out")
 """The kernels that every run of a chain needs beside those of its layers."""
 
 RUNS = (
@@ -67,12 +64,7 @@ def warmup(
     jobs: Annotated[
         int | None,
         Option(
-            "-j",
-            "--jobs",
-            min=1,
-            metavar="N",
-            help="Number of processes that compile.",
-            show_default="one per core",
+            "-j", "--jobs", min=1, metavar="N", help="Number of processes that compile.", show_default="one per core"
         ),
     ] = None,
     all_: Annotated[bool, Option("--all", help="Every kernel of all installed plugins.")] = False,
@@ -114,22 +106,18 @@ def warmup(
         print(f"{len(kernels)} kernels and those of {len(runs)} small runs are ready after {seconds:.1f} s", file=told)
 
 
-_USUAL = tuple(
-    f"hutch.{room}"
-    for room in (
-        "core.",
-        "reductions.features.",
-        "reductions.linear.",
-        "reductions.binary:",
-        "reductions.cost_sensitive_one_against_all:",
-        "reductions.error_correcting_tournament:",
-        "reductions.filter_tree:",
-        "reductions.link:",
-        "reductions.one_against_all:",
-    )
+_USUAL = (
+    "hutch.core.",
+    "hutch.reductions.features.",
+    "hutch.reductions.linear.",
+    "hutch.reductions.binary:",
+    "hutch.reductions.cost_sensitive_one_against_all:",
+    "hutch.reductions.error_correcting_tournament:",
+    "hutch.reductions.filter_tree:",
+    "hutch.reductions.link:",
+    "hutch.reductions.one_against_all:",
 )
-
-
+"""How the names of kernels begin that are compiled without `--all`."""
 _EVERY_RUN = (
     "hutch.chain",
     "hutch.core.chain.decisions",
