@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from hutch.core.intervals import quantile, wilson
 from hutch.crowd.models.special import binomial_tail
-from hutch.estimate.means import Interval
+from hutch.estimate.means import Array, Interval
 
-Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 LIKENESS = 0.2
@@ -50,8 +49,7 @@ def mean_of_clusters(
     """
     n, w = len(outcomes), np.ones(len(outcomes)) if weights is None else weights
     if not n or not w.sum() > 0:
-        low, high = ends or (-math.inf, math.inf)
-        return Interval((low + high) / 2 if ends else 0.0, low, high, math.inf, 0, n)
+        return Interval(sum(ends or (0.0,)) / 2, *(ends or (-math.inf, math.inf)), math.inf, 0, n)
     code = np.unique(clusters, return_inverse=True)[1]
     size, squares, total = np.bincount(code, w), np.bincount(code, w * w), float(w.sum())
     estimate = float(w @ outcomes / total)

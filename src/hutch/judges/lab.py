@@ -11,13 +11,13 @@ from hutch.crowd.aggregate import Aggregate, aggregate
 from hutch.crowd.data.labels import from_codes
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.estimate.clusters import group_tests, holm, sign_test
-from hutch.estimate.means import Interval
+from hutch.estimate.clusters import Places, group_tests, holm, sign_test
+from hutch.estimate.means import Array, Interval
 from hutch.estimate.stack import cross_fitted
 from hutch.judges import measures
 from hutch.judges.alt_test import winning_rate
 from hutch.judges.measures import FEW, Judged, Row
-from hutch.judges.runs import Array, Places, Runs
+from hutch.judges.runs import Runs
 
 Report = dict[str, list[Row]]
 """The rows of each section: texts, numbers, intervals, and None for what cannot be judged."""
@@ -168,8 +168,7 @@ def _panel(runs: Runs, everyone: list[Judged], confidence: float, seed: int) -> 
         places = np.flatnonzero(known)
         told = np.empty(len(items))
         told[items] = cross_fitted(scores, runs.truth[items[places], 0], places, seed=seed, groups=groups)
-        of = replace(everyone[0], name=PANEL, agreed=told)
-        row = measures.scores(runs, of, confidence)
+        row = measures.scores(runs, replace(everyone[0], agreed=told), confidence)
         return None, {"taught by": len(places)} | {name: row[name] for name in ("bias", "correlation", "error")}
     place, rank = np.argsort(items), np.argsort(judges)
     codes = np.column_stack([rank[runs.judge], place[runs.item], runs.label]).astype(np.int32)

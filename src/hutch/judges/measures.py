@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hutch.core.intervals import quantile
-from hutch.estimate.clusters import mean_of_clusters, sign_test
-from hutch.estimate.means import Interval
-from hutch.judges.runs import Array, Places, Runs
+from hutch.estimate.clusters import Places, mean_of_clusters, sign_test
+from hutch.estimate.means import Array, Interval
+from hutch.judges.runs import Runs
 
 Row = dict[str, Any]
 FEW = 5
@@ -36,12 +35,16 @@ class Judged:
     cluster: Places
 
     def mean(
-        self, values: Array, confidence: float, ends: tuple[float, float] | None = (0.0, 1.0), **more: Any
+        self,
+        values: Array,
+        confidence: float,
+        ends: tuple[float, float] | None = (0.0, 1.0),
+        weights: Array | None = None,
     ) -> Interval:
         """The mean of values of items (items), where they are not NaN."""
         use = np.isfinite(values)
-        more = {name: each[use] for name, each in more.items()}
-        return mean_of_clusters(values[use], self.cluster[use], confidence=confidence, ends=ends, **more)
+        given = None if weights is None else weights[use]
+        return mean_of_clusters(values[use], self.cluster[use], given, confidence, ends)
 
 
 def judged(runs: Runs, judge: int) -> Judged:
@@ -53,8 +56,7 @@ def judged(runs: Runs, judge: int) -> Judged:
     worth = runs.values if runs.values is not None else runs.truth[:, None]
     with np.errstate(invalid="ignore"):
         right = (counts * worth).sum(axis=2) / number
-    have = np.isfinite(right)
-    agreed = np.where(have, right, 0).sum(axis=1) / np.where(have.any(axis=1), have.sum(axis=1), np.nan)
+        agreed = np.where(have := np.isfinite(right), right, 0).sum(axis=1) / have.sum(axis=1)
     return Judged(runs.judges[judge], counts, right, agreed, runs.cluster)
 
 
@@ -142,14 +144,14 @@ def scores(runs: Runs, of: Judged, confidence: float) -> Row:
         middle = float(whole[place])
         spread = math.sqrt((count - 1) / count * float(np.sum((left[place] - left[place].mean()) ** 2)))
         ends = [middle - reach * spread, middle, middle + reach * spread]
-        low_end, middle, high_end = np.tanh(ends).tolist() if name == "correlation" else ends
-        found[name] = Interval(middle, low_end, high_end, spread, size, size, 0.0, float(count))
+        low, middle, high = np.tanh(ends).tolist() if name == "correlation" else ends
+        found[name] = Interval(middle, low, high, spread, size, size, 0.0, float(count))
     found["error"] = float(np.abs(x - y)[use].mean())
     found["calibrated"] = float(np.abs(left[2][code] + left[1][code] * x[use] - y[use]).mean())
     return found
 
 
-def _line(sums: NDArray[np.float64]) -> Array:
+def _line(sums: Array) -> Array:
     """Fisher's transform of the correlation, slope and intercept of y on x: from sums of 1, x, y, x², xy, y²."""
     n, x, y, xx, xy, yy = sums
     across, along, up = xy - x * y / n, np.maximum(xx - x * x / n, 1e-12), np.maximum(yy - y * y / n, 1e-12)

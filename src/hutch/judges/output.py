@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from hutch.core.page import intervals_plot, table, write_html
 from hutch.estimate.means import Interval
@@ -13,15 +12,8 @@ from hutch.judges.lab import Report
 from hutch.judges.measures import FEW, Row
 
 
-@dataclass(frozen=True)
-class Section:
-    """What is said of a section.
-
-    Attributes:
-        title: its heading.
-        meaning: of its figures.
-        plotted: the intervals that a page shows as a picture.
-    """
+class Section(NamedTuple):
+    """What is said of a section: its heading, the meaning of its figures, and the intervals that a page plots."""
 
     title: str
     meaning: str
@@ -56,11 +48,8 @@ SECTIONS = {
 def text_lines(report: Report) -> Iterator[str]:
     """The report for people, a table for each section."""
     for name, rows in report.items():
-        yield from (
-            "",
-            SECTIONS[name].title,
-            *wrap(SECTIONS[name].meaning, 110, initial_indent="  ", subsequent_indent="  "),
-        )
+        title, meaning, _ = SECTIONS[name]
+        yield from ("", title, *wrap(meaning, 110, initial_indent="  ", subsequent_indent="  "))
         cells = _cells(rows)
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         for row in cells:
@@ -80,26 +69,17 @@ def _plain(value: Any) -> Any:
 
 
 def write_page(file: BinaryIO, report: Report, title: str) -> None:
-    """Write the report as one HTML page.
-
-    Args:
-        file: takes it.
-        report: of `hutch.judges.lab.report`.
-        title: of the page, as text.
+    """Write the report as one HTML page with this title.
 
     Raises:
         UsageError: Matplotlib is not installed.
     """
     parts = []
     for name, rows in report.items():
-        section = SECTIONS[name]
-        parts += [
-            f"<h2>{escape(section.title)}</h2>",
-            f"<p>{escape(section.meaning)}</p>",
-            _picture(rows, section.plotted),
-        ]
+        heading, meaning, plotted = SECTIONS[name]
         numbers = [k for k, value in enumerate(rows[0].values()) if not isinstance(value, str)]
         header, *lines = _cells(rows)
+        parts += [f"<h2>{escape(heading)}</h2>", f"<p>{escape(meaning)}</p>", _picture(rows, plotted)]
         parts.append(table(header, lines, numbers))
     write_html(file, title, parts)
 
@@ -116,11 +96,11 @@ def _picture(rows: list[Row], key: str) -> str:
         return ""
     names = [str(row.get("judge") or f"{row['versions']} {row['of']}") for row in drawn]
     ends = [(row[key].low, row[key].estimate, row[key].high) for row in drawn]
+    if key in ("accuracy", "flips", "first"):
+        return intervals_plot(names, ends, key, 0.0, 1.0)
     lowest, highest = min(low for low, _, _ in ends), max(high for _, _, high in ends)
-    share = key in ("accuracy", "flips", "first")
     margin = 0.05 * (highest - lowest) or 1.0
-    least, most = (0.0, 1.0) if share else (min(lowest, 0) - margin, max(highest, 0) + margin)
-    return intervals_plot(names, ends, key, least, most)
+    return intervals_plot(names, ends, key, min(lowest, 0) - margin, max(highest, 0) + margin)
 
 
 def shown(value: Any) -> str:
@@ -132,9 +112,8 @@ def shown(value: Any) -> str:
     if value is None:
         return "too few"
     if isinstance(value, Interval):
-        low, middle, high = (
-            f"{x:.3f}" if math.isfinite(x) else "open" for x in (value.low, value.estimate, value.high)
-        )
+        ends = (value.low, value.estimate, value.high)
+        low, middle, high = (f"{x:.3f}" if math.isfinite(x) else "open" for x in ends)
         return f"{middle} [{low}, {high}]"
     if isinstance(value, float):
         return f"{value:.3f}" if value >= 0.001 or value <= 0 else f"{value:.1g}"

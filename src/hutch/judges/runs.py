@@ -14,10 +14,9 @@ from hutch.crowd.data.rows import known_first, recoded
 from hutch.crowd.exports.found import Columns
 from hutch.crowd.mixed.model import matches
 from hutch.crowd.models.ordered import all_numbers
+from hutch.estimate.clusters import Places
 from hutch.estimate.files import check_same
-
-Array = NDArray[np.float64]
-Places = NDArray[np.int64]
+from hutch.estimate.means import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,10 +125,7 @@ def read_runs(
     width = 3 + len(extra)
     names = [known_first((), (name for part, _, _ in parts for name in part[k])) for k in range(width)]
     codes = np.concatenate(
-        [
-            np.stack([recoded(rows[:, k], part[k], names[k]) for k in range(len(names))], axis=1)
-            for part, rows, _ in parts
-        ]
+        [np.stack([recoded(rows[:, k], part[k], names[k]) for k in range(width)], axis=1) for part, rows, _ in parts]
     )
     person = np.repeat([own for _, _, own in parts], [len(rows) for _, rows, _ in parts])
     for pattern in patterns if how.reference else ():
@@ -177,19 +173,17 @@ def _runs(
         np.column_stack([codes[person, :2], label[person]]), names[0], names[1], classes, classes
     ) if person.any() else None  # fmt: skip
     truth = _truth(names[1], classes, truths, people, values)
-    columns = {name: codes[:, place] for place, name in enumerate(extra, 3)}
     slices = {}
     for name in how.slices:
-        kinds = [kind for kind in class_order(names[3 + extra.index(name)]) if kind]
-        found = _of_items(name, columns[name][~person], told[:, 1], names[3 + extra.index(name)], names[1])
+        column = 3 + extra.index(name)
+        kinds = [kind for kind in class_order(names[column]) if kind]
         place = {kind: k for k, kind in enumerate(kinds)}
-        slices[name] = (np.array([place.get(kind, -1) for kind in found]), kinds)
+        codes_of = np.array([*(place.get(kind, -1) for kind in names[column]), -1])
+        slices[name] = (codes_of[_of_items(name, column, told, names)], kinds)
     cluster = np.arange(len(names[1]))
     if how.cluster:
-        known = names[3 + extra.index(how.cluster)]
-        of = _of_items(how.cluster, columns[how.cluster][~person], told[:, 1], known, names[1])
-        place = {name: k for k, name in enumerate(known, len(of)) if name}
-        cluster = np.array([place.get(name, k) for k, name in enumerate(of)])
+        of = _of_items(how.cluster, 3 + extra.index(how.cluster), told, names)
+        cluster = np.where(of >= 0, len(cluster) + of, cluster)
     return Runs(
         judges, names[1], classes, judge, told[:, 1], own, swapped, truth, people, cluster, slices, values, answers,
         notices,
@@ -220,10 +214,10 @@ def _orders(
             raise UsageError(f"--swapped: the name of no judge ends with {how.swapped!r}, such as {plain[0]!r}")
     if how.order:
         column = 3 + extra.index(how.order)
-        kinds = [names[column][code] for code in np.unique(told[:, column])]
+        kinds = class_order(names[column][code] for code in np.unique(told[:, column]))
         if len(kinds) != 2:
             raise UsageError(f"--order: {how.order!r} has {counted(len(kinds), 'value')}, wanted two orders")
-        swapped |= np.array([name == class_order(kinds)[1] for name in names[column]])[told[:, column]]
+        swapped |= told[:, column] == names[column].index(kinds[1])
     judges = sorted({plain[code] for code in np.unique(told[:, 0])})
     return judges, recoded(told[:, 0], [name if name in judges else judges[0] for name in plain], judges), swapped
 
@@ -245,27 +239,24 @@ def _truth(
     items: list[str], classes: list[str], truths: dict[str, str], people: Labels | None, values: Array | None
 ) -> Array:
     """What people say, and before that gold; see `Runs`."""
-    width, truth = 1 if values is not None else len(classes), np.full((len(items), len(classes)), np.nan)
+    truth = np.full((len(items), len(classes)), np.nan)
     if people:
         answered = np.diff(people.item_ptr) > 0
         truth[answered] = people.vote_share()[answered]
     place, code = {name: k for k, name in enumerate(items)}, {name: k for k, name in enumerate(classes)}
     for name in place.keys() & truths.keys():
         truth[place[name]] = np.eye(len(classes))[code[truths[name]]]
-    return truth if values is None else np.asarray(truth @ values).reshape(-1, width)
+    return truth if values is None else truth @ values[:, None]
 
 
-def _of_items(
-    column: str, codes: NDArray[np.int32], items: NDArray[np.int32], names: list[str], item_names: list[str]
-) -> list[str]:
-    """The value of a column for each item, which must be one."""
-    pairs = np.unique(np.column_stack([items, codes]), axis=0)
-    pairs = pairs[[names[code] != "" for code in pairs[:, 1].tolist()]]
+def _of_items(role: str, column: int, told: NDArray[np.int32], names: list[list[str]]) -> Places:
+    """The code of each item's value in a column, which must be one; -1 for none."""
+    pairs = np.unique(told[:, [1, column]], axis=0)
+    pairs = pairs[np.array([name != "" for name in names[column]])[pairs[:, 1]]]
     again = np.flatnonzero(np.diff(pairs[:, 0]) == 0)
     if len(again):
-        item, (one, two) = item_names[pairs[again[0], 0]], (names[pairs[again[0] + k, 1]] for k in (0, 1))
-        raise DataError(f"item {item!r}: got {column} {one!r} and {two!r}, wanted one")
-    found = [""] * len(item_names)
-    for item_code, code in pairs.tolist():
-        found[item_code] = names[code]
+        item, (one, two) = names[1][pairs[again[0], 0]], (names[column][code] for code in pairs[again[0] :][:2, 1])
+        raise DataError(f"item {item!r}: got {role} {one!r} and {two!r}, wanted one")
+    found = np.full(len(names[1]), -1)
+    found[pairs[:, 0]] = pairs[:, 1]
     return found

@@ -98,9 +98,9 @@ def judges(
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
     if (answers or by_place) and not (order or swapped):
         raise UsageError("--answers, --by-place: need --order or --swapped, which say how answers were shown")
-    pairs = [tuple(each.split("=")) for each in compare or ()]
     if wrong := next((each for each in compare or () if each.count("=") != 1), None):
         raise UsageError(f"--compare: got {wrong!r}, wanted two judges, A=B")
+    pairs = [(old, new) for old, new in (each.split("=") for each in compare or ())]
     page = bool(report and report.endswith(".html"))
     if page:
         require_matplotlib()
@@ -116,7 +116,7 @@ def judges(
     runs = read_runs(logs, people, gold, how)
     for notice in () if quiet else runs.notices:
         print(notice, file=sys.stderr)
-    found, panel = lab.report(runs, [(a, b) for a, b in pairs], confidence, seed)
+    found, panel = lab.report(runs, pairs, confidence, seed)
     if predictions:
         if panel is None:
             raise UsageError("-p: a panel of scores has no posteriors")
