@@ -30,13 +30,12 @@ def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:
             sure and for the others never.
     """
     place = str(store.path)
-    with store.transaction() as connection:
-        rows = connection.execute(
-            "SELECT r.round, r.id, r.probability, l.worker, l.label FROM requests AS r JOIN labels AS l"
-            f" ON l.request = r.id WHERE l.label NOT IN (?, ?) AND {sound('labels', 'l')} AND {sound('requests', 'r')}"
-            " ORDER BY r.number, l.number",
-            [SKIP, DONT_KNOW],
-        ).fetchall()
+    rows = store.rows(
+        "SELECT r.round, r.id, r.probability, l.worker, l.label FROM requests AS r JOIN labels AS l"
+        f" ON l.request = r.id WHERE l.label NOT IN (?, ?) AND {sound('labels', 'l')} AND {sound('requests', 'r')}"
+        " ORDER BY r.number, l.number",
+        [SKIP, DONT_KNOW],
+    )
     if not rows:
         raise UsageError(at(place, None, None, "got no labels, wanted answers to requests"))
     rounds, asked = dict(store.rounds()), {number: all_ for number, _, all_ in store.progress_by_round()}

@@ -34,19 +34,17 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
         f" WHERE l.label NOT IN (?, ?) AND {sound('labels', 'l')} AND {sound('requests', 'r')}"
         " ORDER BY r.number, l.number"
     )
-    with store.transaction() as connection:
-        rows = connection.execute(query, [SKIP, DONT_KNOW]).fetchall()
+    rows = store.rows(query, [SKIP, DONT_KNOW])
     documents = [json.loads(row[2]) if row[2] else {"line": row[1]} for row in rows]
     columns = list(dict.fromkeys(name for document in documents for name in document))
     check_shown(fields, columns)
     out = StringIO()
+    table = csv.writer(out, delimiter="\t" if form == "crowd" else ",", lineterminator="\n")
     if form == "crowd":
-        table = csv.writer(out, delimiter="\t", lineterminator="\n")
         table.writerow(["worker", "task", "label"])
         table.writerows([row[3], row[0], names.get(row[4], row[4])] for row in rows)
         return out.getvalue()
     columns = list(fields) or columns
-    table = csv.writer(out, lineterminator="\n")
     own = ["request", "worker", "label", "probability", "model", "time"]
     table.writerow([*own, *(f"document_{name}" if name in own else name for name in columns)])
     for row, document in zip(rows, documents, strict=True):

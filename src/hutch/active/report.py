@@ -38,22 +38,18 @@ def report_of(store: Store) -> Report:
     counts, outcomes, rounds = store.counts(), store.outcomes(), dict(store.rounds())
     answered = {number: (done, all_) for number, done, all_ in store.progress_by_round()}
     share = {number: done / all_ for number, (done, all_) in answered.items() if done}
-    sums, mistakes = LossSums(float(sum(rounds[number].examples for number in share))), 0.0
-    probabilities, errors, parts = [], [], []
+    sums = LossSums(float(sum(rounds[number].examples for number in share)))
+    labels = []
     for number, probability, prediction, label, part in outcomes:
         threshold, truth = rounds[number].threshold, float(label)
         wrong = prediction != truth if threshold is None else (prediction > threshold) != (truth > threshold)
-        sums = sums.add(probability * share[number], float(wrong), part)
-        probabilities.append(probability * share[number])
-        errors.append(float(wrong))
-        parts.append(part)
-        mistakes += part * wrong
+        labels.append((probability * share[number], float(wrong), part))
+        sums = sums.add(*labels[-1])
     bought = sum(done for done, _ in answered.values())
     classes = Counter(label for _, _, _, label, _ in outcomes)
-    estimate = stopping(sums, mistakes, bought, int(sums.covered))
-    gains = expected_gains(probabilities, errors, parts)
-    enough = len(gains.labels) > 0 and gains.labels[-1] >= LEAST
-    gain = float(gains.gain[-1]) if enough else None
+    estimate = stopping(sums, sum(part * wrong for _, wrong, part in labels), bought, int(sums.covered))
+    gains = expected_gains(*zip(*labels, strict=True)) if labels else None
+    gain = float(gains.gain[-1]) if gains and gains.labels[-1] >= LEAST else None
     return Report(counts, estimate, dict(sorted(classes.items(), key=lambda item: float(item[0]))), gain)
 
 

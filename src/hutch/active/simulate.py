@@ -167,10 +167,9 @@ def simulate(
     common |= {"rule": "random", "replay": int(chain.layers[0].state["replay"][0])}
     found = run("active", chain, data, test, examples)
     share = min(1.0, max(found.end.queries, 1) / max(examples, 1))
-    return {
-        "active": found,
-        "random": run("random", chain_of({**common, "budget": share}), data, test, examples),
-        "passive": run("passive", chain_of({**common, "budget": 1.0}), data, test, examples),
+    others = {"random": share, "passive": 1.0}
+    return {"active": found} | {
+        name: run(name, chain_of({**common, "budget": part}), data, test, examples) for name, part in others.items()
     }
 
 
@@ -199,17 +198,11 @@ def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dic
     low, loss, high = (x if math.isfinite(x) else None for x in score_interval(sums, CONFIDENCE))
     left = [None if x is None else max(0.0, x * sums.covered - mistakes) for x in (low, loss, high)]
     rest = max(0, examples - bought)
-    price = rest / left[1] if left[1] else None
     return {
-        "loss": loss,
-        "low": low,
-        "high": high,
-        "confidence": CONFIDENCE,
-        "wrong_left": left[1],
-        "wrong_left_low": left[0],
-        "wrong_left_high": left[2],
-        "labels_per_mistake": price,
-    }
+        "loss": loss, "low": low, "high": high, "confidence": CONFIDENCE,
+        "wrong_left": left[1], "wrong_left_low": left[0], "wrong_left_high": left[2],
+        "labels_per_mistake": rest / left[1] if left[1] else None,
+    }  # fmt: skip
 
 
 def stop_of(run: Run, predictions: float) -> dict[str, Any]:

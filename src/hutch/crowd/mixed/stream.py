@@ -45,12 +45,9 @@ class MixedStream(Stream):
             "bend": (1 + judges, 1 + judges), "lifts": (judges, k, k), "log_prior": (k,), "exponents": (1 + judges,),
             "pooled": (k, k), "guard": (1,),
         }  # fmt: skip
-        return State(
-            classes,
-            [],
-            {name: grown(old.workers.get(name), shape) for name, shape in people.items()},
-            {name: grown(old.shared.get(name), shape) for name, shape in shared.items()},
-        )
+        tables = ((old.workers, people), (old.shared, shared))
+        known = [{name: grown(of.get(name), shape) for name, shape in shapes.items()} for of, shapes in tables]
+        return State(classes, [], *known)
 
     def slots_of(self, names: list[str]) -> NDArray[np.int32]:
         """Slots of people; those of judges come after them."""
@@ -147,11 +144,6 @@ class MixedStream(Stream):
         expected[~judge] = self.state.workers["expected"][slots[~judge]]
         rows = forecast.channels(expected, expected.sum(axis=2), ordered=False)
         return np.ascontiguousarray(rows.transpose(0, 2, 1))
-
-    def class_prior(self) -> Array:
-        """Class counts plus one each."""
-        counts = self.state.shared["class_counts"] + 1
-        return np.asarray(counts / counts.sum())
 
     def _divided(self, labels: Labels) -> tuple[Labels, Labels]:
         """The labels of people, and those of judges with places in their table for workers."""

@@ -192,20 +192,15 @@ class NominalStream(Stream):
         known = len(old.classes)
         prior[GHOST, known:, :] = prior[GHOST, :, known:] = PRIOR_MEAN
         prior[GHOST] *= 1 - np.eye(count)
-        return State(
-            classes=classes,
-            worker_names=[],
-            workers={
-                "distance": grown(old.workers.get("distance"), (slots, count, count)),
-                "touched": grown(old.workers.get("touched"), (slots,), -1.0),
-                "met": grown(old.workers.get("met"), (slots,)),
-            },
-            shared={
-                "prior": prior,
-                "class_counts": grown(old.shared.get("class_counts"), (count,)),
-                "counters": grown(old.shared.get("counters"), (3,)),
-            },
+        workers = {
+            "distance": grown(old.workers.get("distance"), (slots, count, count)),
+            "touched": grown(old.workers.get("touched"), (slots,), -1.0),
+            "met": grown(old.workers.get("met"), (slots,)),
+        }
+        class_counts, counters = (
+            grown(old.shared.get(n), (size,)) for n, size in (("class_counts", count), ("counters", 3))
         )
+        return State(classes, [], workers, {"prior": prior, "class_counts": class_counts, "counters": counters})
 
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
         """See `learn_items`."""
@@ -254,10 +249,6 @@ class NominalStream(Stream):
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """Rows at the prior mean of log beta."""
         return softmax_rows(self.alpha(slots))
-
-    def class_prior(self) -> Array:
-        """Class counts plus one each, or what was given."""
-        return self.model.prior_of(self.state.shared["class_counts"] + 1)
 
     def alpha(self, slots: NDArray[np.int32]) -> Array:
         """alpha of some slots, their priors applied up to now (slots, classes, classes)."""

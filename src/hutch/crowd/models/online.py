@@ -109,9 +109,9 @@ class Stream(ABC):
         """How easy each item is; see `CrowdModel.beta` (items)."""
         return self.score(labels)[1]
 
-    @abstractmethod
     def class_prior(self) -> Array:
         """P(class) (classes)."""
+        return self.model.class_prior(self.state)
 
     def fixed_prior(self) -> Array:
         """The given class prior; empty if there is none."""

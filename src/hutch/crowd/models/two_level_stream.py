@@ -224,19 +224,15 @@ class TwoLevelStream(Stream):
         """Empty slots: every worker is the population; or the slots of the history."""
         state = empty_crowd(slots, classes, self.parameters, history)
         old = history or State([], [])
-        for name in ("touches", "seen"):
+        for name in ("touches", "seen", *(["touched"] if self.parameters.drift > 0 else [])):
             state.workers[name] = grown(old.workers.get(name), (slots,))
-        if self.parameters.drift > 0:
-            state.workers["touched"] = grown(old.workers.get("touched"), (slots,))
-        for name in ("rows", "masses"):
+        for name in ("rows", "masses") if history else ():
             # sums are carried over, not recomputed: rounding would differ, and with it the continuation
-            if history:
-                state.workers[name] = grown(old.workers[name], state.workers[name].shape)
+            state.workers[name] = grown(old.workers[name], state.workers[name].shape)
         state.shared["clock"] = grown(old.shared.get("clock"), (4,))
         if not history:
             state.shared["clock"][REFRESH] = FIRST_REFRESH
-        if not state.shared["clock"][REFRESH] >= FIRST_REFRESH:  # it is doubled until it lies ahead
-            got = state.shared["clock"][REFRESH]
+        if not (got := state.shared["clock"][REFRESH]) >= FIRST_REFRESH:  # it is doubled until it lies ahead
             raise ModelError(f"clock: got {got:g} labels until strengths are estimated, wanted {FIRST_REFRESH} or more")
         return state
 
@@ -288,10 +284,6 @@ class TwoLevelStream(Stream):
         """Predictive rows of a clear item."""
         workers = self._now()
         return predictive_rows(workers["counts"][slots], workers["skill"][slots], self.state.shared)
-
-    def class_prior(self) -> Array:
-        """Class counts plus one each, or what was given."""
-        return self.model.prior_of(self.state.shared["class_counts"] + 1)
 
     def end_pass(self) -> None:
         """Strengths from all counts."""
