@@ -9,8 +9,6 @@ from hutch.core.chain.stored import Stored, parts_of
 from hutch.core.errors import ModelError, at
 
 _MOST_BITS = 62
-_GONE = {"dyadic": ("implicit", "implicit_precision")}
-"""Parameters that layers of earlier versions had; where the first is null, they change nothing."""
 
 
 def load_chain_model(path: str | Path) -> tuple[dict[str, Stored], dict[str, Any]]:
@@ -24,7 +22,6 @@ def load_chain_model(path: str | Path) -> tuple[dict[str, Stored], dict[str, Any
     """
     arrays, metadata = load_compact(path)
     check_chain(arrays, metadata, str(path))
-    _leave_out_gone(metadata["chain"])
     tell_overflow(path, parts_of(arrays["weights"]))
     return arrays, metadata
 
@@ -37,7 +34,6 @@ def load_chain(path: str | Path) -> dict[str, Any]:
     """
     metadata = load_metadata(path)
     _check_metadata(metadata, str(path))
-    _leave_out_gone(metadata["chain"])
     found: dict[str, Any] = metadata["chain"]
     return found
 
@@ -81,12 +77,3 @@ def _check_metadata(metadata: Mapping[str, Any], source: str) -> None:
     for name, wanted in of(metadata, "plugins", dict).items():
         if not isinstance(wanted, str):
             of(metadata["plugins"], name, str)
-
-
-def _leave_out_gone(chain: dict[str, Any]) -> None:
-    for layer in chain["chain"]:
-        for name in _GONE.keys() & (layer.keys() if isinstance(layer, dict) else ()):
-            given = layer[name] or {}
-            if given.get(_GONE[name][0]) is None:
-                for parameter in _GONE[name]:
-                    given.pop(parameter, None)
