@@ -7,8 +7,8 @@ _MEANS, _QUESTIONS, _LOT, _FILES, _STACK = (
     f"src/hutch/estimate/{name}.py" for name in ("means", "questions", "lot", "files", "stack")
 )
 _ALT_TEST = "src/hutch/judges/alt_test.py"
-_PANEL, _NAMES, _ROWS, _STREAM = (
-    f"src/hutch/crowd/{name}.py" for name in ("mixed/panel", "data/names", "data/rows", "mixed/stream")
+_MIXED, _PANEL, _NAMES, _ROWS, _STREAM = (
+    f"src/hutch/crowd/{name}.py" for name in ("mixed/model", "mixed/panel", "data/names", "data/rows", "mixed/stream")
 )
 _MULTINOMIAL, _CHECKED, _ROUNDS = (
     "reductions/multinomial.py",
@@ -25,6 +25,7 @@ TESTS: dict[str, list[str]] = {
     "checked mode": ["tests/core/kernel/test_checked.py"],
     "judges": ["tests/judges/test_alt_test.py"],
     _PANEL: ["tests/crowd/mixed/test_panel.py"],
+    _MIXED: ["tests/crowd/mixed/test_stream.py"],
     _STREAM: ["tests/crowd/mixed/test_stream.py"],
     _NAMES: ["tests/crowd/data/test_names.py", "tests/crowd/data/test_labels.py"],
     _ROWS: ["tests/crowd/data/test_labels.py", "tests/core/data/test_cells.py"],
@@ -121,7 +122,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("estimate", "as many items as there are names are too few", _FILES,
           "if total is not None and total < len(names):", "if total is not None and total <= len(names):"),
     Fault("estimate", "names of drawn items need not meet", _FILES,
-          "            _check_same(\"item\", chances, told.item_names)", "            pass"),
+          "            check_same(\"item\", chances, told.item_names)", "            pass"),
     Fault("estimate", "weights scale the ridge", _STACK, "weight / weight.mean()", "weight"),
     Fault("judges", "people are compared where nobody else says anything", _ALT_TEST,
           "(said[item] >= 0) & (others > 0)", "(said[item] >= 0) & (others >= 0)"),
@@ -131,8 +132,8 @@ FAULTS: tuple[Fault, ...] = (
           "votes[item, said[item]] - (mine == said[item])", "votes[item, said[item]]"),
     Fault("judges", "a stream reads items without what it learned since it was last due", _STREAM,
           "some, shared, progress, learns=True)", "some, shared, progress, learns=False)"),
-    Fault("judges", "classes of a stream begin with half a count", _STREAM,
-          'self.state.shared["class_counts"] + 1', 'self.state.shared["class_counts"] + 0.5'),
+    Fault("judges", "classes begin with half a count", _MIXED, 'state.shared["class_counts"] + 1',
+          'state.shared["class_counts"] + 0.5'),
     Fault("judges", "what gold teaches is not held back", _PANEL, " - RIDGE * b)", ")"),
     Fault("judges", "an earlier run's weights are forgotten", _PANEL,
           "weights[tuple(slice(n) for n in before.shape)] = before", "pass"),
