@@ -201,6 +201,14 @@ def check_apart(written: Iterable[str | Path], read: Iterable[str | Path] = ()) 
             known[place] = "two options name it"
 
 
+def check_outputs(written: Iterable[str | Path | None], read: Iterable[str | Path | None] = ()) -> None:
+    """`check_writable` of all that a run writes, and `check_apart`; None and `-` are left out."""
+    outputs = [path for path in written if path is not None and path != "-"]
+    for path in outputs:
+        check_writable(path)
+    check_apart(outputs, [path for path in read if path is not None])
+
+
 def _place(path: str | Path) -> object:
     """What two names of one file have in common."""
     try:

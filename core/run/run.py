@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from hutch.core.atomic import check_apart, check_writable, kept_from_servers
+from hutch.core.atomic import check_outputs, kept_from_servers
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.data.files import TABLES, InputFiles, check_sources, ending_of
@@ -67,11 +67,7 @@ class RunOptions:
             UsageError: an output is one of the input files, or two outputs are one file.
         """
         check_sources(self.data)
-        named = (self.model, self.predictions, self.raw, self.events)
-        outputs = [path for path in named if path is not None and path != "-"]
-        for path in outputs:
-            check_writable(path)
-        check_apart(outputs, self.data)
+        check_outputs((self.model, self.predictions, self.raw, self.events), self.data)
 
 
 @dataclass(frozen=True, slots=True)

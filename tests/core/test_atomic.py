@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hutch.core.atomic import atomic_write, check_apart, check_writable, write_bytes, write_text
+from hutch.core.atomic import atomic_write, check_apart, check_outputs, check_writable, write_bytes, write_text
 from hutch.core.errors import HutchError, UsageError
 
 
@@ -211,3 +211,8 @@ def test_outputs_that_are_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             check_apart([output], ["data"])
     with pytest.raises(UsageError, match="model: cannot be written: two options name it"):
         check_apart(["model", tmp_path / "model"])
+    check_outputs(["model", None, "-"], ["data", None, "-"])
+    with pytest.raises(HutchError, match="missing"):
+        check_outputs([None, "missing/model"])
+    with pytest.raises(UsageError, match="reads it"):
+        check_outputs(["data"], [None, "data"])

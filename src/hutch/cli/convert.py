@@ -32,7 +32,7 @@ def convert(
     import sys
 
     from hutch.chain import Chain
-    from hutch.core.atomic import atomic_write, check_apart, check_writable
+    from hutch.core.atomic import atomic_write, check_outputs
     from hutch.core.config.override import layer_name
     from hutch.core.errors import UsageError
     from hutch.vw.model_binary import is_vw_model, read_vw_model, vw_model
@@ -40,8 +40,7 @@ def convert(
 
     if to not in ("hutch", "vw"):
         raise UsageError(f"--to: got {to!r}, wanted hutch or vw")
-    check_writable(new)
-    check_apart([new], [old])
+    check_outputs([new], [old])
     if not Path(old).is_fifo():
         with open(old, "rb"):  # that it cannot be read is said as for any file
             pass

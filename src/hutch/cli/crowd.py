@@ -194,7 +194,7 @@ def _check_outputs(given: CrowdOptions) -> list[str]:
     Raises:
         UsageError: standard output is named for several, or a file cannot be written.
     """
-    from hutch.core.atomic import check_apart, check_writable
+    from hutch.core.atomic import check_outputs
     from hutch.core.plots import require_matplotlib
     from hutch.core.run.output import is_stdout
 
@@ -209,10 +209,7 @@ def _check_outputs(given: CrowdOptions) -> list[str]:
         raise UsageError(f"{', '.join(several)}: got standard output for all, wanted it for at most one")
     if given.report and given.report.endswith(".html"):
         require_matplotlib()
-    written = [path for path in (*found.values(), *([given.final] if given.final else [])) if not is_stdout(path)]
-    for path in written:
-        check_writable(path)
-    check_apart(written, [path for path in (given.labels, given.gold, given.score) if path])
+    check_outputs((*found.values(), given.final), (given.labels, given.gold, given.score))
     return list(found.values())
 
 

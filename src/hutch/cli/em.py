@@ -89,13 +89,11 @@ def fit(
     """
     from dataclasses import asdict
 
-    from hutch.core.atomic import check_apart, check_writable
+    from hutch.core.atomic import check_outputs
     from hutch.em.fit import Settings, create, find, last_class, load, save
     from hutch.em.rows import read_rows
 
-    if final is not None:
-        check_writable(final)
-        check_apart([final], [data])
+    check_outputs([final], [data])
     entries = _entries()
     asked: dict[str, Any] = {
         "model": model, "rank": rank, "regularizer": regularizer, "mode": mode, "form": form, "metric": metric,
@@ -211,7 +209,7 @@ def transform(
     """
     import numpy as np
 
-    from hutch.core.atomic import atomic_write, check_apart, check_writable
+    from hutch.core.atomic import atomic_write, check_outputs
     from hutch.em.fit import load
     from hutch.em.ppca.model import PPCAParameters
     from hutch.em.ppca.model import transform as latent_means
@@ -221,9 +219,7 @@ def transform(
         raise UsageError("--json: prints one object, so the features need a file: -p FILE")
     if predictions is not None and predictions.suffix not in (".npy", ".csv"):
         raise UsageError(f"-p: got a file named *{predictions.suffix}, wanted .npy or .csv")
-    if predictions is not None:
-        check_writable(predictions)
-        check_apart([predictions], [data, initial])
+    check_outputs([predictions], [data, initial])
     learner, settings = load(initial, _entries())
     parameters = learner.parameters
     if not isinstance(parameters, PPCAParameters):

@@ -86,7 +86,7 @@ def judges(
     """
     from dataclasses import replace
 
-    from hutch.core.atomic import check_apart, check_writable
+    from hutch.core.atomic import check_outputs
     from hutch.core.plots import require_matplotlib
     from hutch.core.run.output import open_output
     from hutch.crowd.exports.found import Columns
@@ -104,10 +104,7 @@ def judges(
     page = bool(report and report.endswith(".html"))
     if page:
         require_matplotlib()
-    written = [path for path in (report, predictions) if path and path != "-"]
-    for path in written:
-        check_writable(path)
-    check_apart(written, [*logs, *(path for path in (people, gold) if path)])
+    check_outputs((report, predictions), (*logs, people, gold))
     how = Reading(
         reference=tuple(reference or ()), columns=replace(Columns.of(columns), scores=bool(scores)), order=order or "",
         swapped=swapped or "", answers=tuple((answers or "").split(",")) if answers else (), by_place=by_place,

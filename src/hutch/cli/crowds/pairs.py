@@ -26,7 +26,7 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
         method: batch or online.
         columns: those that say in which context a vote was given; None: all further ones.
     """
-    from hutch.core.atomic import check_apart, check_writable
+    from hutch.core.atomic import check_outputs
     from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd.exports.found import Problems
     from hutch.crowd.pairs import report
@@ -34,11 +34,7 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
 
     if is_stdout(options.predictions) and is_stdout(options.workers):
         raise UsageError("-p, --workers: got standard output for both, wanted a file for one")
-    named = (options.predictions, options.workers, options.final)
-    written = [path for path in named if path and not is_stdout(path)]
-    for path in written:
-        check_writable(path)
-    check_apart(written, [options.labels])
+    check_outputs((options.predictions, options.workers, options.final), [options.labels])
     problems = Problems()
     model, state, tally, extra = _learned(options, method, columns, problems)
     for line in problems.lines(options.labels):
