@@ -25,7 +25,6 @@ from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
     float32s_at,
-    float64s_at,
     importance_to_next,
     int64s_at,
     kernel,
@@ -121,7 +120,6 @@ TREE = np.dtype(
         ("unused", "f4"),
         ("winners", "u8"),  # address of int64[classes - 1]: scratch
         ("costs", "u8"),  # address of float32[classes]: scratch
-        ("scores", "u8"),  # address of float64[classes]: scratch
         ("first", "i8"),  # the smallest label, or 2 while that is undecided
     ]
 )
@@ -232,67 +230,30 @@ def predict(layer, example, label, importance, offset):
 
 @helper
 def _train(layer, example, player, importance, offset):
-    """Learn the matches of a class, from its leaf up to the first that it loses.
-
-    Returns:
-        How many they are, and whether the class would have won them before. `winners` holds the matches, `scores` what
-        decided them then.
-    """
-    tree, e = tree_of(layer), example_of(example)
+    """Learn the matches of a class, from its leaf up to the first that it loses."""
+    tree = tree_of(layer)
     players, parents = _players(tree), int64s_at(tree.parents, uint64(2 * tree.classes - 1))
-    learned, before = int64s_at(tree.winners, uint64(tree.classes - 1)), float64s_at(tree.scores, uint64(tree.classes))
-    match, count, won = parents[player], 0, True
+    match = parents[player]
     while match >= 0:
         right = players[2 * match + 1] == player
         learn_next(layer, example, _1 if right else -_1, importance, submodel(layer, offset, match))
-        learned[count], before[count] = match, np.float64(e.raw)
-        won &= (before[count] > 0.0) == right
-        count += 1
         player = tree.classes + match
         following = parents[player]
-        if following < 0 or (_score_again(layer, example, match, offset) > 0.0) != right:
-            return count, won and following < 0
+        if following >= 0 and (_score_again(layer, example, match, offset) > 0.0) != right:
+            return
         match = following
-    return count, won
-
-
-@helper
-def _descend_again(layer, example, count, offset):
-    """What `_descend` would have returned before the matches that `_train` has learned."""
-    tree = tree_of(layer)
-    players, player = _players(tree), 2 * tree.classes - 2
-    learned, before = int64s_at(tree.winners, uint64(tree.classes - 1)), float64s_at(tree.scores, uint64(tree.classes))
-    while player >= tree.classes:
-        match = player - tree.classes
-        if count > 0 and learned[count - 1] == match:
-            count -= 1
-            score = before[count]
-        else:
-            score = _score(layer, example, match, offset)
-        player = players[2 * match + (1 if score > 0.0 else 0)]
-    return player
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Predict, then learn the matches of the label, or all of them from a soft label.
-
-    Where the layer below allows it, the matches on the label's way are predicted when they are learned, not before.
-    """
+    """Predict, then learn the matches of the label, or all of them from a soft label."""
     e, tree = example_of(example), tree_of(layer)
     shown = smallest_label(tree)
     detect(tree, label)
     k = known_class(tree, label) if e.targets == uint64(0) else int64(-1)
-    known = k >= 0
-    if known and tree.exact_updates == 1:
-        winner = k
-        count, won = _train(layer, example, winner, importance, offset)
-        if not won:
-            winner = _descend_again(layer, example, count, offset)
-    else:
-        winner = _descend(layer, example, offset)
-        if known:
-            _train(layer, example, k, importance, offset)
+    winner = _descend(layer, example, offset)
+    if k >= 0:
+        _train(layer, example, k, importance, offset)
     if e.targets != uint64(0):
         targets, costs = float32s_at(e.targets, uint64(tree.classes)), float32s_at(tree.costs, uint64(tree.classes))
         for k in range(tree.classes):
@@ -378,7 +339,6 @@ class FilterTree(Detecting):
             threshold=self.answers.decision_threshold,
             winners=np.zeros(n - 1, np.int64),
             costs=np.zeros(n, np.float32),
-            scores=np.zeros(n),
             first=first_of(parameters.first_class),
         )
 

@@ -97,7 +97,6 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     ),
     "explore_posterior": ([{"explore_posterior": {}}, *_ADF[:-1], _BAYESIAN], DECISIONS),
     "pairwise": ([{"pairwise": {"worker": "u", "slots": 4}}, {"linear": {"loss": "logistic"}}], PLAIN),
-    "rejection_sampling": (["rejection_sampling", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "sample_action": (["sample_action", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "simulate_cost_sensitive_bandit": (
         [{"simulate_cost_sensitive_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF],

@@ -91,6 +91,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon",
         "use --cb_explore_adf --squarecb, which explores less as it learns",
     ),
+    ("explore_eval multiplier target_rate", _COMPARE),
     ("synthcover synthcoversize synthcoverpsi", "use --cb_explore_adf with --cover or --squarecb"),
     ("rnd rnd_alpha rnd_invlambda", "use --cb_explore_adf with --thompson, which knows how sure each cost is"),
     ("graph_feedback", "use --cb_explore_adf with --squarecb"),

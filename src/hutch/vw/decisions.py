@@ -96,9 +96,7 @@ def _explorer(options: Namespace) -> list[Any]:
         more = {"regressor": False}  # the bandit below has one, or none is needed
     elif name in ("explore_regcb", "explore_squarecb"):
         more = _range_of_costs(options)
-    above = ["sample_action"] if options.cb_sample else []
-    above += [declared_layer("rejection_sampling", options)] if options.explore_eval else []
-    return [*above, declared_layer(name, options, **more)]
+    return [*(["sample_action"] if options.cb_sample else []), declared_layer(name, options, **more)]
 
 
 def _range_of_costs(options: Namespace) -> dict[str, Any]:
