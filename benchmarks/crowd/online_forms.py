@@ -13,6 +13,7 @@ TAB label) and gold.tsv (item TAB label). Streams of a million labels in ten pie
 
 import argparse
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -32,7 +33,10 @@ from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.ordered import ratings
 from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.simulate import simulate, simulate_ratings
+from hutch.crowd.simulate import simulate
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.crowd.models.simulated_ratings import simulate_ratings  # noqa: E402
 
 Array = np.ndarray
 

@@ -12,6 +12,7 @@ sparse scores from 0 to 100, as of how much anger a headline shows: most are nea
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,9 @@ from hutch.crowd.models.ordered import ratings, scale, whole_numbers
 from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.report import krippendorff_alpha
-from hutch.crowd.simulate import simulate_ratings
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.crowd.models.simulated_ratings import simulate_ratings  # noqa: E402
 
 ALIKE = (DawidSkene, TwoLevel, Ordinal)
 Row = tuple[str, str, str]

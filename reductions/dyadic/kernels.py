@@ -302,17 +302,11 @@ def _train(layer, example, label, importance, offset):
     for k in range(count):
         _finish(_contestant(state, k), example, importance, keep)
     if state.undecayed == 1:
-        _report_step(state, e, deviation)
+        shrink, grow = state.shrink, state.grow
+        fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
+        e.updated = e.raw - np.float32(deviation * fall)
     else:
         _look_again(layer, example, offset)
-
-
-@helper
-def _report_step(state, e, deviation):
-    """Report the prediction after a step, decay apart."""
-    shrink, grow = state.shrink, state.grow
-    fall = state.t * state.X - state.U * shrink * (1.0 + shrink) + state.V * grow * (1.0 + grow)
-    e.updated = e.raw - np.float32(deviation * fall)
 
 
 @helper

@@ -202,23 +202,16 @@ def normal_of(seed, row, dimension):
 
 
 @helper
-def touch(state, weights, stride, row):
-    """Give a feature its first factor, if it has none."""
-    at, touched = uint64(row) * stride + uint64(state.head), False
-    for d in range(state.rank):
-        touched |= weights[at + uint64(d)] != np.float32(0)
-    if not touched:
-        for d in range(state.rank):
-            weights[at + uint64(d)] = np.float32(state.spread * normal_of(state.seed, uint64(row), d))
-
-
-@helper
 def touch_sides(state, weights, stride, rows):
-    """Give the features of the sides their first factors."""
+    """Give the features of the sides their first factors, if they have none."""
     ranges = ranges_of(state)
     for k in range(2 * state.pair_count):
         for i in range(ranges[2 * k], ranges[2 * k + 1]):
-            touch(state, weights, stride, rows[i])
+            at, touched = uint64(rows[i]) * stride + uint64(state.head), False
+            for d in range(state.rank):
+                touched |= weights[at + uint64(d)] != np.float32(0)
+            for d in range(0 if touched else state.rank):
+                weights[at + uint64(d)] = np.float32(state.spread * normal_of(state.seed, uint64(rows[i]), d))
 
 
 @helper

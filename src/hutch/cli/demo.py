@@ -73,13 +73,14 @@ def demo(
 
 def _learn(train: "Ratings", test: "Ratings") -> Any:
     """Name and test loss of each learner, as they become ready; text parser and learner are compiled side by side."""
+    from multiprocessing import get_context
+
     import numpy as np
 
     from hutch.chain import Chain
-    from hutch.core.processes import spawning
 
     lines, test_lines = train.examples(), test.examples()
-    with spawning().Pool(1) as pool:
+    with get_context("spawn").Pool(1) as pool:
         parser = pool.apply_async(compile_parser)
         for rank in RANKS:
             learner = Chain.from_config(chain(rank))

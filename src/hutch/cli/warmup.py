@@ -83,8 +83,8 @@ def warmup(
     """
     import sys
     import time
+    from multiprocessing import get_context
 
-    from hutch.core.processes import spawning
     from hutch.core.threads import processor_count
 
     start = time.perf_counter()
@@ -95,7 +95,7 @@ def warmup(
     told = sys.stderr if not (quiet or as_json) else None
     if told:
         print(f"compiling {total} pieces in {processes} processes", file=told, flush=True)
-    with spawning().Pool(processes, initializer=_leave_shipped_aside) as pool:
+    with get_context("spawn").Pool(processes, initializer=_leave_shipped_aside) as pool:
         for done, _ in enumerate(pool.imap(compile_piece, pieces), 1):
             if told and done * 10 // total > (done - 1) * 10 // total:
                 print(f"compiled {done} of {total}", file=told, flush=True)

@@ -11,13 +11,12 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import count
 from mmap import ACCESS_COPY, mmap
-from multiprocessing import parent_process
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from hutch.core.errors import HutchError
-from hutch.core.processes import spawning
 from hutch.core.threads import processor_count
 from hutch.distributed.engine import Ref, opened, packed, work
 
@@ -79,7 +78,7 @@ class Processes:
         self._pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self._workers, spawning(), _begin, (self._folder,))
+        return ProcessPoolExecutor(self._workers, get_context("spawn"), _begin, (self._folder,))
 
     def begin(self, run: Callable[[], None]) -> Future[None]:
         """Hand a call to a process."""

@@ -1,6 +1,9 @@
 """The online form that every model has: blocks of items, each with those before as its history."""
 
+import importlib.util
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +16,13 @@ from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.one_coin import OneCoin
 from hutch.crowd.models.online import hash_workers, run, stream_of
 from hutch.crowd.models.ordinal import Ordinal
-from hutch.crowd.simulate import simulate, simulate_ratings
+from hutch.crowd.simulate import simulate
+
+_spec = importlib.util.spec_from_file_location("simulated_ratings", Path(__file__).with_name("simulated_ratings.py"))
+_ratings = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = _ratings
+_spec.loader.exec_module(_ratings)
+simulate_ratings = _ratings.simulate_ratings
 
 SLOTS = 1 << 10
 every_model = pytest.mark.parametrize("model", [DawidSkene(), OneCoin(), Ordinal()], ids=lambda model: model.name)

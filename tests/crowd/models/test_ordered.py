@@ -1,3 +1,7 @@
+import importlib.util
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -5,7 +9,12 @@ from hutch.crowd.aggregate import Options, aggregate
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.ordered import leaned, ratings, scale, whole_numbers
 from hutch.crowd.models.ordinal import Ordinal
-from hutch.crowd.simulate import simulate_ratings
+
+_spec = importlib.util.spec_from_file_location("simulated_ratings", Path(__file__).with_name("simulated_ratings.py"))
+_ratings = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = _ratings
+_spec.loader.exec_module(_ratings)
+simulate_ratings = _ratings.simulate_ratings
 
 
 @pytest.mark.parametrize(

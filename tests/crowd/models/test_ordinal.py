@@ -1,5 +1,9 @@
 """Ordered classes: the model's rows and tilts against plain twins, and crowds that rate by degrees."""
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,7 +14,12 @@ from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.ordered import ratings, scale
 from hutch.crowd.models.ordinal import START, Ordinal, places
 from hutch.crowd.models.two_level import TwoLevel
-from hutch.crowd.simulate import simulate_ratings
+
+_spec = importlib.util.spec_from_file_location("simulated_ratings", Path(__file__).with_name("simulated_ratings.py"))
+_ratings = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = _ratings
+_spec.loader.exec_module(_ratings)
+simulate_ratings = _ratings.simulate_ratings
 
 
 def twin(tilt: np.ndarray, thresholds: np.ndarray, classes: int) -> np.ndarray:
