@@ -120,6 +120,7 @@ TREE = np.dtype(
         ("unused", "f4"),
         ("winners", "u8"),  # address of int64[classes - 1]: scratch
         ("costs", "u8"),  # address of float32[classes]: scratch
+        ("scores", "u8"),  # address of float64[classes]: scratch of the scoring tree
         ("first", "i8"),  # the smallest label, or 2 while that is undecided
     ]
 )
@@ -339,6 +340,7 @@ class FilterTree(Detecting):
             threshold=self.answers.decision_threshold,
             winners=np.zeros(n - 1, np.int64),
             costs=np.zeros(n, np.float32),
+            scores=np.zeros(n),
             first=first_of(parameters.first_class),
         )
 

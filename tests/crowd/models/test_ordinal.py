@@ -119,7 +119,7 @@ def test_the_model_of_classes_that_are_declared_to_be_ordered() -> None:
     assert (declared.probability == aggregate(labels, Ordinal()).probability).all()
     assert (aggregate(labels).probability == aggregate(labels, TwoLevel()).probability).all()
     online = Options("online", ordered=True)
-    assert (aggregate(labels, options=online).probability == aggregate(labels, TwoLevel(), online).probability).all()
+    assert (aggregate(labels, options=online).probability == aggregate(labels, Ordinal(), online).probability).all()
 
 
 def test_sparse_scores_are_not_shifted_to_the_middle():
