@@ -44,13 +44,13 @@ def predictions(path="p"):
     ],
 )
 def test_command_line_yaml_and_python_are_one_engine(data, options, capsys):
-    from hutch.cli.commands import app
+    from hutch.cli import dispatch
 
     assert run(["-d", "train.vw", "-p", "p", "--quiet", *options.split()]) == 0
-    app(["vw", "--to-yaml", *options.split()], standalone_mode=False)
+    assert dispatch.run(["vw", "--to-yaml", *options.split()]) == 0
     text = capsys.readouterr().out
     Path("chain.yaml").write_text(text)
-    app(["train", "train.vw", "-C", "chain.yaml", "-p", "q", "--quiet"], standalone_mode=False)
+    assert dispatch.run(["train", "train.vw", "-C", "chain.yaml", "-p", "q", "--quiet"]) == 0
     assert Path("p").read_bytes() == Path("q").read_bytes()
     python = Chain.from_config(yaml.safe_load(text)).learn(LINES)
     np.testing.assert_allclose(predictions(), python, atol=5.1e-7)
