@@ -1,8 +1,8 @@
-"""Online bootstrap: several models, each taught every example a random number of times, predict together.
+"""Online bootstrap: several models, each trained on every example a random number of times, predict together.
 
-The importance of an example is multiplied, for each model anew, by a number from a Poisson distribution of mean 1. The
-prediction is the mean of the models' own, or the whole number that most of them are nearest to; how far they are apart
-tells how sure it is.
+The importance of an example is multiplied by a number drawn for each model from a Poisson distribution of mean 1. The
+prediction is the mean of the models' own, or the whole number that most of them are nearest to; their spread shows how
+sure it is.
 
 Source: N. Oza, S. Russell, "Online bagging and boosting", AISTATS 2001; VW 9.11.9, `--bootstrap`.
 """
@@ -56,7 +56,7 @@ own_of = state_of(STATE)
 
 @helper
 def _most_voted(predictions):
-    """The whole number that most predictions are nearest to; of several equals the one that VW finds."""
+    """The whole number that most predictions are nearest to; ties go as in VW."""
     lead, kinds, first = 0, 1, math.floor(predictions[0] + _HALF)
     best = first
     for p in predictions:  # a majority, or one of two kinds, is left at the end
@@ -86,7 +86,7 @@ def _most_voted(predictions):
 def _run(layer, example, label, importance, offset, learns):
     state, e = own_of(layer), example_of(example)
     predictions, total = float32s_at(state.predictions, state.models), 0.0
-    e.is_predicted = uint64(0)  # what a layer above knows is their mean: each model learns from its own
+    e.is_predicted = uint64(0)  # a layer above knows only their mean: each model learns from its own
     for k in range(state.models):
         share = importance * np.float32(draw_poisson(shared_of(e.shared)))
         at = offset + k * layer_of(layer).step
@@ -110,13 +110,13 @@ def _run(layer, example, label, importance, offset, learns):
 
 @kernel
 def predict(layer, example, label, importance, offset):
-    """What the models predict together."""
+    """The models' joint prediction."""
     return _run(layer, example, label, importance, offset, False)
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """The same, and teach each model its number of times."""
+    """Predict, and train each model its number of times."""
     return _run(layer, example, label, importance, offset, True)
 
 

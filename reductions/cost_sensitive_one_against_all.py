@@ -109,7 +109,7 @@ def predict(layer, example, label, importance, offset):
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Predict, and teach each class of the label its cost."""
+    """Predict, and train each class of the label on its cost."""
     return _run(layer, example, importance, offset, True)
 
 

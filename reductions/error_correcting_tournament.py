@@ -75,9 +75,9 @@ TOURNAMENT = np.dtype(
         ("players", "u8"),  # address of PLAYER[...]
         ("champions", "u8"),  # address of int64[errors + 1]: last match of each tournament
         ("won", "u8"),  # address of int64[...]: scratch, which of its last matches a class won
-        ("updates", "u8"),  # address of int64: how often the learner below has changed its weights; 0: it says not
+        ("updates", "u8"),  # address of int64: how often the learner below has changed its weights; 0: unknown
         ("scores", "u8"),  # address of float32[problems]: the predictions of all
-        ("problems", "u8"),  # how many there are
+        ("problems", "u8"),  # number of problems
         ("at_once", "i8"),  # 1: the learner below predicts all problems at once
     ]
 )
@@ -159,7 +159,7 @@ def _score_all(layer, example, importance, offset):
 
 @inlined
 def _instruct(layer, example, side, importance, problem, offset, known):
-    """Teach a match which side wins; returns what it predicted before."""
+    """Train a match on which side wins; returns its prediction before."""
     if not known:
         return learn_next(layer, example, side, importance, submodel(layer, offset, problem))
     score, at = _scores(tournament_of(layer))[problem], submodel(layer, offset, problem)
@@ -168,7 +168,7 @@ def _instruct(layer, example, side, importance, problem, offset, known):
 
 @inlined
 def _teach(layer, example, side, importance, problem, offset, known):
-    """Teach a match which side wins; returns what it then predicts."""
+    """Train a match on which side wins; returns its prediction afterwards."""
     if known:
         _instruct(layer, example, side, importance, problem, offset, known)
         return example_of(example).updated
@@ -224,7 +224,7 @@ def _choose(layer, example, importance, offset):
 
 @inlined
 def _climb(layer, example, k, importance, offset, known):
-    """Teach the matches on the way of class k; writes whether it won each tournament's last, returns how many."""
+    """Train the matches on the path of class k; writes whether it won each tournament's last, returns their number."""
     state = tournament_of(layer)
     won = int64s_at(state.won, uint64(2 * state.errors + 4))
     count, match = 0, _player(state, k).winner_to
@@ -247,7 +247,7 @@ def _climb(layer, example, k, importance, offset, known):
 
 @inlined
 def _play_finals(layer, example, count, offset, known):
-    """Teach the finals in which a champion that should win meets one that should not."""
+    """Train the finals in which a champion that should win meets one that should not."""
     state, e = tournament_of(layer), example_of(example)
     won = int64s_at(state.won, uint64(2 * state.errors + 4))
     for i in range(state.height):
@@ -284,18 +284,18 @@ def predict(layer, example, label, importance, offset):
 
 @inlined
 def _train(layer, example, label, importance, offset, known):
-    """Teach the matches in which a class plays."""
+    """Train the matches in which a class plays."""
     count = _climb(layer, example, np.int64(label) - 1, importance, offset, known)
     _play_finals(layer, example, count, offset, known)
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Predict, then teach the matches in which the class of the example plays."""
+    """Predict, then train the matches in which the class of the example plays."""
     state = tournament_of(layer)
     prediction, known = _choose(layer, example, importance, offset)
     if label != UNLABELED and _1 <= label <= np.float32(state.classes):
-        if known:  # two copies of the code, each without the other's questions
+        if known:  # two copies of the code, each without the other's branches
             _train(layer, example, label, importance, offset, True)
         else:
             _train(layer, example, label, importance, offset, False)

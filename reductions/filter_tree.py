@@ -1,7 +1,7 @@
 """Multiclass by a filter tree: classes play a tournament, and each match is a binary problem with its own sub-model.
 
 A match is learned only from examples whose class is one of its two players; a class that loses a match drops out, so
-later matches learn from what earlier ones let through. `scoring_filter_tree` has one score a class instead.
+later matches learn from what earlier ones let through. `scoring_filter_tree` has one score per class instead.
 
 A tree of n classes has n - 1 matches. Players 0 to n - 1 are the classes, player n + m is the winner of match m, and m
 grows towards the root. With hard labels the importance of a match is that of the example; with costs it is the
@@ -70,7 +70,7 @@ def matches(shape: Shape | list[Any], classes: int) -> NDArray[np.int64]:
         int64 (classes - 1, 2).
 
     Raises:
-        ValueError: a tree that is not one of pairs over all classes.
+        ValueError: a tree that is not nested pairs of all classes.
 
     >>> matches("balanced", 5).tolist()
     [[0, 1], [2, 3], [5, 6], [7, 4]]
@@ -139,7 +139,7 @@ def detect_from_costs(tree, e):
 
 @helper
 def known_class(tree, label):
-    """The class of a label, from 0; -1 if it is none."""
+    """The class of a label, from 0; -1 if the label is not a class."""
     known = label == np.floor(label) and label != UNLABELED
     k = int64(label) - smallest_label(tree) if known and abs(label) < np.float32(1 << 24) else int64(-1)
     return k if 0 <= k < tree.classes else int64(-1)
@@ -267,7 +267,7 @@ def learn(layer, example, label, importance, offset):
 
 @helper
 def regret(tree, winner, least, importance):
-    """The loss: what the class costs more than the cheapest, 0 if no cost is given."""
+    """The loss: the cost of the class above the lowest cost, 0 if no cost is given."""
     costs = float32s_at(tree.costs, uint64(tree.classes))
     return np.float64(importance) * np.float64(costs[winner] - least) if least < _INFINITE else 0.0
 
@@ -358,7 +358,7 @@ class FilterTree(Detecting):
 class CostSensitiveFilterTree(FilterTree):
     """A filter tree for labels that give each class a cost.
 
-    A match teaches that the cheaper of its two players wins, with the difference of their costs as its weight.
+    A match learns that the cheaper of its two players wins, with the difference of their costs as its weight.
     """
 
     name: ClassVar[str] = "cost_sensitive_filter_tree"

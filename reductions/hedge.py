@@ -5,7 +5,7 @@ With P_i the probability that copy i gave to the label y, before it learned from
     P = Σ w_i P_i        w_i ← w_i P_i(y)^h / Σ_j w_j P_j(y)^h        w_i ← (1 - s) w_i + s / k
 
 The share s lets a copy that was behind come back within a few labels when the world has changed. The log-loss of P is
-at most that of the best copy + ln k, and s (1 + ln k) a row. For losses without probabilities e^(-L / 2 v) stands for
+at most that of the best copy + ln k, and s (1 + ln k) per row. For losses without probabilities e^(-L / 2 v) replaces
 P(y), with L the loss and v its mean so far, and the prediction is the mean by weight.
 
 Source: M. Herbster, M. Warmuth, "Tracking the best expert", 1998, fixed share; V. Vovk, "A game of prediction with
@@ -83,7 +83,7 @@ own = state_of(HEDGE)
 
 @inlined
 def _ask(layer, example, label, importance, offset, i, learns):
-    """What copy i says, before it learns."""
+    """Return the prediction of copy i, before it learns."""
     below, at = layer_of(layer).next + uint64(i) * own(layer).layers * _SIZE, submodel(layer, offset, i)
     if learns:
         return call(layer_of(below).learn, below, example, label, importance, at)
@@ -92,7 +92,7 @@ def _ask(layer, example, label, importance, offset, i, learns):
 
 @helper
 def _mix(weights, values, classes, c):
-    """The mean by weight of what all copies say of a class."""
+    """The weighted mean of all copies' values of a class."""
     total = 0.0
     for i in range(len(weights)):
         total += weights[i] * values[i * classes + c]
@@ -139,7 +139,7 @@ def _classes(layer, example, label, importance, offset, weights, learns):
 
 @helper
 def _one(layer, example, label, importance, offset, weights, learns):
-    """Mix predictions, of logistic loss the probabilities they stand for."""
+    """Mix predictions, or with logistic loss their probabilities."""
     s, e = own(layer), example_of(example)
     shared, row = shared_of(e.shared), offset // (layer_of(layer).step * uint64(s.copies))
     said, likelihoods = float32s_at(s.scores, uint64(s.copies)), float64s_at(s.likelihoods, uint64(s.copies))
@@ -196,15 +196,15 @@ def _run(layer, example, label, importance, offset, learns):
 
 @kernel
 def predict(layer, example, label, importance, offset):
-    """The mix of what the copies predict."""
+    """The mix of the copies' predictions."""
     return _run(layer, example, label, importance, offset, False)[0]
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Let all copies learn, and weigh them by what they said before."""
+    """Train all copies, and weigh them by their predictions before that."""
     e = example_of(example)
-    e.is_predicted = uint64(0)  # what a layer above knows is their mix: each copy learns from its own
+    e.is_predicted = uint64(0)  # a layer above knows only their mix: each copy learns from its own
     prediction, weights = _run(layer, example, label, importance, offset, True)
     taught = (label != UNLABELED or e.targets != uint64(0)) and importance > np.float32(0)
     if taught and shared_of(e.shared).testing == uint64(0):
@@ -216,7 +216,7 @@ class Hedge(Reduction):
     """Mixes copies of the layers below that have other parameters.
 
     Raises:
-        ConfigError: the layers below take decisions, or tell no probabilities of classes.
+        ConfigError: the layers below take decisions, or have no probabilities of classes.
     """
 
     name: ClassVar[str] = "hedge"
@@ -258,7 +258,7 @@ class Hedge(Reduction):
 
     @classmethod
     def copies(cls, parameters: HedgeParameters) -> Sequence[Changes]:
-        """As the parameters say."""
+        """The copies that the parameters list."""
         return parameters.copies
 
     @property

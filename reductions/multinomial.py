@@ -105,7 +105,7 @@ def _softmax(s, out, as_odds):
 
 @helper
 def _judge(s, e, label, importance, first):
-    """The label of the highest score; writes what is wanted of scores, and the loss."""
+    """Return the label of the highest score; write the requested scores, and the loss."""
     best = _winner(s)
     if e.scores != uint64(0) and int64(e.score_count) >= s.classes:
         out, shown = float32s_at(e.scores, s.classes), _numbers(s, 3)
@@ -167,7 +167,7 @@ def _is_label(s, e, label, first):
 
 @inlined
 def _teach(layer, example, k, target, importance, offset):
-    """Teach one sub-model by squared loss, from the score it has given."""
+    """Train one sub-model by squared loss, from the score it has given."""
     s = own(layer)
     target, share = target / s.scale, np.float32(min(s.scale * s.scale * importance, _LARGEST))
     if math.isfinite(target) and share > _0:

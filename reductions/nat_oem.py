@@ -1,7 +1,7 @@
 """Nat-oEM in a chain: the layer directly below learns by EM, and its M-step is held near an anchor.
 
 In mode `step` the anchor is the model before the step, in mode `class` the model at the last boundary between classes.
-What is held are the statistics,
+The regularised statistics are
 
     S_reg = (S + β E_anchor[s]) / (1 + β),
 
@@ -53,7 +53,7 @@ class NatOEMParameters(Parameters):
 
     @property
     def weight(self) -> float:
-        """Beta as the record has it."""
+        """Beta as stored in the record."""
         if self.beta is not None:
             return self.beta
         return COUNTS if self.mode == "class" else 1.0
@@ -100,15 +100,13 @@ class NatOEMLayer(Reduction):
     def __init__(self, parameters: NatOEMParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, below = parameters, context.below
-        self.inputs = Inputs(
-            namespaces=() if p.namespace is None else (p.namespace,)
-        )  # whose first feature tells the class
+        self.inputs = Inputs(namespaces=() if p.namespace is None else (p.namespace,))  # its first feature is the class
         self.constraint = np.zeros(1, CONSTRAINT)
         self.constraint["beta"], self.constraint["mode"] = p.weight, CLASS if p.mode == "class" else STEP
         self._boundaries = Boundaries(self.constraint, p.source, p.namespace, p.threshold, context.parser)
         self.state = self._boundaries.record
         if below is None:
-            return  # the chain says so in its own words
+            return  # the chain has its own message for this
         if not isinstance(below, MStepReduction):
             raise ConfigError(
                 f"nat_oem asks of the layer directly below statistics of an M-step, which {below.name!r} has not; "
@@ -123,11 +121,11 @@ class NatOEMLayer(Reduction):
 
     @property
     def boundaries(self) -> int:
-        """How many classes have ended."""
+        """The number of classes that have ended."""
         return self._boundaries.count
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """The boundaries so far, what the last row was told by, the drift test."""
+        """The boundaries so far, the boundary value of the last row, the drift test."""
         return self._boundaries.saved()
 
     def limits(self) -> Mapping[str, Limits]:

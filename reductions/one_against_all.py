@@ -108,7 +108,7 @@ def _best(layer, example, label, importance, offset):
 
 @helper
 def _teach(layer, example, share, importance, split, offset, known, is_predicted):
-    """Teach one sub-model that its class holds with probability `share`; returns its prediction made before."""
+    """Train one sub-model that its class holds with probability `share`; returns its prediction made before."""
     if split == 0:
         return learn_predicted_next(layer, example, share + share - _1, importance, offset, known, is_predicted)
     if share == _0:
@@ -127,7 +127,7 @@ def predict(layer, example, label, importance, offset):
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Teach every sub-model whether its class holds; `targets` of the example are soft labels.
+    """Train every sub-model on whether its class holds; `targets` of the example are soft labels.
 
     The sub-models do not see each other, so each may learn right after it has predicted.
     """

@@ -1,7 +1,7 @@
-"""Preferences: labels say which of two sides won, or that they tied; the layer below learns who is stronger.
+"""Preferences: a label tells which of two sides won, or that they tied; the layer below learns their strengths.
 
-An example holds the difference of the two sides: what is on the left with its values, what is on the right with minus
-its values. The layer below predicts m, half the logarithm of the odds of left against right, and
+An example holds the difference of the two sides: the features of the left side with their values, those of the right
+side with minus their values. The layer below predicts m, half the logarithm of the odds of left against right, and
 
     P(left), P(right), P(tie) ~ e^(r m), e^(-r m), e^t
 
@@ -74,7 +74,7 @@ PAIRWISE = np.dtype(
         ("slots", "u8"),
         ("means", "u8"),  # address of float64[submodels, 2 + 2 slots]: t, unused, then r - 1 and t of each worker
         ("variances", "u8"),  # likewise
-        ("size", "u8"),  # how many numbers either has
+        ("size", "u8"),  # size of either array
     ]
 )
 pairwise_of = state_of(PAIRWISE)
@@ -155,7 +155,7 @@ def _learn_workers(state, start, place, m, left, right, tie, label, importance):
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Let the layer below learn who is stronger, and learn the workers; returns the score expected before."""
+    """Train the layer below on who is stronger, and update the workers; returns the score expected before."""
     state = pairwise_of(layer)
     start, place = _place(layer, example, offset)
     if label == UNLABELED or importance <= np.float32(0):
@@ -201,7 +201,7 @@ def importance_to(layer, example, label, target, offset):
 
 
 class Pairwise(Reduction):
-    """Says who of two wins, from votes with ties; above logistic loss on the difference of the two."""
+    """Predicts the winner of two, from votes with ties; above logistic loss on the difference of the two."""
 
     name: ClassVar[str] = "pairwise"
     Parameters: ClassVar[type[Parameters]] = PairwiseParameters
@@ -237,7 +237,7 @@ class Pairwise(Reduction):
         return replace(super().answers, decision_threshold=0.5, labels=(-1, 0, 1))
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """What is known of ties and workers."""
+        """Means and variances of the parameters of ties and workers."""
         return {"means": self._means, "variances": self._variances}
 
     def limits(self) -> Mapping[str, Limits]:

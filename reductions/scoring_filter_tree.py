@@ -46,7 +46,7 @@ _0, _1, _HALF, _INFINITE = np.float32(0), np.float32(1), np.float32(0.5), np.flo
 
 @inlined
 def _pair(layer, offset, first, second):
-    """The offset that names two sub-models, of which the second's prediction is subtracted."""
+    """The offset of a pair of sub-models; the second's prediction is subtracted."""
     return submodel(layer, offset, first) | ((submodel(layer, offset, second) + uint64(1)) << uint64(32))
 
 
@@ -250,7 +250,7 @@ class ScoringFilterTree(FilterTree):
 class CostSensitiveScoringFilterTree(ScoringFilterTree):
     """A scoring filter tree for labels that give each class a cost.
 
-    A match teaches that the cheaper of its two players wins, with the difference of their costs as its weight.
+    A match learns that the cheaper of its two players wins, with the difference of their costs as its weight.
     """
 
     name: ClassVar[str] = "cost_sensitive_scoring_filter_tree"

@@ -1,4 +1,4 @@
-"""What builds a chain: layers checked, made from the base up, linked by their addresses, over one weight table."""
+"""Builds a chain: layers checked, made from the base up, linked by their addresses, over one weight table."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class Stack:
 
     Args:
         configs: from top to base.
-        registry: what is installed.
+        registry: the installed plugins.
         bits: the weight table has 2^bits rows.
         parser: how text is hashed; its `bits` and `label` are overridden by the chain's own.
         seed: of every random decision.
@@ -37,12 +37,12 @@ class Stack:
         takes, predicts: of the whole chain.
         whole_groups: whether no batch may end within a group of lines.
         parser: how text is hashed and read.
-        submodels: how many the base learner has.
+        submodels: number of sub-models of the base learner.
         shared: the SHARED record of the chain, as an array of length 1.
         layers: from top to base; below a layer that wants copies, one copy after the other.
         weights: float32 (rows, stride).
         begins_with_zeros: whether the base learner begins with rows of zeros.
-        records: LAYER (layers + 1), from top to base; the last stands below the base, where nothing is.
+        records: LAYER (layers + 1), from top to base; the last one is a stub below the base.
 
     Raises:
         ConfigError: layers that do not fit, or too few rows for the sub-models.
@@ -75,7 +75,7 @@ class Stack:
         self.layers: list[Reduction] = []
 
         def build(configs: Sequence[LayerConfig], k: int) -> Reduction:
-            """Layer k above the copies of those below it, all of them in front of what `layers` has so far."""
+            """Build layer k above the copies of those below it, and put all of them in front of `layers`."""
             copies = classes[k].copies(configs[k].parameters) if k + 1 < len(configs) else ()
             built = [build([*configs[: k + 1], *_changed(configs[k + 1 :], each)], k + 1) for each in reversed(copies)]
             context = Context(
@@ -132,10 +132,10 @@ class Stack:
             )
 
     def check_missed(self) -> None:
-        """Say which layer has called a kernel that does not exist, if one has.
+        """Report the layer that has called a kernel that does not exist, if any.
 
         Raises:
-            PluginError: one has.
+            PluginError: a layer has.
         """
         if not self._missed[0]:
             return
@@ -151,10 +151,10 @@ class Stack:
 
 
 def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple[Labels, Predictions]:
-    """Check that every layer fits the one below it; returns what the whole chain takes and predicts.
+    """Check that every layer fits the one below it; returns the labels and the predictions of the whole chain.
 
     Raises:
-        ConfigError: it names both layers and both kinds.
+        ConfigError: a layer does not fit; the message names both layers and both kinds.
     """
     if not layers:
         raise ConfigError("chain: got no layer, wanted at least a base learner such as 'linear'")
@@ -194,7 +194,7 @@ def _check_calls(layer: Reduction, position: int) -> None:
     """Check that the layer below offers the kernels that a layer calls.
 
     Raises:
-        ConfigError: it names the layer and the one that lacks a kernel.
+        ConfigError: a kernel is missing; the message names the layer and the one that lacks the kernel.
     """
     below = layer.context.below
     for name in kernels_of(layer).calls:

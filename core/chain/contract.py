@@ -1,4 +1,4 @@
-"""What layers declare, checked where it is used: a plugin's layer may declare anything."""
+"""Checks of the declarations of layers, made where they are used: a plugin's layer may declare anything."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -16,7 +16,7 @@ _NAMES = {"importance_to", "sensitivity", "predict_many"}
 
 
 def width_of(reduction: type[Reduction], parameters: Any) -> int:
-    """How many sub-models of the layer below it needs.
+    """Number of sub-models of the layer below that it needs.
 
     Raises:
         PluginError: it does not give a number of at least 1.
@@ -75,10 +75,10 @@ def saved_of(layer: Reduction) -> Mapping[str, NDArray[Any]]:
 
 
 def limits_of(layer: Reduction) -> Mapping[str, Limits]:
-    """What these arrays may hold.
+    """The limits of a layer's saved arrays.
 
     Raises:
-        PluginError: it gives something else, or limits of an array that it does not save.
+        PluginError: the layer gives something else, or limits of an array that it does not save.
     """
     found = layer.limits()
     if not isinstance(found, Mapping) or not all(isinstance(limits, Limits) for limits in found.values()):

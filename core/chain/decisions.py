@@ -2,7 +2,7 @@
 
 A decision is a block of lines. Each is an action; a first line labelled `shared` holds features that all actions have:
 each action gets its namespaces behind its own, and the features of a namespace that both have behind the action's own.
-The rest of a run is that of single examples, whose driver knows nothing of decisions.
+The rest of a run is the same as for single examples, whose driver has no code for decisions.
 """
 
 from typing import Any
@@ -49,8 +49,8 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import copy_bytes
 
 COSTS, CHOICE, CLASSES, SLOTS = range(4)
-"""Labels are the costs of all actions, cost and probability of one, those of a class with one example per row, or of
-the action in each slot."""
+"""The labels are the costs of all actions, cost and probability of one, those of a class with one example per row, or
+of the action in each slot."""
 
 DECISIONS = np.dtype(
     [
@@ -58,7 +58,7 @@ DECISIONS = np.dtype(
         ("decision", "u8"),  # address of the DECISION record
         ("kind", "u8"),  # COSTS, CHOICE, CLASSES or SLOTS
         ("as_vw", "u8"),  # 1: those held out are learned, too; of COSTS they count as others, and no cost as UNLABELED
-        ("in_pieces", "u8"),  # 1: what is shared stays apart in a namespace that an action has, too, under the same id
+        ("in_pieces", "u8"),  # 1: shared features stay apart, under the same id, where an action has the namespace, too
         ("probabilities", "u8"),  # address of the batch's probabilities
         (
             "ranked",
@@ -68,7 +68,7 @@ DECISIONS = np.dtype(
         ("values", "u8"),
         ("starts", "u8"),
         ("ids", "u8"),
-        ("features", "u8"),  # for how many there is room
+        ("features", "u8"),  # capacity
         ("spaces", "u8"),
     ]
 )
@@ -77,7 +77,7 @@ decisions_of = record_of(DECISIONS)
 
 @inlined
 def _is_shared(s, r, row):
-    """Whether a line says that it is shared."""
+    """Whether a line is labelled as shared."""
     ends = cost_ptr_of(r)
     first = uint64(ends[row])
     return int64(ends[row + uint64(1)]) > int64(first) and _probabilities_of(s, r)[first] == SHARED_ROW
@@ -109,7 +109,7 @@ def _is_left_out(r, name):
 
 @inlined
 def _copy(s, r, j, n):
-    """Copy the features of namespace j of the batch behind the n that are there; returns how many there are then."""
+    """Copy the features of namespace j of the batch behind the n existing ones; returns their new number."""
     starts, _ = namespaces_of_batch(r)
     start, count = uint64(starts[j]), uint64(starts[j + uint64(1)] - starts[j])
     check(n + count <= s.features)
@@ -120,7 +120,7 @@ def _copy(s, r, j, n):
 
 @helper
 def _merge(s, r, a, row, shared, n, spaces):
-    """Write an action with the features of the shared line (-1: none) behind the n features that are there."""
+    """Write an action with the features of the shared line (-1: none) behind the n existing features."""
     row_namespaces, (_, ids) = row_namespaces_of(r), namespaces_of_batch(r)
     own, own_end = uint64(row_namespaces[row]), uint64(row_namespaces[row + uint64(1)])
     theirs, their_end = uint64(0), uint64(0)
@@ -202,7 +202,7 @@ def _read_costs(s, r, d, row):
 def _read_choice(s, r, d, row):
     """Read cost and probability of the action that was chosen; returns whether there is just one.
 
-    Of classes other costs may be given; the first one with a probability is that of the class that was chosen.
+    With classes, other costs may be given; the first one with a probability is that of the chosen class.
     """
     ends, found = cost_ptr_of(r), uint64(0)
     classes, costs = costs_of_batch(r)
@@ -272,7 +272,7 @@ def _show_class(s, r, d, e, row):
 
 @inlined
 def _write_outputs(s, r, d, e, row, stop):
-    """Write what the chain said of a decision; a shared line has no prediction."""
+    """Write the outputs of a decision; a shared line has no prediction."""
     predictions, raw = float32s_at(r.predictions, r.size), float32s_at(r.raw, r.size)
     losses, places = float32s_at(r.losses, r.size), uint32s_at(s.ranked, r.size)
     first = stop - d.count
@@ -359,7 +359,7 @@ _OF_ACTIONS = (("classes", "u4"), ("costs", "f4"), ("ranked", "u4"), ("values", 
 
 
 class DecisionDriver:
-    """What an engine needs to run decisions.
+    """State that an engine needs to run decisions.
 
     Args:
         run: the engine's RUN record.
@@ -388,12 +388,12 @@ class DecisionDriver:
         return int(self._record.ctypes.data)
 
     def prepare(self, batch: Batch, ranked: NDArray[np.uint32], classes: int) -> None:
-        """Tell the driver about a batch.
+        """Set the driver up for a batch.
 
         Args:
             batch: the decisions.
             ranked: where their actions go, the best first.
-            classes: how many actions each has, where they are not those of the batch.
+            classes: number of actions of each, if not given by the batch.
 
         Raises:
             DataError: a batch without a probability for each cost.
@@ -425,7 +425,7 @@ class DecisionDriver:
         return other
 
     def point(self, probabilities: NDArray[np.float32], ranked: NDArray[np.uint32]) -> None:
-        """Say where the probabilities of a batch lie, and where its ranked actions go; both must stay there."""
+        """Set the addresses of a batch's probabilities and of its ranked actions; both arrays must stay in place."""
         self._record["probabilities"], self._record["ranked"] = probabilities.ctypes.data, ranked.ctypes.data
 
     def make_room(self, actions: int, features: int, spaces: int) -> None:

@@ -1,4 +1,4 @@
-"""What few layers declare, in groups with defaults: a layer that leaves them out works, and does not take part."""
+"""Optional declarations of layers, in groups with defaults: a layer without them works, and does not take part."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,22 +8,22 @@ from hutch.core.loss.losses import LossChoice
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a layer wants of the examples.
+    """A layer's requirements on examples.
 
     Attributes:
-        namespaces: names of the namespaces that its parameters name; users are told if no example has one of them.
+        namespaces: names of the namespaces that its parameters name; a warning follows if no example has one of them.
         made_namespaces: names of the namespaces that it makes for the layers below.
         reads_features: True if it makes features of those it is shown, which must then be hashed ones.
-        joins: True if it wants what an action and the shared line of its decision have in one namespace as two pieces
+        joins: True if it wants a namespace that an action and the shared line of its decision both have as two pieces
             with the same id, one behind the other, and makes one of them.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
         passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
             stand above layers that take decisions.
         learns_any_label: False if nothing is learned from a label that is not one of its classes.
         one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
-            a second observation: layers above do not show it one twice of their own accord.
+            a second observation: layers above do not show it an example twice on their own.
         buys_labels: True for a layer that pays for the labels it learns: a second pass would pay for them again.
-        keeps_zeros: True if a feature of value 0 is not as none: readers then keep it.
+        keeps_zeros: True if a feature of value 0 differs from a missing one: readers then keep it.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -40,11 +40,11 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the predictions of a layer, or of the nearest layer below that says it, mean.
+    """The meaning of the predictions of a layer, or of the nearest layer below that declares it.
 
     Attributes:
-        classes: how many classes it tells apart; None if unknown.
-        score_count: how many scores it writes per example when they are asked for; 0 if it has none.
+        classes: number of classes; None if unknown.
+        score_count: number of scores per example on request; 0 if it has none.
         scores_are_probabilities: True if these scores are probabilities of the classes.
         decision_threshold: the prediction above which it means the upper of two labels.
         labels: the only labels that it is made for; None: those of its classes, or of its loss.
@@ -65,14 +65,14 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Shortcuts:
-    """What a base learner promises beyond the contract, so that layers above or the driver save work.
+    """Promises of a base learner beyond the contract, so that layers above or the driver save work.
 
     Attributes:
         differences: True if the offset that `learn` and `importance_to` get may name two sub-models, the offset of the
             first in the low 32 bits, 1 + that of the second in the high ones: they then see and move the difference of
             the two predictions, EXAMPLE.base added once.
-        exact_updates: True if learning in one sub-model changes the predictions of no other, and if EXAMPLE.raw then is
-            what `predict` said before of this one, EXAMPLE.updated what it says now.
+        exact_updates: True if learning in one sub-model changes the predictions of no other, and if EXAMPLE.raw is then
+            what `predict` returned before for this one, and EXAMPLE.updated the prediction now.
         updates_at: address of an int64 that grows whenever its predictions may change by learning; 0 if there is none.
         looks_ahead: True if it fetches the rows of the next example itself where it stands alone (EXAMPLE.next_length
             tells how many); else the driver does.
@@ -86,10 +86,10 @@ class Shortcuts:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """What several chains over shards of the data may do with a layer.
+    """How several chains over shards of the data merge a layer.
 
     Attributes:
-        merging: how what chains learned from shards of the data becomes one state, for each array of `saved`: `add`
+        merging: how the states of chains over shards of the data become one state, for each array of `saved`: `add`
             (what the shards added), `mean`, `least`, `greatest`, `keep` (it does not change while a pass lasts), or
             `mean:W` and `squares:W:M` for the mean M and the sum of squares about it of values whose weights add up in
             W. An empty mapping if there are no arrays; None: the chain cannot be divided.

@@ -1,4 +1,4 @@
-"""What follows from the declarations of a layer and of those below it."""
+"""Properties derived from the declarations of a layer and of those below it."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from hutch.core.chain.reduction import Labels, Reduction
 
 
 def declared(layer: Reduction, attribute: str) -> Any:
-    """The `takes` or `predicts` of a layer, or that of the nearest layer below that says it."""
+    """The `takes` or `predicts` of a layer, or that of the nearest layer below that declares it."""
     own, below = getattr(layer, attribute), layer.context.below
     return declared(below, attribute) if own is None and below else own
 
@@ -21,7 +21,7 @@ def learns_once(layer: Reduction) -> bool:
 
 
 def first_class(layer: Reduction) -> int:
-    """The smallest label of a class, 0 or 1; 2 while it is not known, as `saved` or the layer below says it."""
+    """The smallest label of a class, 0 or 1; 2 while it is unknown, from `saved` or from the layer below."""
     if "first_class" in layer.saved():
         return int(np.ravel(layer.saved()["first_class"])[0])
     return first_class(layer.context.below) if layer.context.below else 1

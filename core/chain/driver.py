@@ -62,7 +62,7 @@ RUN = np.dtype(
         ("kept_values", "u8"),
         ("kept_namespaces", "u8"),
         ("kept_ids", "u8"),
-        ("kept_length", "u8"),  # for how many features and namespaces there is room
+        ("kept_length", "u8"),  # capacity in features and namespaces
         ("kept_count", "u8"),
         ("predictions", "u8"),  # out: float32 (examples)
         ("raw", "u8"),
@@ -72,7 +72,7 @@ RUN = np.dtype(
         ("classes", "u8"),
     ]
 )
-"""What `drive` is told; the arrays behind the addresses must live while it runs."""
+"""Arguments of `drive`; the arrays behind the addresses must live while it runs."""
 
 run_of = record_of(RUN)
 
@@ -80,7 +80,7 @@ _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 
 
 def make_scratch(run: NDArray[Any], features: int, namespaces: int) -> tuple[NDArray[Any], ...]:
-    """Arrays for what an example keeps where namespaces are left out; the RUN record holds their addresses."""
+    """Arrays for the kept part of an example where namespaces are left out; the RUN record holds their addresses."""
     arrays: tuple[NDArray[Any], ...] = (
         np.zeros(features, np.uint32),
         np.zeros(features, np.float32),
@@ -133,7 +133,7 @@ def costs_of_batch(r):
 
 
 _BY_ADDRESS = "int64(uint64, uint64, uint64)"
-"""What few chains need is a kernel of its own, so that the others do not compile it."""
+"""Rarely needed functions are separate kernels, so that chains without them do not compile them."""
 
 
 @intrinsic

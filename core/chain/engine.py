@@ -1,4 +1,4 @@
-"""What runs a chain: the loop over batches, and what comes out of it."""
+"""Runs a chain: the loop over batches, and its outputs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
 
 
 class Row(Protocol):
-    """What is called when a row of the progress table is due."""
+    """The callback for a due row of the progress table."""
 
     def __call__(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
         """See example `i` of the batch; returns the sum of importance at which the next row is due."""
@@ -51,7 +51,7 @@ class Engine:
 
     Args:
         layers: from top to base.
-        registry: what is installed.
+        registry: the installed plugins.
         bits: the weight table has 2^bits rows.
         parser: how text is hashed; its `bits` and `label` are overridden by the chain's own.
         seed: of every random decision.
@@ -117,7 +117,7 @@ class Engine:
 
     @property
     def statistics(self) -> Statistics:
-        """What the chain has seen so far."""
+        """Statistics of the examples seen so far."""
         return Statistics.of(self.shared)
 
     def run_batch(
@@ -131,11 +131,11 @@ class Engine:
         scores: bool = False,
         reuse: bool = False,
     ) -> tuple[Outputs, float]:
-        """Predict, and learn unless told otherwise, example by example.
+        """Predict and, by default, learn, example by example.
 
         Args:
             batch: the examples.
-            learn: False changes no weight.
+            learn: False leaves all weights unchanged.
             row: called when a row of the progress table is due.
             row_at: sum of importance at which the next row is due.
             holdout: (period, after, examples of this pass before the batch); see `hutch.core.chain.driver.drive`.
@@ -194,7 +194,7 @@ class Engine:
         return run
 
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
-        """Tell the driver about a batch; returns the arrays that must live while it runs."""
+        """Describe a batch to the driver; returns the arrays that must live while it runs."""
         run, size = self._run, len(batch)
         seen = batch.seen if isinstance(batch, PinnedBatch) else Seen.of(batch)
         self._seen[:] = seen.addresses
@@ -235,7 +235,7 @@ class Engine:
         return row_at
 
     def end_pass(self) -> None:
-        """Tell every layer that a pass over the data has ended."""
+        """Notify every layer that a pass over the data has ended."""
         self.shared["pass"] += 1
         for layer in reversed(self.layers):
             layer.end_pass()

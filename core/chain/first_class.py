@@ -1,4 +1,4 @@
-"""The smallest label of a layer of classes, 0 or 1: as its parameters say, or detected from the labels as VW does."""
+"""The smallest label of a layer of classes, 0 or 1: given by its parameters, or detected from the labels as in VW."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,13 +21,13 @@ UNDECIDED = 2
 
 
 def first_of(choice: FirstClass) -> int:
-    """What the field `first` of a new state holds."""
+    """Initial value of a state's field `first`."""
     return UNDECIDED if choice == "detect" else choice
 
 
 @inlined
 def smallest_label(state):
-    """The smallest label, as far as it is known.
+    """The smallest label, 1 while it is unknown.
 
     Args:
         state: record of a layer, with a field `first`.
@@ -37,7 +37,7 @@ def smallest_label(state):
 
 @inlined
 def detect(state, label):
-    """Decide what the smallest label is, if this one tells.
+    """Set the smallest label, if this label determines it.
 
     Args:
         state: record of a layer, with fields `first` and `classes`.
@@ -57,7 +57,7 @@ class Detecting(Reduction):
         return {"first_class": self.state["first"]}
 
     def limits(self) -> Mapping[str, Limits]:
-        """0 or 1, as the parameter says, or while it is detected also 2."""
+        """0 or 1, as the parameter gives it, or 2 while it is being detected."""
         detected = self.parameters.first_class == "detect"
         return {"first_class": Limits(0, UNDECIDED, fixed=not detected)}
 

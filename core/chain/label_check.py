@@ -1,4 +1,4 @@
-"""Which labels a chain is made for, and what those that it has seen tell."""
+"""Which labels a chain is made for, and a check of those that it has seen."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class LabelCheck:
         return labels[~accepted(self._top, labels)]
 
     def doubts(self) -> str | None:
-        """What to say about the labels seen so far if they are most likely not meant as the loss takes them."""
+        """Warning if the labels seen so far most likely do not mean what the loss takes them for."""
         choice = self._top.answers.loss
         if declared(self._top, "takes") is not Labels.SIMPLE or choice is None or choice.name != "logistic":
             return None

@@ -1,8 +1,8 @@
-"""What a layer's arrays may hold: declared by the layer, checked before anything of a model is used.
+"""Limits of a layer's arrays: declared by the layer, checked before anything of a model is used.
 
-A model may come from anybody, and a right checksum says only that the file is what its author wrote. A number that
-kernels take for a count, a place in an array or a moment of a schedule must lie within bounds, or they read what is not
-theirs.
+Anyone can write a model, and a right checksum shows only that the file is unchanged since then. A number that
+kernels use as a count, an index or a moment of a schedule must lie within bounds, or they read outside their own
+memory.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from hutch.core.errors import ModelError
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a saved array may hold; name, dtype and shape must be those that the new chain has anyway.
+    """Limits of a saved array; name, dtype and shape must be those of the new chain anyway.
 
     Attributes:
         least, most: bounds of every number; None for none. Where there is one, NaN is refused.
@@ -46,7 +46,7 @@ FINITE = Limits(finite=True)
 POSITIVE = Limits(least=0, finite=True)
 """Sums and weights: finite and not below 0."""
 COUNT = Limits(least=0, most=(1 << 62) - 1)
-"""Of anything: one that never overflows, however often 1 is added."""
+"""Of any count: adding 1 to it never overflows, however often."""
 
 SHARED_LIMITS = {
     **dict.fromkeys(("mask", "multiplier", "stride"), Limits(fixed=True)),
@@ -64,10 +64,10 @@ def check_arrays(found: Mapping[str, Stored], live: Mapping[str, NDArray[Any]], 
     Args:
         found: of the model.
         live: of the chain.
-        limits: what they may hold, by name; any number where there is none.
+        limits: by name; an array without limits may hold any number.
 
     Raises:
-        ModelError: the first that is not as it must be.
+        ModelError: the first array that fails.
     """
     for name, array in live.items():
         limit = limits.get(name, ANY)

@@ -1,7 +1,7 @@
-"""What chains have learned from shards of the data, as one state.
+"""Merges what chains have learned from shards of the data into one state.
 
-A row of the weight table becomes the mean of what it is in the shards that changed it; a step moves it further than
-that, or less far. All other arrays are merged as their layer says (`Parallel.merging`).
+A row of the weight table becomes the mean of its values in the shards that changed it; a step moves it further than
+that, or less far. The layer declares how all other arrays are merged (`Parallel.merging`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,11 +32,11 @@ SHARED = {
 
 
 def check_divisible(chain: ChainEngine) -> None:
-    """Find out whether a chain can learn from shards.
+    """Check whether a chain can learn from shards.
 
     Raises:
-        ConfigError: a layer cannot be merged; it names all of them.
-        PluginError: a layer's `merging` is not what `Parallel` says.
+        ConfigError: layers cannot be merged; the message names all of them.
+        PluginError: a layer's `merging` is not in the form of `Parallel`.
     """
     wrong = []
     for k, layer in enumerate(chain.layers):
@@ -73,8 +73,8 @@ def kinds_of(chain: ChainEngine) -> Iterator[tuple[str, str, str]]:
 
 @compiled
 def _differing(now, then, rows):
-    """Write the numbers of the rows of `now` that differ from those of `then`, of which the last stands for all after
-    it; returns how many."""
+    """Write the numbers of the rows of `now` that differ from those of `then`; its last row represents all after
+    it. Returns their number."""
     found = 0
     for i in range(now.shape[0]):
         k = min(i, then.shape[0] - 1)
@@ -98,11 +98,11 @@ def differing_rows(now: NDArray[np.float32], then: NDArray[np.float32] | None = 
 
 
 def learned_from(chain: ChainEngine, before: Arrays) -> Sums:
-    """What a chain has learned since a state, to be added to what others have.
+    """What a chain has learned since a state, in a form that can be added up over chains.
 
     Returns:
-        `rows` uint32 (rows changed), `values` (rows changed, stride): what they are now, `counts`: in how many chains
-        they were changed, `arrays`: all others by name, `shards`: how many chains these are.
+        `rows` uint32 (rows changed), `values` (rows changed, stride): their present values, `counts`: number of chains
+        that changed each, `arrays`: all others by name, `shards`: number of chains.
     """
     now, then = chain.weights, before["weights"]
     changed = differing_rows(now, then)
@@ -111,7 +111,7 @@ def learned_from(chain: ChainEngine, before: Arrays) -> Sums:
         value, word = np.asarray(live[name]), kind.partition(":")[0]
         if word in ("mean", "squares"):
             arrays[name] = _moment(live, before, name, prefix, kind)
-        else:  # a sum, too, and not what it grew by, so that the sum over one chain has its bits
+        else:  # a sum, too, not its growth, so that the sum over one chain is the same to the bit
             arrays[name] = value.copy()
     return {
         "rows": changed,
@@ -137,7 +137,7 @@ def _moment(live: Arrays, before: Arrays, name: str, prefix: str, kind: str) -> 
 
 
 def add(*parts: Sums) -> Sums:
-    """What several chains have learned since one state, from left to right."""
+    """Add up what several chains have learned since one state, from left to right."""
     rows = np.unique(np.concatenate([part["rows"] for part in parts]))
     stride = parts[0]["values"].shape[1]
     values, counts = np.zeros((len(rows), stride)), np.zeros(len(rows), np.uint32)
@@ -166,7 +166,7 @@ def add(*parts: Sums) -> Sums:
 
 
 def absorb(chain: ChainEngine, sums: Sums, step: float = 1.0) -> None:
-    """Take what chains have learned into one that is as it was before.
+    """Apply what chains have learned to a chain in the state before that.
 
     Args:
         chain: changed in place.
@@ -195,7 +195,7 @@ def _absorbed(arrays: Arrays, sums: Sums, name: str, prefix: str, kind: str) -> 
         return np.asarray(found - then * then.dtype.type(sums["shards"] - 1), then.dtype)
     if not others:
         return np.asarray(found / sums["shards"], then.dtype)
-    weight = arrays[prefix + others[0]]  # merged before, as the layer names it before what it weighs
+    weight = arrays[prefix + others[0]]  # already merged: the layer names weights before the arrays that they weigh
     if word == "mean":
         return np.asarray(then + found / np.where(weight > 0, weight, 1), then.dtype)
     off = sums["arrays"][prefix + others[1]] / np.where(weight > 0, weight, 1)

@@ -1,8 +1,8 @@
 """The model file: safetensors, so that reading one never runs code.
 
 Its `__metadata__` holds `format` ("hutch"), `format_version`, `hutch_version`, `kind`, `metadata` (JSON of whatever
-the writer adds: the chain, plugin versions, counters), `names` of the arrays, and `crc32` of the metadata and of what
-the arrays hold. An array of which few rows are in use is stored as `name#rows` (their numbers) and `name#values`, with
+the writer adds: the chain, plugin versions, counters), `names` of the arrays, and `crc32` of the metadata and of the
+arrays' content. An array of which few rows are in use is stored as `name#rows` (their numbers) and `name#values`, with
 its shape in `sparse`.
 """
 
@@ -43,12 +43,12 @@ def save_model(
     Args:
         path: where to.
         arrays: everything to keep, by name; numbers of any width, bit for bit.
-        metadata: what JSON can hold; comes back from `load_model`.
-        kind: what the model is of (`chain`, `crowd`, `em`); loading as another kind is refused.
-        whole: names of arrays that are stored with all their rows, however few are in use: those whose size only the
-            file knows.
-        written: called with the file once it is whole, before it takes the place of one that this process holds; None:
-            it must be nobody's.
+        metadata: anything that JSON can hold; `load_model` returns it.
+        kind: of model (`chain`, `crowd`, `em`); loading as another kind is refused.
+        whole: names of arrays that are stored with all their rows, however few are in use: those whose size only
+            the file determines.
+        written: called with the complete file, before it replaces one that this process has locked; None:
+            no process may have it locked.
 
     Raises:
         HutchError: the file cannot be written.
@@ -99,7 +99,7 @@ def _in_order(file: bytes) -> tuple[bytes, memoryview]:
 
 
 def tell_overflow(path: str | Path, weights: NDArray[Any] | None) -> None:
-    """Warn of weights that are not numbers; they are kept, so that a run that goes on is the one that never stopped.
+    """Warn of weights that are not numbers; they are kept, so that a resumed run equals an uninterrupted one.
 
     Args:
         path: of the model.
@@ -110,7 +110,7 @@ def tell_overflow(path: str | Path, weights: NDArray[Any] | None) -> None:
 
 
 def overflow_of(weights: NDArray[Any]) -> str | None:
-    """How many weights are not numbers, and what that comes of; None if all are numbers.
+    """The number of weights that are not numbers, and its cause; None if all are numbers.
 
     Examples:
         >>> overflow_of(np.array([1.0, np.inf]))
@@ -143,8 +143,8 @@ def load_model(path: str | Path, *, kind: str = "chain") -> tuple[Arrays, dict[s
     """Read a model: its arrays, bit for bit as they were saved, and the writer's metadata.
 
     Args:
-        path: what `save_model` wrote.
-        kind: what the model must be of.
+        path: a file written by `save_model`.
+        kind: the expected kind of model.
 
     Raises:
         ModelError: the file is missing, empty, truncated, damaged, foreign, newer than this version or of another kind.
@@ -157,7 +157,7 @@ def load_model(path: str | Path, *, kind: str = "chain") -> tuple[Arrays, dict[s
 
 
 def load_compact(path: str | Path, *, kind: str = "chain") -> tuple[dict[str, Stored], dict[str, Any]]:
-    """As `load_model`, but arrays of which some rows are stored stay so: nothing larger than the file is allocated.
+    """As `load_model`, but arrays stored by rows stay so: nothing larger than the file is allocated.
 
     Raises:
         ModelError: as `load_model`, or the file contradicts itself.
@@ -207,12 +207,12 @@ def load_metadata(path: str | Path, *, kind: str = "chain") -> dict[str, Any]:
 
 
 def kind_of(path: str | Path) -> str:
-    """What a model is of: `chain`, `crowd`, `pairs` or `em`; raises as `load_model` does."""
+    """The kind of a model: `chain`, `crowd`, `pairs` or `em`; raises as `load_model` does."""
     return _header(path, None).get("kind", "nothing")
 
 
 def _header(path: str | Path, kind: str | None) -> dict[str, str]:
-    """The metadata of a model that this version can read; of any kind if that is None."""
+    """The metadata of a model that this version can read; None accepts any kind."""
     if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
         raise _unusable(path, "is a pipe or a device, wanted a file")
     try:
@@ -275,7 +275,7 @@ def check_plugins(
         One notice for each distribution whose version differs; Hutch itself is held to its format's version instead.
 
     Raises:
-        ModelError: a distribution is not installed, it names all of them; or one is left out.
+        ModelError: distributions are not installed, the message names all of them; or one is left out.
     """
     for name in needed:
         for plugin, why in (left_out or {}).items():

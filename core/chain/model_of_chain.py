@@ -1,4 +1,4 @@
-"""The model of a chain: what its file must say of the chain, checked before the chain is built."""
+"""The model of a chain: checks of its metadata before the chain is built."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ def load_chain_model(path: str | Path) -> tuple[dict[str, Stored], dict[str, Any
         path: of the model.
 
     Raises:
-        ModelError: the file cannot be used, says nothing of a chain, or has another weight table than its chain.
+        ModelError: the file cannot be used, is not that of a chain, or has another weight table than its chain.
     """
     arrays, metadata = load_compact(path)
     check_chain(arrays, metadata, str(path))
@@ -39,14 +39,14 @@ def load_chain(path: str | Path) -> dict[str, Any]:
 
 
 def check_chain(arrays: Mapping[str, Stored], metadata: Mapping[str, Any], source: str) -> None:
-    """Check that metadata describe a chain, and that it is one of this weight table.
+    """Check that metadata describe a chain with this weight table.
 
     Args:
         arrays, metadata: of a model.
-        source: what messages call it.
+        source: name of the model in messages.
 
     Raises:
-        ModelError: they do not.
+        ModelError: a check fails.
     """
     _check_metadata(metadata, source)
     if "weights" not in arrays or not arrays["weights"].shape:

@@ -1,4 +1,4 @@
-"""What a chain says of a batch."""
+"""A chain's outputs for a batch."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 @dataclass(slots=True)
 class Outputs:
-    """What the chain said of the examples of one batch; each array has one entry per example.
+    """Outputs of the chain for the examples of one batch; each array has one entry per example.
 
     Attributes:
         predictions: float32, of the top layer.

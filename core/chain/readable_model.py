@@ -28,7 +28,7 @@ def write_readable(path: str | Path, arrays: Mapping[str, NDArray[Any]], metadat
     Args:
         path: where to.
         arrays: as `Engine.arrays` gives them.
-        metadata: what JSON can hold.
+        metadata: anything that JSON can hold.
 
     Raises:
         HutchError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""What a reduction is: a declared layer of a chain.
+"""The reduction: a declared layer of a chain.
 
 A reduction file reads in one order: its parameters, the dtype of its state, its kernels, its class, its registration.
 """
@@ -31,7 +31,7 @@ from hutch.core.text.parser import ParserOptions
 
 
 class Labels(StrEnum):
-    """What kind of label a layer takes."""
+    """The kind of label a layer takes."""
 
     SIMPLE = "simple"  # a real number, ±1 for binary
     MULTICLASS = "multiclass"  # a class, counted from 1
@@ -54,7 +54,7 @@ class Labels(StrEnum):
 
 
 class Predictions(StrEnum):
-    """What kind of prediction a layer makes."""
+    """The kind of prediction a layer makes."""
 
     SCALAR = "scalar"
     CLASS = "class"
@@ -79,10 +79,10 @@ class Kernels:
         predict_many: of a base learner, predict with `prediction_count` sub-models from `offset` on, which lie row by
             row, and write to EXAMPLE.predictions what `predict` would return for each; only for a learner that leaves
             these as they are when another sub-model learns, unless that widens the range of labels. A layer above may
-            then tell `learn` the prediction by EXAMPLE.predicted.
+            then pass `learn` the prediction in EXAMPLE.predicted.
         rewrite: of a layer that changes which features an example has; see `rewriting`.
-        calls: which of `importance_to`, `sensitivity` and `predict_many` the layer calls below of its own accord, not
-            only when it is asked for its own; the chain is refused where the layer below does not offer them.
+        calls: which of `importance_to`, `sensitivity` and `predict_many` the layer calls below on its own, not
+            only when its own kernel is called; the chain is refused where the layer below does not offer them.
         self_contained: which of its own `importance_to` and `sensitivity` call nothing below but `learn` and `predict`;
             the others call the kernel of the same name below, and are offered only where the layer below offers it.
     """
@@ -106,9 +106,9 @@ class Kernels:
         """All kernels of a layer that only changes which features an example has.
 
         Args:
-            rewrite: lets the example show other features; what it returns does not matter. The layers below then get
+            rewrite: makes the example show other features; its return value is ignored. The layers below then get
                 the example, which shows its own features again when they are done.
-            learn: in place of that, for a layer that learns, too.
+            learn: replaces the default, for a layer that learns, too.
             predict: the same.
         """
         return cls(learn, predict, rewritten_importance_to, rewritten_sensitivity, rewrite=rewrite)
@@ -116,15 +116,15 @@ class Kernels:
 
 @dataclass(slots=True)
 class Context:
-    """What a layer may know of the chain it is built into.
+    """The part of the chain that a layer may see.
 
     Attributes:
         bits: the weight table has 2^bits rows.
-        submodels: how many sub-models the layers above ask of this layer.
+        submodels: number of sub-models of this layer that the layers above need.
         step: rows between two sub-models of the layer below.
         seed: of the run; derive every random decision from it.
         parser: how text is hashed (namespace ids, seeds).
-        losses: the losses that are installed, by name.
+        losses: the installed losses, by name.
         below: the layer below, None for a base learner.
         shared: the SHARED record of the chain, as an array of length 1; its address stays valid.
     """
@@ -160,9 +160,9 @@ _NO_STATE = np.dtype([("unused", "u8")])
 class Reduction(ABC):
     """A layer of a chain.
 
-    Class attributes declare how it fits between its neighbours; the chain checks them when it is built. What few layers
-    declare stands in groups, `inputs`, `answers`, `shortcuts` and `parallel`, which have defaults. All names of this
-    class are public, so that a subclass may call what it keeps for itself whatever begins with an underscore.
+    Class attributes declare how it fits between its neighbours; the chain checks them when it is built. Rarely needed
+    declarations are in groups, `inputs`, `answers`, `shortcuts` and `parallel`, which have defaults. All names of this
+    class are public, so that a subclass may use any name with an underscore for itself.
 
     Attributes:
         name: the key in YAML.
@@ -170,10 +170,10 @@ class Reduction(ABC):
         takes: kind of label it takes; None: that of the layer below.
         predicts: kind of prediction it makes; None: that of the layer below.
         asks: kinds (labels, predictions; None: any) the layer below must have; None with `is_base` False: any.
-        is_base: True for a learner that stands at the bottom and owns the rows of the weight table.
+        is_base: True for a learner at the bottom, which owns the rows of the weight table.
         known_failures: the checks of `hutch.plugins.checks.run` that it fails on purpose, each with the reason.
-        inputs: what it wants of the examples; of the class, or with namespaces set by `__init__`.
-        shortcuts: of a base learner, what saves work above.
+        inputs: its requirements on the examples; of the class, or with namespaces set by `__init__`.
+        shortcuts: of a base learner, promises that save work above.
         parallel: what threads and shards may do with it.
         parameters: the validated parameters of this layer.
         context: the chain around it.
@@ -202,7 +202,7 @@ class Reduction(ABC):
 
     @classmethod
     def width(cls, parameters: Any) -> int:
-        """How many sub-models of the layer below it needs."""
+        """Number of sub-models of the layer below that it needs."""
         return 1
 
     @classmethod
@@ -225,9 +225,9 @@ class Reduction(ABC):
 
     @property
     def answers(self) -> Answers:
-        """What its predictions mean: as the layer below says, but for its parameters `classes` and `loss`.
+        """The meaning of its predictions: that of the layer below, but for its parameters `classes` and `loss`.
 
-        A layer that says more replaces fields: `replace(super().answers, score_count=3)`, with `dataclasses.replace`.
+        A layer that declares more replaces fields by `dataclasses.replace`: `replace(super().answers, score_count=3)`.
         """
         found = self.context.below.answers if self.context.below else Answers()
         classes, loss = (getattr(self.parameters, name, None) for name in ("classes", "loss"))
@@ -238,11 +238,11 @@ class Reduction(ABC):
         return found
 
     def doubts(self) -> str | None:
-        """What to say about the data that was learned, if most likely it is not meant as it is; None: nothing."""
+        """Warning about data that was learned and most likely means something else; None if there is none."""
         return None
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
-        """Called before each batch: make room for whatever the kernels keep, and check what they cannot.
+        """Called before each batch: make room for the kernels' state, and do the checks that they cannot do.
 
         Raises:
             DataError: the batch cannot be used.
@@ -256,20 +256,20 @@ class Reduction(ABC):
         return {}
 
     def limits(self) -> Mapping[str, Limits]:
-        """What the arrays of `saved` may hold, by name: all that its kernels rely on; any number if left out.
+        """Limits of the arrays of `saved`, by name: all that its kernels rely on; any number if left out.
 
-        A model that holds something else is refused before anything of it is used.
+        A model outside the limits is refused before anything of it is used.
         """
         return {}
 
     def check_saved(self, arrays: Mapping[str, Stored]) -> None:
-        """Check what `limits` cannot say: that the arrays of a model fit each other.
+        """Check what `limits` cannot express: that the arrays of a model fit each other.
 
         Args:
             arrays: by the names of `saved`, each within its limits; `hutch.core.chain.stored.dense` makes them whole.
 
         Raises:
-            ModelError: they do not.
+            ModelError: they do not fit.
         """
 
     def loading(self, arrays: Mapping[str, Stored]) -> None:

@@ -1,4 +1,4 @@
-"""What is installed, by name: reductions, losses, readers and models, each with the plugin it came from."""
+"""Installed items by name: reductions, losses, readers and models, each with the plugin it came from."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
@@ -20,14 +20,14 @@ def _one(kind: str) -> str:
 
 
 class _Expected:
-    """Stands for an item whose plugin has not been loaded yet."""
+    """Placeholder for an item whose plugin has not been loaded yet."""
 
     def __init__(self, load: Callable[[], None]) -> None:
         self.load = load
 
 
 class Table(MutableMapping[str, Item]):
-    """Items by name; those that are only expected are registered when they are looked up."""
+    """Items by name; expected ones are registered when they are looked up."""
 
     def __init__(self) -> None:
         self._items: dict[str, Item | _Expected] = {}
@@ -88,13 +88,13 @@ class Registry:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def unknown(self, kind: str, name: str) -> str:
-        """What to say about a name that is not registered: the nearest one, and plugins that might have it."""
+        """Message for a name that is not registered: the nearest one, and plugins that might have it."""
         text = did_you_mean(name, getattr(self, kind))
         missing = ", ".join(f"{plugin} ({why})" for plugin, why in self.left_out.items())
         return f"{text}; left out: {missing}" if missing else text
 
     def expect(self, kind: str, names: Iterable[str], origin: str, load: Callable[[], None]) -> None:
-        """Know what a plugin registers when it is loaded, which is when one of these names is looked up.
+        """Announce the names that a plugin registers when it is loaded, which happens when one of them is looked up.
 
         Args:
             kind, origin: as for `add`.

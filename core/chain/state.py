@@ -1,4 +1,4 @@
-"""What is saved of a chain: the live arrays by their names in a model file, what they may hold, and how they return."""
+"""The saved state of a chain: the live arrays by their names in a model file, their limits, and how to restore them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ def arrays_of(stack: Stack) -> dict[str, NDArray[Any]]:
 
 
 def limits_of_arrays(stack: Stack) -> dict[str, Limits]:
-    """What these arrays may hold, by name."""
+    """The limits of these arrays, by name."""
     found = {f"shared.{name}": limits for name, limits in SHARED_LIMITS.items()}
     for k, layer in enumerate(stack.layers):
         found |= {f"layer.{k}.{layer.name}.{name}": limits for name, limits in limits_of(layer).items()}
@@ -36,10 +36,10 @@ def limits_of_arrays(stack: Stack) -> dict[str, Limits]:
 
 
 def restore(stack: Stack, arrays: Mapping[str, Stored]) -> None:
-    """Copy a model's arrays into a chain, if they are what it can work with; else it stays as it was.
+    """Copy a model's arrays into a chain, if all are valid; else it stays unchanged.
 
     Raises:
-        ModelError: an array is missing, unknown, of another type or shape, or holds what no chain learns.
+        ModelError: an array is missing, unknown, of another type or shape, or has values that no chain learns.
     """
     check_arrays(arrays, arrays_of(stack), limits_of_arrays(stack))
     for layer, own in _by_layer(stack, arrays):

@@ -1,4 +1,4 @@
-"""What a run has seen so far, read from the chain's shared record."""
+"""Statistics of a run so far, read from the chain's shared record."""
 
 import math
 from dataclasses import dataclass, fields
@@ -59,5 +59,5 @@ class Statistics:
         return self.sum_loss_holdout / self.weighted_holdout if self.weighted_holdout > 0 else math.nan
 
     def __sub__(self, before: "Statistics") -> "Statistics":
-        """What has been seen since an earlier moment."""
+        """Statistics of the examples since an earlier moment."""
         return Statistics(*(getattr(self, each.name) - getattr(before, each.name) for each in fields(Statistics)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import ModelError
 
 _MOST_BYTES = 1 << 46
-"""Of an array: what a processor can address, so that no product of sizes overflows."""
+"""Largest size of an array: a processor can address it, and no product of sizes overflows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class RowsInUse:
     Attributes:
         shape: of the whole array.
         rows: uint32 (n): their numbers, rising.
-        values: (n, ...): what they hold.
+        values: (n, ...): their content.
     """
 
     shape: tuple[int, ...]
@@ -50,15 +50,15 @@ Stored = NDArray[Any] | RowsInUse
 
 
 def rows_in_use(name: str, shape: Any, tensors: dict[str, NDArray[Any]]) -> RowsInUse:
-    """Take an array's rows and their numbers from what a file holds.
+    """Take an array's rows and their numbers from the content of a file.
 
     Args:
         name: of the array.
-        shape: of the whole array, as the file says it.
-        tensors: what the file holds; `name#rows` and `name#values` are taken out.
+        shape: of the whole array, according to the file.
+        tensors: content of the file; `name#rows` and `name#values` are taken out.
 
     Raises:
-        ModelError: there is no array of this shape with these rows.
+        ModelError: the file has no array of this shape with these rows.
 
     >>> rows_in_use("w", [4, 1], {"w#rows": np.array([2], np.uint32), "w#values": np.ones((1, 1))}).dense().ravel()
     array([0., 0., 1., 0.])

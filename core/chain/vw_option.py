@@ -1,7 +1,7 @@
-"""What an option of Vowpal Wabbit is, and what Vowpal Wabbit calls a layer.
+"""Options of Vowpal Wabbit, and its names for layers.
 
-A layer says so in its own file, by the attribute `vw` of its class; `hutch vw`, its help and its documentation are made
-from that. The declaration is read without importing the file: it is an expression of the names of this module.
+A layer declares them in its own file, by the attribute `vw` of its class; `hutch vw`, its help and its documentation
+are made from that. The declaration is read without importing the file: it is an expression of the names of this module.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Option:
         name: the long name without dashes.
         short: the short name, empty for none.
         kind: of its value; `texts` can be given several times, `words` several times with several values each.
-        help: what it does; if it begins with a small letter, "With" and the options that it needs go before it.
-        metavar: what stands for its value in help texts.
-        default: what holds if it is not given, None for none.
-        choices: the values that there are; empty for any.
+        help: what it does; if it begins with a small letter, "With" and the options that it needs are put before it.
+        metavar: placeholder for its value in help texts.
+        default: the value if it is not given, None for none.
+        choices: the allowed values; empty for any.
         least: the smallest value, None for any.
         sets: the place in a chain that it sets: a key such as `weights.bits` or `seed`, `base.PARAMETER` of the base
             learner, or `LAYER.PARAMETER` or `LAYER` of another layer; empty if it sets none. In a layer's declaration
@@ -36,8 +36,8 @@ class Option:
         reads: how a value becomes one of the chain: as it is, by its size, as namespaces, as interactions, or as part
             of a loss.
         value: what a flag sets.
-        means: what the chain says for each of some values.
-        needs: the options of which it needs one to have a meaning; without any an option for a layer brings that layer.
+        means: the chain's value for each of some values.
+        needs: the options of which it needs one to have a meaning; without any, an option for a layer adds that layer.
         note: what is different from VW; or, where Hutch does not have the option, what to use instead.
         supported: False if Hutch refuses it.
     """
@@ -75,7 +75,7 @@ class Option:
 
     @property
     def layer(self) -> str:
-        """The layer above the base learner that it belongs to, empty if there is none."""
+        """The layer above the base learner that it belongs to, empty without one."""
         return "" if self.part in LEARNER else self.part
 
     @property
@@ -84,14 +84,14 @@ class Option:
         return bool(self.layer) and not self.needs
 
     def given(self, values: Any) -> Any:
-        """Its value in what `hutch.vw.parse.parse` returns; None if it was not given."""
+        """Its value among those that `hutch.vw.parse.parse` returns; None if it was not given."""
         value = getattr(values, self.name)
         if value is None or value is False or value == []:
             return None
         return self.value if self.kind == "flag" else value
 
     def meant(self, values: Any) -> Any:
-        """What the chain says for the value given; None if it was not given."""
+        """The chain's value for the given value; None if it was not given."""
         value = self.given(values)
         if value is not None and self.reads == "size":
             return abs(value)
@@ -100,14 +100,14 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VwLayer:
-    """What Vowpal Wabbit calls a layer.
+    """Vowpal Wabbit's view of a layer.
 
     Attributes:
         learner: its name among the enabled learners.
-        options: those that it has, in the order of the help text.
+        options: its options, in the order of the help text.
         beside: options that other layers have, each with the parameter that it sets here, too.
         explores: whether it is one of the explorers, which exclude each other: the first option asks for it.
-        makes_actions: whether it makes actions of what is no action yet, so that nothing shared reaches it.
+        makes_actions: whether it makes actions from examples without any, so that no shared features reach it.
         in_place_of: the layer whose place it takes: the first option asks for it.
     """
 

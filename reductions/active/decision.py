@@ -125,7 +125,7 @@ def _score(s, layer, example, prediction, offset):
 
 @helper
 def _set_cutoff(s, progress, score):
-    """Note a score, and set the cutoff so that the latest scores would spend what the budget allows now."""
+    """Record a score, and set the cutoff so that the latest scores would spend what the budget allows now."""
     seen = np.float64(progress.seen)
     if s.mellowness >= 0.0:
         progress.cutoff = s.mellowness
@@ -199,7 +199,7 @@ def decide(s, layer, example, prediction, label, importance, offset, error):
 
 @helper
 def estimate(progress, importance, chance, error):
-    """Add a bought label to the sums of the loss estimate; what VW's rule says may be above 1, and is then certain."""
+    """Add a bought label to the sums of the loss estimate; VW's rule can give a chance above 1, which counts as 1."""
     chance = min(chance, 1.0)
     w, inverse = np.float64(importance), 1.0 / chance
     progress.errors += w * error * inverse

@@ -1,8 +1,8 @@
 """Active learning: decide which labels to ask for, by the importance a label needs to change the prediction.
 
-The layer stands above any layer that can say that importance (h_min). Labelled examples are a simulation unless told
-otherwise: a label stays hidden until it is asked for. Unlabelled examples get a decision, too: the importance of the
-label that is asked for, or -1. The rules are those of `hutch.reductions.active.rules`.
+The layer stands above any layer that computes that importance (h_min). Labelled examples are a simulation by default:
+a label stays hidden until it is asked for. Unlabelled examples get a decision, too: the importance of the requested
+label, or -1. The rules are those of `hutch.reductions.active.rules`.
 """
 
 from collections.abc import Mapping
@@ -270,7 +270,7 @@ class Active(Reduction):
     def _check(self, context: Context) -> None:
         below, rule = context.below, self.parameters.rule
         if below is None:
-            return  # the chain says so in its own words
+            return  # the chain has its own message for this
         if declared(self, "takes") == Labels.LOGGED_CLASS:
             raise ConfigError(
                 f"active asks for labels, but {below.name!r} below it learns from logged costs of classes, which "
@@ -321,7 +321,7 @@ class Active(Reduction):
 
     @property
     def examples_per_label(self) -> float:
-        """Examples that each label stands for where labels are answers; 0: those decided upon since the last one."""
+        """Examples that each label represents where labels are answers; 0: those decided upon since the last one."""
         return float(self.state["examples_per_label"][0])
 
     @examples_per_label.setter
@@ -360,19 +360,19 @@ class Active(Reduction):
         return tuple(float(p[name]) for name in ("covered", "errors", "spread", "weight", "excess"))  # type: ignore[return-value]
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """What decides how the stream continues: counters, the latest scores, the examples to replay."""
+        """State that determines how the stream continues: counters, the latest scores, the examples to replay."""
         counters = {name: self.progress[name] for name in PROGRESS.names or ()}
         memory = {f"memory.{name}": array for name, array in self._memory.saved().items()}
         return {**counters, "scores": self._scores, **memory}
 
     def limits(self) -> Mapping[str, Limits]:
-        """Counts and sums; what names a store, and scores, may be anything."""
+        """Limits of counts and sums; scores and the store's name may be anything."""
         found = {name: POSITIVE if PROGRESS[name].kind == "f" else COUNT for name in PROGRESS.names or ()}
         found |= {"lowest": FINITE, "highest": FINITE, "store": ANY}
         return found | {f"memory.{name}": limits for name, limits in self._memory.limits().items()}
 
     def check_saved(self, arrays: Mapping[str, Stored]) -> None:
-        """The examples to replay lie where their table says.
+        """Check that the examples to replay lie where their table says.
 
         Raises:
             ModelError: they do not, or more examples led to replays than were seen.

@@ -73,14 +73,14 @@ class Memory:
         return {"position": Limits(0, size), "first": Limits(0, max(capacity - 1, 0)), "count": Limits(0, capacity)}
 
     def check_saved(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
-        """Check that every example lies within the ring, and is one that a reader could have made.
+        """Check that every example lies within the ring and could have come from a reader.
 
         Args:
             arrays: as `saved` names them, within their limits.
             rows: of the weight table.
 
         Raises:
-            ModelError: one does not.
+            ModelError: an example fails the check.
         """
         if not arrays["count"][0]:
             return
@@ -141,7 +141,7 @@ def remember(at, example, label, importance):
     Args:
         at: address of the MEMORY.
         example: address of the EXAMPLE.
-        label, importance: with which it is learned again.
+        label, importance: of the example when it is learned again.
     """
     memory, e = memory_of(at), example_of(example)
     length, namespaces, costs = e.length, e.namespace_count, e.cost_count
@@ -166,7 +166,7 @@ def remember(at, example, label, importance):
 
 @compiled
 def _first_unsound(at, rows):
-    """Number of the first kept example that cannot have been kept, -1 if there is none.
+    """Number of the first kept example that is invalid, -1 if all are valid.
 
     Args:
         at: address of the MEMORY.

@@ -38,7 +38,7 @@ from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.linear.memory import Buffer, reserve
 
 _ENOUGH = 256
-"""How many features tell how features are named."""
+"""Features to examine before judging how features are named."""
 
 
 class ActionPerClassParameters(Parameters):
@@ -59,7 +59,7 @@ COPIES = np.dtype(
         ("width", "u8"),  # sub-models of the layers below
         ("multiplier", "u8"),  # rows per feature
         ("cleared", "u8"),  # low bits that are cleared
-        ("before", "u8"),  # what EXAMPLE.decision was
+        ("before", "u8"),  # the previous EXAMPLE.decision
     ]
 )
 copies_of = record_of(COPIES)
@@ -70,7 +70,7 @@ own_of = state_of(STATE)
 
 @helper
 def make_copies(copies, example):
-    """Let the example be a decision of as many actions as there are classes; False if there is no memory."""
+    """Turn the example into a decision with one action per class; False without memory."""
     c, e = copies_of(copies), example_of(example)
     d, shared, n = decision_at(c.decision), shared_of(e.shared), e.length
     address = reserve(c.indices, uint64(4) * c.classes * max(n, uint64(1)))
@@ -108,7 +108,7 @@ def end_copies(copies, example):
 
 @helper
 def logged_class(decision, classes):
-    """The class, from 0, of which cost and probability are known; -1 if there is none."""
+    """The class, from 0, whose cost and probability are known; -1 if there is none."""
     if decision.chosen < 0:
         return int64(-1)
     found = int64(uint32s_at(decision.classes, decision.count)[decision.chosen]) - 1
@@ -147,10 +147,10 @@ def learn(layer, example, label, importance, offset):
 
 
 class Copies:
-    """The decision of a layer that makes one of a single example.
+    """The decision that a layer builds from a single example.
 
     Args:
-        classes: how many actions it has.
+        classes: number of actions.
         context: of the layer, which must be the top one: the table's rows then go by its copies alone.
 
     Attributes:
@@ -185,7 +185,7 @@ class Copies:
             self._seen = np.union1d(self._seen, batch.indices[:_ENOUGH])
 
     def doubts(self) -> str | None:
-        """What to say of features whose indices lie side by side; None if most do not."""
+        """Warning about features with adjacent indices; None if most are not adjacent."""
         neighbours, share = np.count_nonzero(np.diff(self._seen) == 1), 1 << int(self.record["cleared"][0])
         if len(self._seen) < 4 or 2 * neighbours < len(self._seen) or 4 * len(self._seen) > self._rows:
             return None

@@ -45,7 +45,7 @@ from hutch.reductions.linear.memory import Buffer, reserve
 
 _0, _1 = np.float32(0), np.float32(1)
 SLOT_NAMESPACE, OWN_NAMESPACE = "\u00ff", "slot"
-"""Names of the namespace that says which slot it is, and of the features that a slot has in no namespace."""
+"""Names of the namespace that identifies the slot, and of a slot's features that belong to no namespace."""
 
 
 class ChooseSlotsParameters(Parameters):
@@ -71,7 +71,7 @@ STATE = np.dtype(
         ("places", "u8"),  # address of uint32[place_count]: the feature of each slot
         ("place_count", "u8"),
         ("several", "u8"),  # 1: slots have features
-        ("space", "u4"),  # id of the namespace that says which slot it is
+        ("space", "u4"),  # id of the namespace that identifies the slot
         ("own", "u4"),
         ("anonymous", "u4"),
         ("all_slots", "u4"),
@@ -124,7 +124,7 @@ def _space_of(state, name):
 
 @helper
 def _copy(to, n, action, j):
-    """Copy a namespace of an action behind the n features that there are; returns how many there are then."""
+    """Copy a namespace of an action behind the n existing features; returns their new number."""
     indices, values = to
     starts = int64s_at(action.namespaces, action.namespace_count + uint64(1))
     old, x = uint32s_at(action.indices, action.length), float32s_at(action.values, action.length)
@@ -170,7 +170,7 @@ def _build(state, built, action, slot, place, rooms, n, spaces):
 
 @helper
 def _show_slot(state, d, slot, place, used, origin):
-    """Let the decision of one slot have the actions that are left; returns how many, -1 without memory."""
+    """Give the decision of one slot the actions that are left; returns their number, -1 without memory."""
     actions, line = actions_at(d.actions, d.count), actions_at(d.slots, d.slot_count)[slot]
     features, spaces = uint64(0), uint64(1)
     for i in range(d.count):
@@ -344,7 +344,7 @@ class ChooseSlots(Reduction):
 
 
 class ChooseSlate(ChooseSlots):
-    """Chooses an action for each of several slots, of which one cost is known together."""
+    """Chooses an action for each of several slots with one common cost."""
 
     name: ClassVar[str] = "choose_slate"
     Parameters: ClassVar[type[Parameters]] = ChooseSlateParameters

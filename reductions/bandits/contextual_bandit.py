@@ -1,12 +1,12 @@
-"""Learning which action costs least from decisions of which only the chosen action's cost is known.
+"""Learning which action costs least when only the chosen action's cost is known.
 
 With cost c of the chosen action a, probability p with which it was chosen, and q = max(p, clip):
 
 * `mtr` (multi-task regression): a alone is learned, with label c and importance n / (q m), n the decisions and m the
   actions learned from so far. (Bietti, Agarwal, Langford, "A contextual bandit bake-off", JMLR 2021, section 3.)
 * `ips` (inverse propensity scores): a costs c / q, all others 0.
-* `dm` (direct method, as VW has it for actions with features): a costs c, all others 0.
-* `dr` (doubly robust): a second model, taught c of the chosen actions with importance 1 / p, predicts x; each action
+* `dm` (direct method, VW's variant for actions with features): a costs c, all others 0.
+* `dr` (doubly robust): a second model, trained on c of the chosen actions, importance 1 / p, predicts x; each action
   costs its x, a in addition (c - x) / q.
   (Dudík, Langford, Li, "Doubly robust policy evaluation and learning", ICML 2011.)
 * `sm` (softmax): costs and importances follow the gradient of the cost of a softmax policy over the scores.
@@ -90,7 +90,7 @@ def regressor_below(layer):
 
 @helper
 def regress(layer, example, k, offset, learns):
-    """What the regressor predicts an action costs; it then learns if the action is the chosen one and `learns`."""
+    """Return the regressor's prediction of an action's cost; train it if `learns` and the action is the chosen one."""
     d, below = decision_of(example), regressor_below(layer)
     show_action(example, d, k, False)
     if learns and d.chosen == int64(k):
@@ -113,7 +113,7 @@ def _likely(probability):
 
 @helper
 def _set_one_weight(state, d, offset, step):
-    """mtr: only the chosen action has a cost; its importance goes by how many actions there are on average."""
+    """mtr: only the chosen action has a cost; its importance depends on the average number of actions."""
     own = offset // (step * state.width)
     counts = _counts_at(state.counts + uint64(16) * own, uint64(2))
     counts[0] += uint64(1)
@@ -127,7 +127,7 @@ def _set_one_weight(state, d, offset, step):
 
 @helper
 def _regress_all(layer, example, state, offset, estimates):
-    """dr: the regressor learns, and predicts what each action costs."""
+    """dr: train the regressor, and write its estimate of each action's cost."""
     d, step = decision_of(example), layer_of(layer).step
     costs = float32s_at(d.costs, d.count)
     for k in range(d.count):
@@ -194,7 +194,7 @@ def _teach(layer, example, state, offset):
 
 @inlined
 def _finish(example, estimate, importance):
-    """The estimated cost of the best action, where the logged one says it; writes loss and score."""
+    """Return the best action, and write score and loss: its estimated cost, corrected if it is the logged action."""
     e, d = example_of(example), decision_of(example)
     best, loss = ranked_of(d)[0], estimate
     if d.chosen == int64(best):

@@ -1,4 +1,4 @@
-"""How low and how high the cost of an action may be: how far its prediction moves if taught a cost out of range.
+"""Lowest and highest plausible cost of an action: how far its prediction moves if trained on a cost out of range.
 
 The range of an action holds the predictions that a learner could have, had it seen the action with an importance w
 more, as long as its squared loss grows by no more than delta. With S the change of the prediction per unit of
@@ -40,13 +40,13 @@ RANGE_FIELDS = [
     ("highest_cost", "f4"),
     ("padding", "f4"),
 ]
-"""With what the state of a `RangeExplorer` begins."""
+"""First fields of the state of a `RangeExplorer`."""
 _ranges_of = state_of(np.dtype(RANGE_FIELDS))
 
 
 @helper
 def delta_of(state, actions, decisions):
-    """How much the loss may grow after so many decisions; `state` has the `RANGE_FIELDS`."""
+    """Return how much the loss may grow after so many decisions; `state` has the `RANGE_FIELDS`."""
     width = np.float32(np.float64(state.highest_cost - state.lowest_cost) ** 2)
     return state.mellowness * np.float32(math.log(np.float32(actions * decisions))) * width
 

@@ -2,7 +2,7 @@
 
 With the method `regression` the layer below learns the cost c(a) of each action. With `classification` it learns
 whether an action is among the cheapest: label -1 and importance max c - min c if it is, else label +1 and importance
-c(a) - min c. What is chosen is the action with the lowest prediction, before clipping and link.
+c(a) - min c. The action with the lowest prediction, before clipping and link, is chosen.
 
 Source: VW 9.11.9, `--csoaa_ldf multiline` and `multiline-classifier`; one against all with label-dependent features.
 """
@@ -82,7 +82,7 @@ def importance_of(decision, k):
 
 @helper
 def _cost_range(decision):
-    """Lowest and highest cost of those that are given."""
+    """Lowest and highest of the given costs."""
     costs, low, high = float32s_at(decision.costs, decision.count), UNLABELED, -UNLABELED
     for k in range(decision.count):
         if costs[k] != UNLABELED:
@@ -92,7 +92,7 @@ def _cost_range(decision):
 
 @helper
 def _teach(layer, example, offset):
-    """Teach the layer below the actions whose cost is given."""
+    """Train the layer below on the actions whose cost is given."""
     d = decision_of(example)
     costs, (low, high) = float32s_at(d.costs, d.count), _cost_range(d)
     classifies = own_of(layer).classifies == uint64(1)

@@ -1,4 +1,4 @@
-"""Bagging: several policies, each taught every decision a random number of times, vote for the best action.
+"""Bagging: several policies, each trained on every decision a random number of times, vote for the best action.
 
 The number of times comes from a Poisson distribution of mean 1 (online bootstrap). A policy's vote goes to the actions
 whose score equals its best one's up to 1e-4 of their size, in equal parts.
@@ -84,7 +84,7 @@ def predict(layer, example, label, importance, offset):
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """The same, then teach every policy its number of times."""
+    """Predict, then train every policy its number of times."""
     predict_own(layer, example, importance, offset)
     state, shared = own_of(layer), shared_of(example_of(example).shared)
     for i in range(state.policies):

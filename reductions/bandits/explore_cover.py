@@ -1,8 +1,8 @@
-"""Online cover: policies that are taught to disagree where the ones before them have left little probability.
+"""Online cover: policies trained to disagree where the ones before them have left little probability.
 
-Policy 1 learns as `contextual_bandit` does. Policy i >= 2 is taught costs that are lowered by psi m n / max(p(a), m):
+Policy 1 learns as `contextual_bandit` does. Policy i >= 2 learns costs that are lowered by psi m n / max(p(a), m):
 p is the probability that the policies before it give to action a, n their sum with the least probability m of every
-action. What the policies prefer has equal shares of the probability; m falls with the root of the decisions seen,
+action. The actions that the policies prefer share the probability equally; m falls with the root of the decisions seen,
 unless epsilon is given.
 
 Source: A. Agarwal, D. Hsu, S. Kale, J. Langford, L. Li, R. Schapire, "Taming the monster: a fast and simple algorithm
@@ -82,7 +82,7 @@ def _least_probability(state, actions):
 
 @helper
 def _estimate_costs(layer, example, state, offset, costs):
-    """What each action costs, for the policies after the first."""
+    """Estimate each action's cost for the policies after the first."""
     d, step = decision_of(example), layer_of(layer_of(layer).next).step
     for k in range(d.count):
         is_chosen, cost = int64(k) == d.chosen, _0
@@ -113,7 +113,7 @@ def _prefer(state, d, share, least, probabilities, norm):
 
 @helper
 def _run_policy(layer, example, state, i, least, norm, costs, probabilities, offset, learns):
-    """Rank the actions by policy i, and teach it costs that make it disagree with those before it."""
+    """Rank the actions by policy i, and train it on costs that make it disagree with those before it."""
     d = decision_of(example)
     policies = layer_of(layer_of(layer).next).next  # that of costs: policies share the chosen action's regressor
     at = offset + (i + uint64(1)) * layer_of(layer_of(layer).next).step

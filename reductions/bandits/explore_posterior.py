@@ -2,7 +2,7 @@
 
 The cost of an action has mean m, its score, and deviation s = width √(v D), where v is how far the learner would move
 its prediction per unit of importance and derivative, and D the deviation of the costs seen. On `dyadic` with posterior
-rates that is the posterior deviation, up to a factor. A learner that says the posterior variance itself gives v D.
+rates that is the posterior deviation, up to a factor. A learner that provides the posterior variance itself gives v D.
 
 * `thompson`: an action has the probability that it is the cheapest, if every action's cost is drawn from its own normal
   distribution. That is the chance with which Thompson sampling chooses it, by quadrature instead of by draws, so that
@@ -38,7 +38,7 @@ _0, _1, _HALF = np.float32(0), np.float32(1), np.float32(0.5)
 _CELLS = 96
 """Of the quadrature."""
 _REACH = 5.0
-"""Deviations beyond which nothing is expected."""
+"""Deviations beyond which the density counts as zero."""
 _BEYOND = 1.0 + 1e-9  # rounding must not leave the highest out
 _ROOT_HALF = math.sqrt(0.5)
 _LEAST = 1e-300
@@ -67,7 +67,7 @@ STATE = np.dtype(
         ("optimistic", "u4"),
         ("width", "f4"),
         ("epsilon", "f4"),
-        ("is_variance", "u4"),  # 1: the learner says the variance itself
+        ("is_variance", "u4"),  # 1: the learner provides the variance itself
     ]
 )
 own_of = state_of(STATE)
@@ -94,7 +94,7 @@ def chances_of_least(means, deviations, out):
         low = min(low, np.float64(means[k]) - _REACH * np.float64(deviations[k]))
         high = min(high, np.float64(means[k]) + _REACH * np.float64(deviations[k]))
         out[k] = _0
-    if not low < high:  # nothing is uncertain, or nothing is a number
+    if not low < high:  # no cost is uncertain, or all are NaN
         for k in range(len(means)):
             out[k] = _1 if np.float64(means[k]) <= low else _0
     else:

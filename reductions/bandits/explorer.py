@@ -1,4 +1,4 @@
-"""What all explorers have in common: a distribution over actions from the scores that the layer below gives them."""
+"""Base of all explorers: a distribution over actions from the scores of the layer below."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
@@ -17,7 +17,7 @@ NonNegative = Annotated[float, Within(ge=0)]
 
 
 class Explorer(Reduction):
-    """A layer that turns scores of actions into probabilities, and hands the learning on.
+    """A layer that turns scores of actions into probabilities, and passes learning on to the layer below.
 
     Args:
         parameters: those with the name of a field of the state go there.
@@ -26,7 +26,7 @@ class Explorer(Reduction):
 
     Attributes:
         dtype: of its state; a field `scratch` is the address of a BUFFER.
-        keeps: fields of its state that belong in the model, and what they may hold.
+        keeps: fields of its state that belong in the model, with their limits.
     """
 
     dtype: ClassVar[np.dtype[Any]]
@@ -43,9 +43,9 @@ class Explorer(Reduction):
         self.state = Record(self.dtype, **(room | same | fields))
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """What it keeps."""
+        """The fields of `keeps`."""
         return {name: self.state[name] for name in self.keeps}
 
     def limits(self) -> Mapping[str, Limits]:
-        """Of what it keeps."""
+        """Limits of these fields."""
         return self.keeps

@@ -16,7 +16,7 @@ _TOLERANCE, _ALL = np.float32(1e-4), np.float32(0.999)
 
 @helper
 def leaders(values):
-    """How many of the first values count as equal to the very first: within 1e-4 of their size."""
+    """Number of leading values that count as equal to the very first: within 1e-4 of their size."""
     count = 1
     while count < len(values):
         a, b = values[count], values[0]
@@ -53,7 +53,7 @@ def _sort_down(values):
 
 @helper
 def enforce_minimum(epsilon, zeros, probabilities, scratch):
-    """Raise small probabilities to epsilon / n, and take what that costs evenly from the others.
+    """Raise small probabilities to epsilon / n, and take the difference evenly from the others.
 
     Args:
         epsilon: float32; 0, or outside of [0, 1], changes nothing.

@@ -39,9 +39,9 @@ def draw_poisson(shared):
 
 @helper
 def draw_action(probabilities, u):
-    """The first place at which the running sum of probabilities exceeds a share `u` of their sum; and that sum.
+    """Return the first place at which the running sum of probabilities exceeds a share `u` of their sum; and that sum.
 
-    What is below 0, as `explore_squarecb` may say of the best action when it eliminates others, becomes 0.
+    Negative values, which `explore_squarecb` may give the best action when it eliminates others, become 0.
     """
     total = _0
     for k in range(len(probabilities)):

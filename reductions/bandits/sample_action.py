@@ -1,6 +1,6 @@
 """Draws an action from the probabilities that the explorer below gives, and lists it first.
 
-The action comes first in `ranked`, swapped with the one that was there; the probabilities are divided by their sum.
+The action comes first in `ranked`, swapped with the previous first one; the probabilities are divided by their sum.
 Nothing is drawn for a labelled decision that is learned: the action that was chosen comes first. The draw is the run's
 next random number, or, where the decision's tag begins with `seed=`, the first number after the rest's hash.
 

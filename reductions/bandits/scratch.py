@@ -9,7 +9,7 @@ from hutch.reductions.linear.memory import reserve
 
 @inlined
 def make_columns(buffer, count, columns):
-    """Make room for so many columns in the BUFFER at an address; returns where they are, 0 if there is no memory."""
+    """Reserve so many columns in the BUFFER at an address; returns their address, 0 if there is no memory."""
     return reserve(buffer, uint64(4) * count * uint64(columns))
 
 

@@ -1,7 +1,7 @@
-"""Data that says what every choice costs as a test of bandits: the chain chooses, and learns only from that cost.
+"""Bandit tests on data with the cost of every choice: the chain chooses, and learns only from the chosen one's cost.
 
-A choice is drawn from the probabilities that the explorer below gives. The layers below are told what it cost, and the
-probability of the draw. Two kinds of labels say what a choice costs:
+A choice is drawn from the probabilities that the explorer below gives. The layers below learn its cost and the
+probability of the draw. Two kinds of labels give the cost of a choice:
 
 * a class (`simulate_bandit`): it costs `right`, every other class `wrong`.
 * a cost c for each class (`simulate_cost_sensitive_bandit`): right + (wrong - right) c; a class without one has c = 0.
@@ -105,7 +105,7 @@ def _draw(layer, example, importance, offset):
 
 @helper
 def _cost(state, example, label, drawn):
-    """What the label says that an action costs, and how much the cheapest one costs."""
+    """The cost of an action according to the label, and the lowest cost of all."""
     e = example_of(example)
     if state.kind == CLASS:
         return _0 if np.float32(drawn) + _1 == label else _1, _0
@@ -121,7 +121,7 @@ def _cost(state, example, label, drawn):
 
 @helper
 def _teach(layer, example, probability, drawn, cost, importance, offset):
-    """Let the layers below learn the cost of the action drawn; what the decision shows stays."""
+    """Train the layers below on the cost of the drawn action; the decision is restored afterwards."""
     state, d = own_of(layer), decision_of(example)
     columns = make_columns(state.scratch, d.count, 3)
     if columns == uint64(0):
@@ -167,12 +167,12 @@ def predict(layer, example, label, importance, offset):
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Draw a choice; the layers below are told its cost and its probability."""
+    """Draw a choice, and train the layers below on its cost and probability."""
     return _run(layer, example, label, importance, offset, True)
 
 
 class _Simulation(Reduction):
-    """A layer that draws what it predicts.
+    """A layer that draws its prediction.
 
     Raises:
         ConfigError: there is a layer above it.
@@ -202,7 +202,7 @@ class _Simulation(Reduction):
         )
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """How often it has drawn."""
+        """The number of draws so far."""
         return {"draws": self.state["draws"]}
 
     def limits(self) -> Mapping[str, Limits]:

@@ -105,10 +105,10 @@ def _noise(sums, k):
 
 @helper
 def _collect(s, features, shared):
-    """Write the features gathered last as a row for each block that has one of them.
+    """Write the features gathered last, one row per block that holds any of them.
 
     Returns:
-        How many blocks these are, -1 if there is no memory; and the share of the features that have no place.
+        The number of these blocks, -1 if there is no memory; and the share of the features that have no place.
     """
     n, count, without, failed = features.length, int64(0), 0, False
     rows, values, weights, size = rows_of(features, n), values_of(features, n), weights_of(shared), uint64(s.room)
@@ -138,7 +138,7 @@ def _collect(s, features, shared):
 
 @helper
 def _fullest(s, count):
-    """Of the example's blocks with a free place, the one that holds most of its features; -1 if there is none."""
+    """Of the example's blocks with a free place, return the one that holds most of its features; -1 without one."""
     best, most, taken = int64(-1), 0, int64s_at(s.taken, uint64(s.blocks))
     for j in range(count):
         held, row = 0, _row(s, s.parts, j)
@@ -230,7 +230,7 @@ def sensitivity_blocks(layer, example, label, importance, offset):
 
 @helper
 def _update(s, number, along, gain, error, left):
-    """Move mean and response along S x by what each misses, and take `gain` times its square from the covariance."""
+    """Move mean and response along S x by their errors, and subtract `gain` times its square from the covariance."""
     mean, response = vector_at(s, s.means, number), vector_at(s, s.responses, number)
     matrix = matrix_at(s, number)
     for i in range(s.size):

@@ -1,4 +1,4 @@
-"""A full covariance: what waits is added, and the next row multiplied, in one walk over the matrix."""
+"""A full covariance: the pending update and the product with the next row, in one walk over the matrix."""
 
 from numpy import uint64
 
@@ -19,7 +19,7 @@ def begin_full(s, number, group, variance):
 
 @helper
 def take_full(s, number, group, x):
-    """Let the covariance take in what waits, and multiply it by x; the product becomes the direction."""
+    """Apply the pending update to the covariance, and multiply it by x; the product becomes the direction."""
     direction, size = vector_at(s, s.directions, number), s.size
     out = vector_at(s, s.probe_directions, number)
     out[:] = 0.0
@@ -47,7 +47,7 @@ def take_full(s, number, group, x):
 
 @helper
 def multiply_full(s, number, x, out):
-    """The covariance, without what waits, times x."""
+    """The covariance, without the pending update, times x."""
     matrix, size = matrix_at(s, number), s.size
     out[:] = 0.0
     for i in range(size):

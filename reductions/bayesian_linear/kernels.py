@@ -1,4 +1,4 @@
-"""The kernels of `bayesian_linear`: predict, learn, and what active learning asks for."""
+"""The kernels of `bayesian_linear`: predict, learn, and the sensitivity for active learning."""
 
 import math
 
@@ -44,9 +44,9 @@ _LARGEST_SINGLE = 3e38
 
 @helper
 def _walk_sparse(s, e, offset, shift, added):
-    """Score and variance of the features beside the dense ones; moves their weights where there is a shift.
+    """Score and variance of the features outside the dense row; moves their weights if the shift is not 0.
 
-    A row of the table is a weight and what labels have added to its precision.
+    A row of the table is a weight and the precision that labels have added to it.
 
     Args:
         s: BAYESIAN record.
@@ -89,7 +89,7 @@ def _score(s, e, offset):
 
 @inlined
 def judge(s, e, p, label, importance):
-    """Write what a score means for the example; returns the prediction."""
+    """Write the score, prediction and loss of the example; returns the prediction."""
     prediction = clip(shared_of(e.shared), np.float32(p))
     e.raw, e.updated, e.loss = np.float32(p), prediction, 0.0
     if label != UNLABELED and importance > _0:
@@ -109,9 +109,9 @@ def predict(layer, example, label, importance, offset):
 
 @inlined
 def _turn_to(s, offset, square, begin, take):
-    """Make the row read last that of the covariance, unless it is already, for a sub-model that comes later.
+    """Make the row read last that of the covariance, unless it is already; for a later sub-model.
 
-    What sub-models add that learn from one row, in the order of their numbers, is taken in when another row comes, or
+    Updates by sub-models that learn from one row, in the order of their numbers, are applied when another row comes, or
     when one of them comes again.
     """
     number = covariance_of(s, offset)
@@ -179,7 +179,7 @@ def _spread(s, offset, square, fresh, multiply):
         copy(row, probe)
         group.probe_spread, group.probed = max(spread, 0.0), 1
     spread = group.probe_spread + group.variance * fresh
-    if group.variance == 0.0 and square > 0.0:  # nothing has set the prior yet: what learning from it would set
+    if group.variance == 0.0 and square > 0.0:  # the prior is not set yet: use the one that learning from it would set
         spread += square * s.prior_variance if s.prior_variance > 0.0 else s.reach
     return spread
 

@@ -259,7 +259,7 @@ class BayesianLinear(Reduction):
 
     @property
     def stride(self) -> int:
-        """2 for features beside the row: a weight, and what labels have added to its precision; 1 for a place."""
+        """2 for features outside the row: a weight, and the precision that labels have added to it; 1 for a place."""
         return 1 if self._in_blocks else 2
 
     @property
@@ -288,7 +288,7 @@ class BayesianLinear(Reduction):
             self._dense.check(batch)
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """Means and covariances, and what waits to be taken into these; of blocks those in use, and sums of labels."""
+        """Means and covariances with their pending updates; with blocks, those in use, and sums of labels."""
         if self._in_blocks:
             blocks = {"taken": self._taken, "means": self._means, "responses": self._responses}
             blocks["matrices"], used = self._matrices, int(self.state["used"][0])
@@ -335,7 +335,7 @@ class BayesianLinear(Reduction):
             check_low_rank(dense(arrays["matrices"]), self.parameters.dimension + 1, self._rank)
 
     def loading(self, arrays: Mapping[str, Stored]) -> None:
-        """Forget what was kept for h_min; let as many blocks be in use as the model has."""
+        """Clear the cache for h_min; set the number of blocks in use to the model's."""
         if self._in_blocks:
             taken, before = dense(arrays["taken"]), int(self.state["used"][0])
             for array in (self._taken, self._means, self._responses, self._matrices):

@@ -30,15 +30,15 @@ def low_rank_size(size: int, rank: int) -> int:
 
 
 def check_low_rank(numbers: NDArray[np.float64], size: int, rank: int) -> None:
-    """Check what kernels rely on: a diagonal above 0, and a count that W has room for.
+    """Check the invariants that kernels rely on: a diagonal above 0, and a count that W has room for.
 
     Args:
         numbers: float64 (covariances, numbers of one).
         size: dimensions of a row, with the constant's.
-        rank: of what a compression keeps.
+        rank: axes that a compression keeps.
 
     Raises:
-        ModelError: a covariance is none.
+        ModelError: a covariance is invalid.
     """
     for diagonal, count in zip(numbers[:, :size], numbers[:, -1], strict=True):
         if not 0 <= count < 2 * rank or count != int(count):
@@ -73,7 +73,7 @@ def begin_low_rank(s, number, group, variance):
 
 @helper
 def _append(s, number, direction, spread, added):
-    """Let the covariance take in a precision along a row x, of which S x and x'Sx are known."""
+    """Add to the covariance a precision along a row x, given S x and x'Sx."""
     _, outer, counter = _parts(s, number)
     row, scale = outer[int64(counter[0])], math.sqrt(added / (1.0 + added * spread))
     for k in range(uint64(s.size)):
@@ -83,7 +83,7 @@ def _append(s, number, direction, spread, added):
 
 @helper
 def _compress(s, number, group):
-    """Keep the longest axes of V, add the others to the diagonal, and forget what the examples since then let go."""
+    """Keep the longest axes of V, add the others to the diagonal, and apply the forgetting of examples since then."""
     diagonal, outer, counter = _parts(s, number)
     numbers, size, rank, rows = workspace_of(s), s.size, s.rank, 2 * s.rank
     sums, squares = numbers[:64], numbers[64 + rows * size :]
@@ -123,7 +123,7 @@ def _compress(s, number, group):
 
 @helper
 def multiply_low_rank(s, number, x, out):
-    """The covariance, without what waits, times x."""
+    """The covariance, without the pending update, times x."""
     diagonal, outer, counter = _parts(s, number)
     for k in range(uint64(s.size)):
         out[k] = x[k] / diagonal[k]
@@ -136,7 +136,7 @@ def multiply_low_rank(s, number, x, out):
 
 @helper
 def take_low_rank(s, number, group, x):
-    """Let the covariance take in what waits, and multiply it by x; the product becomes the direction."""
+    """Apply the pending update to the covariance, and multiply it by x; the product becomes the direction."""
     added, direction = group.added / max(group.learners, 1), vector_at(s, s.directions, number)
     if added > 0.0:
         _append(s, number, direction, group.spread, added)

@@ -1,7 +1,7 @@
-"""What the kernels of `bayesian_linear` see: its record, those of the covariances, and the row of an example.
+"""State of the kernels of `bayesian_linear`: its record, those of the covariances, and the row of an example.
 
 A sub-model has a mean for each dimension and one for the constant. The covariance of these belongs to the sub-model or
-to all of them; what the example learned last has added to its precision waits in the record, so that sub-models that
+to all of them; the precision that the latest example adds stays pending in the record, so that sub-models that
 learn from one row change the covariance once, and by the mean of what each would.
 """
 
@@ -18,14 +18,14 @@ BAYESIAN = np.dtype(
         ("loss", "u8"),  # address of the LOSS record
         ("namespace", "u8"),  # id of the dense namespace
         ("first", "u8"),  # index of the feature that is dimension 0
-        ("named", "i8"),  # 1: features get places in the order in which they are met; 0: their numbers say them
+        ("named", "i8"),  # 1: features get places in the order in which they are met; 0: given by their numbers
         ("dimension", "i8"),
         ("room", "i8"),  # dimension + 1
-        ("size", "i8"),  # how many of them are looked at
-        ("used", "i8"),  # how many have a feature, or are the constant's
+        ("size", "i8"),  # number of them in use
+        ("used", "i8"),  # number that have a feature, or are the constant's
         ("constant", "i8"),  # the place of the constant: the first of named features, the last of numbered ones
-        ("features", "u8"),  # address of int64[room]: index of the named feature at each place, -1 where there is none
-        ("places", "u8"),  # address of int64[slots]: their places, 0 where there is none; open addressing
+        ("features", "u8"),  # address of int64[room]: index of the named feature at each place, -1 if none
+        ("places", "u8"),  # address of int64[slots]: their places, 0 if none; open addressing
         ("slots", "u8"),  # a power of two
         ("rank", "i8"),  # of the low-rank part
         ("means", "u8"),  # address of float64[submodels, room]
@@ -36,7 +36,7 @@ BAYESIAN = np.dtype(
         ("rows", "u8"),  # address of float64[covariances, room]: the row learned last
         ("directions", "u8"),  # the same: the covariance times that row
         ("row", "u8"),  # address of float64[room]: the present example's
-        ("probe_rows", "u8"),  # as rows and directions: those that h_min was asked about last
+        ("probe_rows", "u8"),  # as rows and directions: of the latest query for h_min
         ("probe_directions", "u8"),
         ("workspace", "u8"),  # address of float64[workspace_size]
         ("workspace_size", "u8"),
@@ -48,11 +48,11 @@ BAYESIAN = np.dtype(
         # of covariances in blocks, where `used` of them are in use, with up to `size` places each; means and matrices
         # go by block and prior, and groups are SUMS of sub-models
         ("gathered", "u8"),  # address of the FEATURES record
-        ("blocks", "i8"),  # how many there may be
+        ("blocks", "i8"),  # the most there may be
         ("priors", "u8"),  # address of float64[prior_count]
         ("prior_count", "i8"),
         ("taken", "u8"),  # address of int64[blocks]: places that have a feature
-        ("responses", "u8"),  # as means: what they would be if all labels were 1
+        ("responses", "u8"),  # as means: the means for labels that are all 1
         ("numbers", "u8"),  # address of int64[blocks]: 1 + a block's place among those of the example; 0: none
         ("found", "u8"),  # BUFFER of int64: the blocks of the example
         ("parts", "u8"),  # BUFFER of float64[blocks of the example, room]: its features
@@ -64,7 +64,7 @@ GROUP = np.dtype(
         ("variance", "f8"),  # of each mean before anything is learned; 0: not known yet
         ("spread", "f8"),  # x'Sx of the row learned last
         ("added", "f8"),  # sum over sub-models of the precision that the label added along the row
-        ("learners", "i8"),  # how many these are
+        ("learners", "i8"),  # number of these sub-models
         ("last", "i8"),  # 1 + the sub-model that learned last from the row; 0: none
         ("probed", "i8"),  # 1: the probe holds for the covariance as it stands
         ("probe_spread", "f8"),
@@ -90,7 +90,7 @@ def group_at(s, number):
 
 @inlined
 def vector_at(s, address, number):
-    """What is looked at of row `number` of a float64 array with `room` columns."""
+    """The part in use of row `number` of a float64 array with `room` columns."""
     return float64s_at(address + uint64(8) * number * uint64(s.room), uint64(s.size))
 
 

@@ -1,4 +1,4 @@
-"""Anchors of the crowd's workers: what is left of a worker's rows where skills may have changed.
+"""Anchors of the crowd's workers: how much of a worker's rows counts where skills may have changed.
 
 At a boundary a worker's old labels say little about their new behaviour, so each of their confusion rows is stored and
 counts for at most a few labels from then on: form `kl` of counts, p = (n + τ p*) / (Σ n + τ) with τ = min(Σ n*, `cap`).
@@ -78,11 +78,11 @@ class Anchors:
             self.record["held"] = self._arrays["held"] = np.zeros(labels * self._size)
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """What belongs in the model."""
+        """The arrays that belong in the model."""
         return {f"anchor.{name}": array for name, array in self._arrays.items() if name != "held"}
 
     def limits(self) -> dict[str, Limits]:
-        """What these may hold."""
+        """Limits of these arrays."""
         known = {"tables": COUNTED, "shares": Limits(0, 1 + 1e-6), "epochs": Limits(least=0)}
         return {f"anchor.{name}": limits for name, limits in known.items() if name in self._arrays}
 
@@ -181,10 +181,10 @@ def _cap(anchors):
 
 @helper
 def _anchor_ahead(anchors, crowd, slot, classes, table):
-    """What a worker's table becomes at a boundary: the mixture of their capped table and of the stored ones that stay.
+    """Return a worker's table after a boundary: the mixture of their capped table and of the stored ones that stay.
 
     Returns:
-        how many stored tables there are then.
+        the number of stored tables afterwards.
     """
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
@@ -200,7 +200,7 @@ def _anchor_ahead(anchors, crowd, slot, classes, table):
 
 @helper
 def _renew(anchors, crowd, slot, classes, touches, seen, table):
-    """Store a worker's table and let them start afresh from what is stored; `table` is scratch."""
+    """Store a worker's table, and restart the worker from the stored tables; `table` is scratch."""
     size = classes * classes + 2 * classes + 1
     tables, shares = _tables(anchors, slot, size), _shares(anchors, slot)
     used = _anchor_ahead(anchors, crowd, slot, classes, table)
@@ -215,7 +215,7 @@ def _renew(anchors, crowd, slot, classes, touches, seen, table):
 
 @helper
 def _is_stale(anchors, slot, touches):
-    """Whether a boundary came since a worker's last labels; one who had none since the previous one stays."""
+    """Whether a boundary came since a worker's last labels; no if the worker has none since the one before."""
     epochs = int64s_at(anchors.epochs, uint64(len(touches)))
     return touches[slot] >= 1.0 and epochs[slot] != int64(constraint_of(anchors.constraint).boundaries)
 
@@ -227,7 +227,7 @@ def _by_class(anchors):
 
 @helper
 def show_anchored(address, slots, crowd, classes, touches, seen, learning):
-    """Before an item is judged: renew the rows of its workers if a boundary came since their last labels.
+    """Before an item is judged, renew the rows of its workers if a boundary came since their last labels.
 
     Args:
         address: of an ANCHORS record; 0 does nothing.
@@ -268,7 +268,7 @@ def show_read(address, slots, crowd, classes, touches):
 
 @helper
 def renew_all(address, crowd, classes, touches, seen):
-    """Renew every worker: before what all of them have in common is estimated."""
+    """Renew every worker before the common skills are estimated."""
     if address == uint64(0) or not _by_class(anchors_of(address)):
         return
     anchors, size = anchors_of(address), classes * classes + 2 * classes + 1
@@ -326,7 +326,7 @@ def _weigh(anchors, crowd, slot, label, classes, q):
 
 @helper
 def _kept(slots, j, touches, seen, decay):
-    """How much of its table before an item a worker still has after the item's labels."""
+    """Return the share of its table that a worker keeps after the item's labels, and the number of these labels."""
     new, kept = 0, 1.0
     for slot in slots:
         if slot == slots[j]:

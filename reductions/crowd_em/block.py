@@ -1,4 +1,4 @@
-"""What `crowd_em` does on the last line of a block: predict, weigh the labels, learn."""
+"""The last line of a block in `crowd_em`: predict, weigh the labels, learn."""
 
 import numpy as np
 from numpy import float32, int64, uint64
@@ -72,7 +72,7 @@ def _opinion(layer, s, half, learning, offset):
 
 @helper
 def _train(layer, s, half, importance, offset):
-    """Train the learners below; keep what that did to the item's scores, if the item will be met again."""
+    """Train the learners below; store the change of the item's scores if the item will be met again."""
     classes = uint64(s.classes)
     if s.passes == 1 or s.crossfit == 1:
         _teach(layer, s, 0, importance, offset)
@@ -89,7 +89,7 @@ def _train(layer, s, half, importance, offset):
 
 @helper
 def _count_votes(s, labels):
-    """Vote shares of the block; all on the gold class where it is known, even where there are no labels."""
+    """Vote shares of the block; all on the gold class if it is known, even without labels."""
     classes = uint64(s.classes)
     votes = float64s_at(s.votes, classes)
     votes[:] = 0.0 if s.truth >= 0 or s.count > 0 else 1.0 / s.classes
@@ -163,7 +163,7 @@ def _learn(layer, s, crowd, slots, labels, votes, has_features, half, offset):
         share = schedule[1] / (schedule[1] + clock[ITEMS]) if first_pass and schedule[1] > 0.0 else 0.0
         soft_label(float64s_at(s.p, classes), likelihood, votes, max(share, s.vote_share), target)
     touches, seen = float64s_at(s.touches, uint64(s.slots)), float64s_at(s.seen, uint64(s.slots))
-    if clock[LABELS] + len(slots) >= clock[REFRESH]:  # the step will estimate what all workers have in common
+    if clock[LABELS] + len(slots) >= clock[REFRESH]:  # the step will estimate the skills common to all workers
         renew_all(s.anchors, crowd, s.classes, touches, seen)
     put_aside(s.anchors, slots, crowd, s.classes)
     learn_item(

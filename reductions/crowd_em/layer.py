@@ -1,8 +1,8 @@
 """Truth from several workers' labels of an item, together with a learner that sees the item's features.
 
 The lines of one item lie together, each `label |worker w |item features...`, and an empty line ends the block. On its
-last line the learner below predicts the item's class from the features, the labels are weighed by what is known about
-their workers (the two-level model of `hutch.crowd`, in a stream), and the posterior teaches both the crowd and the
+last line the learner below predicts the item's class from the features, the labels are weighed by the skills of
+their workers (the two-level model of `hutch.crowd`, in a stream), and the posterior trains both the crowd and the
 learner. The prediction of a block is its most probable class; the lines before the last one have none (NaN).
 """
 
@@ -92,7 +92,7 @@ def _line(layer, example, label, importance, read, offset):
 
 @kernel
 def predict(layer, example, label, importance, offset):
-    """A line whose label is read only if nothing is learned in this run: it has none, or it is held out."""
+    """Predict; the line's label counts only if nothing is learned in this run: it is unknown, or held out."""
     return _line(layer, example, label, importance, shared_of(example_of(example).shared).testing == 1, offset)
 
 
@@ -103,7 +103,7 @@ def learn(layer, example, label, importance, offset):
 
 
 class CrowdEM(MStepReduction):
-    """Infers the class of each item from its workers' labels and from the learner below, and teaches both.
+    """Infers the class of each item from its workers' labels and from the learner below, and trains both.
 
     Raises:
         ConfigError: the layer below has no scores of the classes.
@@ -146,7 +146,7 @@ class CrowdEM(MStepReduction):
     def _check(self, context: Context) -> None:
         below, classes = context.below, self.parameters.classes
         if below is None:
-            return  # the chain says so in its own words
+            return  # the chain has its own message for this
         if below.answers.score_count != classes:
             raise ConfigError(
                 f"crowd_em: asks of the layer below a score for each of {classes} classes, "
@@ -171,7 +171,7 @@ class CrowdEM(MStepReduction):
 
     @property
     def crowd(self) -> Crowd:
-        """What is known about the workers, by slot."""
+        """The workers' skills, by slot."""
         return Crowd(*(self._memory.learned[name] for name in TABLES))
 
     def constrain(self, constraint: NDArray[Any]) -> None:
@@ -226,10 +226,10 @@ class CrowdEM(MStepReduction):
         return found | (self._anchors.limits() if self._anchors else {})
 
     def check_saved(self, arrays: Mapping[str, Stored]) -> None:
-        """Strengths are estimated at doublings of the labels; the present item is one of those that have shifts.
+        """Check that strengths are estimated at doublings of the labels, and that the present item is one with shifts.
 
         Raises:
-            ModelError: that is not so.
+            ModelError: a check fails.
         """
         if not dense(arrays["clock"])[REFRESH] >= FIRST_REFRESH:
             raise ModelError(

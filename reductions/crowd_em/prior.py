@@ -1,4 +1,4 @@
-"""What a learner's scores say of an item's class before its labels are read, and what the learner is taught.
+"""The prior of an item's class from a learner's scores before its labels are read, and the learner's target.
 
 The learner's probabilities p and the crowd's class prior pi are mixed at several powers g, p^g pi^(1-g). Each power is
 weighed by how well it has predicted the labels of the items so far: no gold and no step size are needed, power 0 is the
@@ -36,7 +36,7 @@ def temper(p, class_prior, powers, log_weights, by_power, prior):
     """The prior of an item: sum over g of softmax(v)_g p^g pi^(1-g), each term scaled to sum 1.
 
     Args:
-        p: float64 (classes), what the learner says.
+        p: float64 (classes), the learner's probabilities.
         class_prior: float64 (classes), pi.
         powers, log_weights: float64 (powers), g and v_g.
         by_power: out, float64 (powers * classes): each term's distribution.
@@ -78,7 +78,7 @@ def weigh_evidence(by_power, likelihood, forget, log_weights):
 
 @compiled
 def soft_label(p, likelihood, votes, share, target):
-    """What the learner is taught: p times the labels' likelihood, with a share of the votes.
+    """Write the learner's target: p times the labels' likelihood, with a share of the votes.
 
     The power is 1, whatever the evidence prefers: a sharpened prior in the target would be self-training, and diverges.
 

@@ -1,4 +1,4 @@
-"""The memory of `crowd_em`: what the kernels see through the layer's record, and the lines of the present block."""
+"""The memory of `crowd_em`: its record, which the kernels see, and the lines of the present block."""
 
 import numpy as np
 from numpy import int64, uint64
@@ -32,20 +32,20 @@ CROWD_EM = np.dtype(
         ("vote_share", "f8"),
         ("passes", "i8"),  # passes that infer; 1 for a stream
         ("crossfit", "i8"),
-        ("student", "i8"),  # the sub-model that is taught the posteriors after the last of these passes
+        ("student", "i8"),  # the sub-model that learns the posteriors after the last of these passes
         ("pass_number", "i8"),  # from 1
         ("taught", "i8"),  # items the student has learned
         ("item", "i8"),  # number of the present item within the pass
         ("items", "i8"),  # of the longest pass so far
         ("count", "i8"),  # labels of the present block
-        ("room", "u8"),  # for how many labels of a block there is room
+        ("room", "u8"),  # capacity in labels of a block
         ("truth", "i8"),  # class of its gold label, -1 for none
         ("importance", "f4"),  # largest of its lines
         ("unused", "f4"),
         ("example", "u8"),  # address of an EXAMPLE: the item without its worker
         ("kept", "u8"),  # address of a BUFFER: that example's namespaces, indices, values and ids
         ("anchors", "u8"),  # address of an ANCHORS record, 0 for none
-        ("shifts", "u8"),  # address of float32[items, classes]: what learning each item did to its own scores
+        ("shifts", "u8"),  # address of float32[items, classes]: how learning each item changed its own scores
         *[(name, "u8") for name in (*LEARNED, *_DOUBLES, *_SINGLES, *_GROWING)],
     ]
 )
@@ -95,7 +95,7 @@ def take_label(s, example, label, importance):
 
 @helper
 def take_features(s, example):
-    """Make the item's example from a line: everything but the worker. Returns whether it has features of its own.
+    """Make the item's example from a line without the worker. Returns whether it has features other than the worker.
 
     A layer above may have made more features than the line has; without memory for them the item has none.
     """
@@ -191,5 +191,5 @@ class Memory:
 
     @property
     def shifts(self) -> NDArray[np.float32]:
-        """What learning each item did to its own scores, float32 (items, classes); empty if it is not kept."""
+        """Change of each item's scores from learning it, float32 (items, classes); empty if it is not kept."""
         return self._shifts[: int(self.record["items"][0])]

@@ -120,7 +120,7 @@ def _measure(state, example, importance):
 
 @helper
 def _set_scale(state, offset):
-    """Set what all rates must be multiplied by, of both records if there are two; both have been measured."""
+    """Set the common factor of all rates, of both records if there are two; both have been measured."""
     state.scale = 1.0
     if state.rates == POSTERIOR:
         learned = learned_of(state, first_of(offset))
@@ -172,7 +172,7 @@ def _join(state, example, deviation, offset):
 
 @helper
 def _move(state, example, keep):
-    """Move the weights by the step; `keep` is what all of them are multiplied by before and after it."""
+    """Move the weights by the step; all of them are multiplied by `keep` before and after it."""
     weights, stride, rows, values, n = gathered(state, example)
     linear_rates = scratch_of(features_of(state.features), 0)
     learned, power = learned_of(state, state.offset), state.rates == POWER
@@ -252,7 +252,7 @@ def _regularise(state, example, importance, keep, again):
 
 @helper
 def _finish(state, example, importance, keep):
-    """The step of one sub-model, and what follows it."""
+    """Take the step of one sub-model, and run the rates' kernels that follow it."""
     _move(state, example, keep)
     if state.decay != _NOTHING:
         call(state.decay, state.self, example, _0, importance, state.offset)
@@ -268,7 +268,7 @@ def _contestant(state, k):
 
 @helper
 def _name(state, offset):
-    """Tell the records which sub-models they belong to; returns how many there are."""
+    """Set the sub-model of each record; returns the number of records."""
     state.offset = first_of(offset)
     if rival_offset(offset) < 0:
         return 1
@@ -325,7 +325,7 @@ def _look_again(layer, example, offset):
 
 @helper
 def _look(layer, example, offset):
-    """Set what the step would see, nothing decayed; returns mean and deviation of the labels."""
+    """Prepare the state that the step would see, without decay; returns mean and deviation of the labels."""
     state = own_dyadic(layer)
     count = _name(state, offset)
     for k in range(count):

@@ -43,7 +43,7 @@ MERGING = {
     "error": "add",
     "error_weight": "add",
 }
-"""How what is kept beside the weight table is merged."""
+"""How state beside the weight table is merged."""
 _NOISE_AT_FIRST, _NOISE_SHARE = 0.6, 0.8
 _PRECISION_AT_FIRST = {"left": 3.0, "right": 3.0, "other": 10.0}
 
@@ -194,7 +194,7 @@ class Dyadic(Reduction):
         self.state["rival"] = self._record(terms)
 
     def _record(self, terms: Terms | None) -> Record:
-        """A DYADIC record with features and scratch of its own."""
+        """A DYADIC record with separate features and scratch."""
         p, pairs = self.parameters, len(self._pairs)
         record = Record(
             DYADIC,
@@ -239,7 +239,7 @@ class Dyadic(Reduction):
                 ids.look_at(batch)
 
     def doubts(self) -> str | None:
-        """What to say of a side whose only feature has whole numbers, as a column of ids has; None if neither has."""
+        """Warning about a side whose only feature has whole numbers, as a column of ids has; None if no side has."""
         for name, ids in self._ids.items():
             if ids.are_numbers:
                 what = f"the namespace {name!r} has one feature, whose values are whole numbers such as {ids.such}"

@@ -66,7 +66,7 @@ def _most(weights, at, slot):
 
 @helper
 def factor_rate(state, learned, weights, at):
-    """The rate of the factor of the row at `at`, the common rate apart."""
+    """The rate of the factor of the row at `at`, without the common rate."""
     return 1.0 / (state.precision + _most(weights, at, PRECISION) / learned.noise)
 
 
@@ -80,7 +80,7 @@ def linear_precision(learned, kind):
 
 @helper
 def linear_rate(learned, weights, at):
-    """The rate of the linear weight of the row at `at`, the common rate apart."""
+    """The rate of the linear weight of the row at `at`, without the common rate."""
     kind = weights[at + uint64(KIND)]
     if kind == np.float32(CONSTANT):
         return _CONSTANT_PACE
@@ -195,7 +195,7 @@ def add(weights, slot, amount):
 
 @kernel
 def observe(record, example, label, importance, offset):
-    """Count the example: what it says about the certainty of weights.
+    """Update counts, precisions and errors by the example.
 
     The sides that the record holds are those before the step.
     """

@@ -1,4 +1,4 @@
-"""What the kernels of the dyadic learner see: its record, the layout of a row, the sides of an example.
+"""State of the kernels of the dyadic learner: its record, the layout of a row, the sides of an example.
 
 A row of the weight table is (w, …, factor of `rank` numbers): the linear weight of a feature, whatever the rates keep
 (see `rates`), and the feature's vector; zeros alone are the vector of a feature never touched. A side of a dyad
@@ -38,7 +38,7 @@ DYADIC = np.dtype(
         ("rival", "u8"),  # address of a second DYADIC record, of the sub-model whose prediction is subtracted
         ("step", "u8"),  # address of the kernel that makes the step; see `dyadic_steps`
         ("generic_step", "u8"),  # the same for labels without a closed form
-        ("see", "u8"),  # addresses of the kernels of the rates, see `rates`; 0 where there is nothing to do
+        ("see", "u8"),  # addresses of the kernels of the rates, see `rates`; 0 if none is needed
         ("measure", "u8"),
         ("decay", "u8"),
         ("observe", "u8"),
@@ -57,7 +57,7 @@ DYADIC = np.dtype(
         ("spread", "f8"),  # standard deviation of a factor at first touch
         ("precision", "f8"),  # tau, prior precision of a factor
         ("tolerance", "f8"),  # of generic steps
-        ("offset", "u8"),  # from here on what concerns the present example: the sub-model
+        ("offset", "u8"),  # from here on, fields of the present example: the sub-model
         ("kind", "i8"),  # of its loss
         ("label", "f8"),  # standardised
         ("linear", "f8"),  # w·x as predicted
@@ -65,9 +65,9 @@ DYADIC = np.dtype(
         ("error", "f8"),  # label - prediction
         ("square", "f8"),  # |x|² of the linear features, weighted by their rates
         ("variance", "f8"),  # of the dyads' part of the prediction
-        ("scale", "f8"),  # what all rates of features must be multiplied by
+        ("scale", "f8"),  # the factor of all rates of features
         ("rate", "f8"),  # the rate common to all features
-        ("product", "f8"),  # of the rates r at which the pairs present move, and how many there are
+        ("product", "f8"),  # of the rates r at which the pairs present move, and the number of these pairs
         ("present", "i8"),
         ("common", "f8"),  # the geometric mean of those rates
         ("budget", "f8"),  # rate · importance · r
@@ -95,7 +95,7 @@ LEARNED = np.dtype(
         ("error_weight", "f8"),
     ]
 )
-"""What a sub-model keeps beside the weight table; saved with the model."""
+"""State of a sub-model beside the weight table; saved with the model."""
 
 WEIGHT = 0
 POWER, POSTERIOR = 0, 1
@@ -195,7 +195,7 @@ def _mixed(z):
 
 @compiled
 def normal_of(seed, row, dimension):
-    """A standard normal number that depends on nothing but its arguments."""
+    """A standard normal number, a function of the arguments alone."""
     z = _mixed(_mixed(_mixed(seed) ^ row) ^ uint64(dimension))
     radius = (np.float64(z >> uint64(32)) + 1.0) * 2.0**-32
     return math.sqrt(-2.0 * math.log(radius)) * math.cos(2.0 * math.pi * np.float64(z & uint64(0xFFFFFFFF)) * 2.0**-32)
@@ -247,7 +247,7 @@ def compute_sides(state, weights, stride, rows, values):
 
 @helper
 def shrink_sides(state, keep):
-    """What `compute_sides` would give if all factors were multiplied by `keep`."""
+    """Return the value of `compute_sides` after all factors were multiplied by `keep`."""
     ranges, total = ranges_of(state), 0.0
     for k in range(0, 2 * state.pair_count, 2):
         if ranges[2 * k] == ranges[2 * k + 1]:
@@ -269,7 +269,7 @@ def storable(value, before):
 
 @helper
 def gathered(state, example):
-    """Weight table, stride, and the features gathered last: rows, values and how many."""
+    """Weight table, stride, and the features gathered last: rows, values and their number."""
     shared, features = shared_of(example_of(example).shared), features_of(state.features)
     n = int64(features.length)
     return weights_of(shared), shared.stride, rows_of(features, n), values_of(features, n), n

@@ -4,7 +4,7 @@ From the features x of a namespace, of which the first row learned has n, and fo
 
     a_r = Σ_j ω_jr x_j / ℓ_r        √(2 s n / D) cos a_r        √(2 s n / D) sin a_r
 
-with ω_jr normal, found by a hash of feature, r and seed, so that columns may be missing, words, or come later; ℓ_r is
+with ω_jr normal, from a hash of feature, r and seed, so that columns may be missing, words, or come later; ℓ_r is
 `length` · √(2 n), about the distance of two standardised rows, for every other r, and half of it for the others. The
 new features of a row have the squared length s n, where n standardised columns have about n.
 
@@ -97,7 +97,7 @@ def _mixed(number):
 
 @helper
 def _turn(s, e, angles):
-    """Write the angles before any length; returns how many features there are."""
+    """Write the angles before any scaling by length; returns the number of features."""
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
     indices, values = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     normal, found = float64s_at(s.normal, uint64(_NORMAL)), 0
@@ -115,7 +115,7 @@ def _turn(s, e, angles):
 
 @helper
 def _rewrite(layer, example, store):
-    """Let the example show the new features behind its own; `store`: and keep what the first row has."""
+    """Show the new features behind the example's own; `store`: and record the number of features of the first row."""
     s, e = own(layer), example_of(example)
     pairs, count, length = s.pairs, int64(e.namespace_count), int64(e.length)
     total = length + 2 * pairs
@@ -194,7 +194,7 @@ class RandomFeatures(Reduction):
         )
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """How many features the first row learned had."""
+        """The number of features of the first row learned."""
         return {"present": self._present}
 
     def limits(self) -> Mapping[str, Limits]:

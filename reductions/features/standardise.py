@@ -67,7 +67,7 @@ STANDARDISE = np.dtype(
         ("namespace_count", "i8"),  # -1: all
         ("columns", "i8"),
         ("submodels", "i8"),
-        ("keys", "u8"),  # address of int64[submodels, columns]: feature index, -1 where there is none; open addressing
+        ("keys", "u8"),  # address of int64[submodels, columns]: feature index, -1 if none; open addressing
         ("moments", "u8"),  # address of float64[3, submodels, columns]: c, μ, M
         ("clip", "f8"),
         ("keep", "f8"),  # 1 - forgetting
@@ -119,7 +119,7 @@ def _value(s, moments, at, total, x, importance, store):
 
 @helper
 def _rewrite(layer, example, importance, offset, store):
-    """Let the example show standardised values; `store`: and learn from it what its columns are like."""
+    """Show standardised values in the example; `store`: and update the statistics of its columns."""
     s, e = own(layer), example_of(example)
     address = reserve(s.built, uint64(4) * e.length)
     if address == uint64(0):
@@ -146,14 +146,14 @@ def _rewrite(layer, example, importance, offset, store):
 
 @kernel
 def rewrite(layer, example, label, importance, offset):
-    """Let the example show standardised values, as if it came with importance 1; nothing is stored."""
+    """Show standardised values in the example, as if it came with importance 1; nothing is stored."""
     _rewrite(layer, example, 1.0, offset, False)
     return np.float32(0)
 
 
 @kernel
 def predict(layer, example, label, importance, offset):
-    """Predict with standardised values; in a run that learns, a row without a label still tells of its columns."""
+    """Predict with standardised values; in a run that learns, an unlabelled row updates its columns' statistics."""
     e = example_of(example)
     read, store = shown_by(e), shared_of(e.shared).testing == 0 and label == UNLABELED
     _rewrite(layer, example, np.float64(importance), offset, store)

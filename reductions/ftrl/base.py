@@ -1,4 +1,4 @@
-"""What the learners of this folder have in common: features as `linear` makes them, and a dot product as the score."""
+"""Base of the learners of this folder: features as `linear` makes them, and a dot product as the score."""
 
 import math
 from collections.abc import Mapping
@@ -94,7 +94,7 @@ def score(layer, example, offset):
 
 @helper
 def predicted(layer, example, label, importance, raw):
-    """Write what a score means for the example: the prediction and its loss; returns the prediction."""
+    """Write score, prediction and loss of the example; returns the prediction."""
     state, e = sums_of(layer), example_of(example)
     prediction = clipped(shared_of(e.shared), raw)
     e.raw, e.updated, e.loss = raw, prediction, 0.0

@@ -1,7 +1,7 @@
 """The default kind of per-feature learning rates, adaptive and normalised, with square roots: several features at once.
 
-Features are taken MANY or FEW at a time, the few that are left one by one. G and N are read and written feature by
-feature, in order, since a feature may occur twice; what is made of them is all arithmetic, side by side, in which every
+Features are processed MANY or FEW at a time, the remaining few one by one. G and N are read and written feature by
+feature, in order, since a feature may occur twice; the rates follow from them by vector arithmetic, in which every
 operation is rounded as IEEE 754 asks. So the weights are those of `hutch.reductions.linear.rates`, to the bit.
 """
 

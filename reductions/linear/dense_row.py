@@ -1,4 +1,4 @@
-"""A namespace whose features are a row of fixed dimension: how the row is read, and what it cannot hold."""
+"""A namespace whose features are a row of fixed dimension: how the row is read, and which names it rejects."""
 
 import numpy as np
 from numpy import int64, uint64
@@ -30,7 +30,7 @@ def place_of(index, first, mask, hashed, dimension):
 
 @helper
 def read_dense(e, namespace, first, mask, hashed, dimension, row):
-    """Write an example's features of a namespace into the row, those that are not there as 0; False without any.
+    """Write an example's features of a namespace into the row, missing ones as 0; False if it has none.
 
     Args:
         e: EXAMPLE record.

@@ -35,7 +35,7 @@ from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at,
 FEATURES = np.dtype(
     [
         ("terms", "u8"),  # address of a TERMS record, 0 without interactions
-        ("left_out", "u8"),  # address of uint32[left_out_count]: namespaces of which only the interactions are used
+        ("left_out", "u8"),  # address of uint32[left_out_count]: namespaces used only in interactions
         ("left_out_count", "u8"),
         ("expand", "u8"),  # address of the kernel that gathers where the features are not simply the example's; else 0
         ("self", "u8"),  # address of this record
@@ -65,11 +65,11 @@ _MANY = np.uint64(8)
 
 
 class Features:
-    """What features a learner makes of an example.
+    """The features that a learner makes of an example.
 
     Args:
         terms: the interactions, None for none.
-        left_out: ids of namespaces of which only the interactions are used.
+        left_out: ids of namespaces that are used only in interactions.
 
     Attributes:
         record: the FEATURES record.
@@ -89,7 +89,7 @@ class Features:
         self.record["self"] = self.record
 
     def forget_guess(self) -> None:
-        """Forget what was gathered for an example to come: it may never come, and another may lie at its address."""
+        """Discard the features gathered for a coming example: it may never come, and another may lie at its address."""
         self.record["guessed"] = 0
 
     def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
@@ -127,7 +127,7 @@ def scratch_of(features, k):
 
 @helper
 def _make_room(features, length):
-    """Make room for so many features; returns False if there is no memory."""
+    """Reserve room for so many features; returns False if there is no memory."""
     length += LANES  # interactions are written so many at once
     if length > features.room:
         room = (uint64(2) * length + LANES) & ~(LANES - uint64(1))
@@ -145,7 +145,7 @@ def _repeats(term, k):
 
 @helper
 def _size_of(term, starts, permutations):
-    """How many features a term has: a namespace of n that stands in r adjacent places gives (n + r - 1 choose r)."""
+    """Number of features of a term: a namespace of n that stands in r adjacent places gives (n + r - 1 choose r)."""
     size, run = 1, 0
     for k in range(term[0]):
         run = run + 1 if _repeats(term, k) and not permutations else 0
@@ -157,7 +157,7 @@ def _size_of(term, starts, permutations):
 def _multiply(typing_context: Any, others: Any, made: Any, j: Any, n: Any, factors: Any, place: Any) -> Any:
     """Write the products of LANES features from the j-th on of `others` as rows and values from the n-th on of `made`.
 
-    `factors` are the hash and the value of what they are multiplied by; 32 bits of a hash are all that is used.
+    `factors` are the hash and the value that multiply them; only 32 bits of a hash are used.
     """
     from llvmlite import ir
     from numba import types
@@ -184,7 +184,7 @@ def _multiply(typing_context: Any, others: Any, made: Any, j: Any, n: Any, facto
 
 @inlined
 def _products(made, n, others, first, size, hashed, product, place):
-    """Rows and values of one feature's product with `size` others, from the first on; what lies behind is no matter."""
+    """Rows and values of one feature's product with `size` others, from the first on; memory behind them may change."""
     factors = uint32(hashed), product
     if len(others[0]) >= _MANY:
         for j in range(uint64(0), uint64(size), LANES):
@@ -229,7 +229,7 @@ def _apart(features, e, start, count):
 
 @inlined
 def _pair(indices, x, term, starts, permutations, made, n, others, place):
-    """The term of two namespaces, whose second one is given apart."""
+    """The term of two namespaces, whose second one is given as `others`."""
     same = _repeats(term, 1) and not permutations
     start, size = starts[term[1]] - starts[0], starts[term[2] + 1] - starts[term[2]]
     for i in range(start, starts[term[1] + 1] - starts[0]):
@@ -241,7 +241,7 @@ def _pair(indices, x, term, starts, permutations, made, n, others, place):
 
 @helper
 def _interact(features, e, term, starts, permutations, rows, values, n, place):
-    """Write the features of one term behind the n that are there; returns how many there are then."""
+    """Write the features of one term behind the n existing ones; returns their new number."""
     order, first = term[0], starts[0]
     indices, x = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length)
     last = starts[term[order]] - first
@@ -284,7 +284,7 @@ def is_left_out(features, name):
 
 @inlined
 def _write_some(rows, values, n, indices, x, start, stop, place):
-    """Write some features of the example itself behind the n that are there; returns how many there are then."""
+    """Write some features of the example itself behind the n existing ones; returns their new number."""
     multiplier, offset, mask = place
     for i in range(stop - start):
         rows[n + i] = (indices[start + i] * multiplier + offset) & mask
@@ -294,7 +294,7 @@ def _write_some(rows, values, n, indices, x, start, stop, place):
 
 @helper
 def _write(features, e, place, rows, values):
-    """Write rows and values of the features of an example, with the terms found last; returns how many there are."""
+    """Write rows and values of the features of an example, with the terms found last; returns their number."""
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
     indices, x, n = uint32s_at(e.indices, e.length), float32s_at(e.values, e.length), 0
     count = int64(e.namespace_count)
@@ -315,7 +315,7 @@ def _write(features, e, place, rows, values):
 
 @helper
 def _total(features, e):
-    """How many features an example has, those left out included, with the terms found last."""
+    """Number of features of an example, those left out included, with the terms found last."""
     total = int64(e.length)
     if features.terms != uint64(0):
         starts, record = int64s_at(e.namespaces, e.namespace_count + uint64(1)), terms_record_of(features.terms)
@@ -357,7 +357,7 @@ def _guess(features, e, place):
 def expand(features, example, label, importance, offset):
     """Write rows and values of the features into the record at address `features`: interactions, nothing left out.
 
-    What was gathered during the turn of the previous example is taken as it is. A kernel called by address, so that it
+    Features gathered during the turn of the previous example are used as is. A kernel called by address, so that it
     is compiled only for chains that need it.
     """
     features, e = features_of(features), example_of(example)
@@ -386,9 +386,9 @@ def expand(features, example, label, importance, offset):
 
 @helper
 def gather(features, example, offset):
-    """Find rows and values of all features of an example; returns how many there are.
+    """Find rows and values of all features of an example; returns their number.
 
-    The number that the example reports counts namespaces that are left out too, as VW does.
+    The reported number of features includes namespaces that are left out, as in VW.
 
     Args:
         features: FEATURES record.

@@ -17,8 +17,8 @@ def fill_weights(weights: NDArray[np.float32], kind: Kind, state: NDArray[np.uin
 
     Args:
         weights: float32 (rows), changed.
-        kind: `uniform` from -0.5 to 0.5, drawn one after the other; `normal` with variance 1, each from a seed of its
-            own, whatever the state; or `truncated_normal`: what is beyond two standard deviations is brought back by
+        kind: `uniform` from -0.5 to 0.5, drawn one after the other; `normal` with variance 1, each from its own
+            seed, whatever the state; or `truncated_normal`: weights beyond two standard deviations are moved back by
             multiples of these.
         state: uint64 (1) of the generator; uniform numbers move it on.
         stride: numbers per row of the weight table.
@@ -73,7 +73,7 @@ def _gaussian(states: NDArray[np.uint64]) -> NDArray[np.float32]:
 
 
 def _truncate(weights: NDArray[np.float32]) -> None:
-    """Bring weights beyond two standard deviations back; sums are made one by one, as VW makes them."""
+    """Move weights beyond two standard deviations back; sums are added one by one, as in VW."""
     numbers = weights.astype(np.float64)
     difference = numbers - np.cumsum(numbers)[-1] / len(numbers)
     bound = 2 * np.sqrt(np.cumsum(difference * difference)[-1] / len(numbers))

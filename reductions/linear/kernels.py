@@ -1,4 +1,4 @@
-"""The kernels of the linear learner: predict, learn, and what active learning asks for."""
+"""The kernels of the linear learner: predict, learn, and the sensitivity for active learning."""
 
 import math
 
@@ -37,7 +37,7 @@ LINEAR = np.dtype(
         ("features", "u8"),  # address of the FEATURES record
         ("rates", "u8"),  # address of the RATES record
         ("regularization", "u8"),  # address of float64[2]: contraction and gravity
-        ("updates", "i8"),  # how often the weights have changed
+        ("updates", "i8"),  # number of changes of the weights
         ("learning_rate", "f4"),
         ("power_t", "f4"),
         ("adaptive", "u4"),
@@ -331,7 +331,7 @@ def predict_many(layer, example, label, importance, offset):
 
 @inlined
 def _is_beyond_margin(state, e, label):
-    """Whether a layer above knows the prediction, and hinge loss has nothing to learn from it."""
+    """Whether a layer above knows the prediction, and its hinge loss is 0, so that there is no update."""
     hinge = e.is_predicted != uint64(0) and loss_of(state.loss).kind == KIND_HINGE
     return hinge and e.predicted * label >= _1 and state.sparse_l2 == _0
 
@@ -371,7 +371,7 @@ def _learn_otherwise(layer, example, label, importance, offset):
 
 @inlined
 def _learn_by(train, layer, example, label, importance, offset):
-    """Learn by a function, unless there is nothing to learn."""
+    """Learn by a function, unless no update is needed."""
     state, e = linear_of(layer), example_of(example)
     shared = shared_of(e.shared)
     widen(shared, label)
@@ -412,7 +412,7 @@ def sensitivity(layer, example, label, importance, offset):
         prediction, _ = _predict(layer, example, label, importance, offset, shared.stride)
     features, total = features_of(state.features), e.features
     without = features.terms != uint64(0) and have_wildcards_of_vw(features.terms)
-    if without:  # as in VW, where what fills the wildcards does so to predict and to learn only
+    if without:  # as in VW, which fills wildcards only to predict and to learn
         fill_wildcards(features.terms, False)
         features.guessed = uint64(0)
     if without or e.is_predicted != uint64(0):

@@ -93,7 +93,7 @@ class LinearParameters(Parameters):
 
 
 def namespaces_of(parameters: LinearParameters) -> tuple[str, ...]:
-    """Those of interactions, and those of which only interactions are used."""
+    """Namespaces of interactions, and those that are used only in interactions."""
     pairs = (*parameters.interactions, parameters.ignore_linear)
     return tuple(name for names in pairs for name in names if name != ":")
 
@@ -151,7 +151,7 @@ class Linear(Reduction):
         self.inputs = Inputs(namespaces=namespaces_of(p))
         self.shortcuts = Shortcuts(updates_at=int(self.state["updates"].ctypes.data), looks_ahead=True)
         kinds = {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
-        # what is pending of l1 and l2 belongs to one table of weights and cannot be shared
+        # pending l1 and l2 belong to one table of weights and cannot be shared
         merging = None if p.l1 or p.l2 else {name: kinds[name] for name in self.saved()}
         self.parallel = Parallel(merging=merging, scaled=1)
 
@@ -185,7 +185,7 @@ class Linear(Reduction):
         """The layer's compiled functions."""
         rates = self._rates.array[0]
         default = rates["adaptive"] and rates["normalized"] and rates["square_root"]
-        coupled = self.parameters.l1 or self.parameters.l2  # sub-models share what is pending of it
+        coupled = self.parameters.l1 or self.parameters.l2  # sub-models share the pending part
         return Kernels(
             learn if default else learn_otherwise,
             predict,
@@ -196,7 +196,7 @@ class Linear(Reduction):
 
     @property
     def features(self) -> Record:
-        """The FEATURES record: which interactions there are, and what is left out."""
+        """The FEATURES record: interactions and ignored namespaces."""
         return self._features.record
 
     @property
@@ -219,7 +219,7 @@ class Linear(Reduction):
                 weights[(first + k) & int(shared["mask"][0]), 0] = p.initial_constant
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """Mean norms, pending regularisation, the learning rate after its decay, and what `sparse_l2` needs."""
+        """Mean norms, pending regularisation, the learning rate after its decay, and the multiplier for `sparse_l2`."""
         last = {"multiplier": self._rates["multiplier"]} if self.parameters.sparse_l2 else {}
         return {
             "norms": self._norms,
@@ -233,7 +233,7 @@ class Linear(Reduction):
         return dict.fromkeys(self.saved(), POSITIVE) | {"regularization": FINITE}
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
-        """Forget what was gathered for an example of the batch before."""
+        """Discard the features gathered for an example of the previous batch."""
         self._features.forget_guess()
 
     def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:

@@ -56,7 +56,7 @@ def _call_reallocate(typing_context: Any, function: Any, address: Any, size: Any
 
 @helper
 def reserve(at, size):
-    """Make room for `size` bytes in the buffer at this address; what it held stays. Returns where the bytes are.
+    """Reserve `size` bytes in the buffer at this address; its content stays. Returns the address of the bytes.
 
     The result is 0 if there is no memory; the buffer is then as it was.
     """

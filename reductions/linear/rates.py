@@ -1,9 +1,9 @@
 """Per-feature learning rates: adaptive (AdaGrad), normalised (NAG), both, or neither.
 
 A row of the weight table is (w, G, N, rate): weight, sum of squared gradients, largest |x| seen, rate in the last
-example. `measure` updates G and N for one example, and returns what the invariant update needs, the change of the
-prediction per unit of update; `default_rates` beside this file does it for the default kind of rates. VW's float32 sums
-require that terms be added in the order of the features, whatever else is done for several at once.
+example. `measure` updates G and N for one example, and returns the change of the prediction per unit of update, which
+the invariant update needs; `default_rates` beside this file does it for the default kind of rates. VW's float32 sums
+require that terms be added in the order of the features, even where several are computed at once.
 
 Sources: J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 2011; S. Ross, P. Mineiro and
 J. Langford, "Normalized online learning", UAI 2013; VW 9.11.9 (gd.cc) for the arithmetic.
@@ -103,7 +103,7 @@ def touch(weights, at, x, square_gradient, commit, kind, power):
 def default_rate(square, gradient, scale):
     """Rate and (x / N)² of a feature, adaptive and normalised, with square roots."""
     rate, share = _1 / math.sqrt(gradient), square
-    if scale != _1:  # a feature that is there or not has 1: the same without divisions
+    if scale != _1:  # an indicator feature has scale 1: the same without divisions
         rate, share = rate * (_1 / scale), square / (scale * scale)
     return rate, share if square <= MOST else _1
 
@@ -181,7 +181,7 @@ def measure(rates, features, example, n, offset, importance, square_gradient, co
     Args:
         rates, features: RATES and FEATURES records.
         example: address of the EXAMPLE.
-        n: how many features there are.
+        n: number of features.
         offset: of the sub-model.
         importance: of the example, float32.
         square_gradient: of the loss, float32, times importance.

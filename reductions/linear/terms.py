@@ -20,7 +20,7 @@ from hutch.core.kernel.record import Record
 from hutch.reductions.linear.memory import Buffer, reserve
 
 WILDCARD = -1
-"""Stands for every namespace, in place of an id."""
+"""Matches every namespace, in place of an id."""
 MAX_ORDER = 8
 MOST_TERMS = 1 << 12
 """The longest interaction."""
@@ -32,7 +32,7 @@ TERMS = np.dtype(
         ("lengths", "u8"),  # address of int64[pattern_count], ascending
         ("pattern_count", "u8"),
         ("wildcards", "u8"),  # 1 if a pattern has one
-        ("letters", "u8"),  # 1: ids are first letters, and a wildcard stands for printable ones only, and SLOT_LETTER
+        ("letters", "u8"),  # 1: ids are first letters, and a wildcard matches printable ones only, and SLOT_LETTER
         ("permutations", "u8"),
         ("duplicates", "u8"),  # 1: permutations of an existing term stay
         ("ids", "u8"),  # BUFFER of uint32: namespaces of the example that the terms were found for
@@ -190,7 +190,7 @@ def _sort(positions, count, ids):
 
 @helper
 def _append_if_wanted(record, term, length, ids):
-    """Append the term if a pattern gives it and no permutation of it is there; returns False without memory."""
+    """Append the term if a pattern gives it and no permutation of it is listed; returns False without memory."""
     wanted, repeats = False, False
     for j in range(int64(record.pattern_count)):
         if int64s_at(record.lengths, record.pattern_count)[j] == length:
@@ -239,7 +239,7 @@ def _expand(record, ids, count):
 
 @helper
 def _look_up(record, ids, count):
-    """Keep the terms of which the example has all namespaces; returns False without memory."""
+    """Keep the terms whose namespaces the example all has; returns False without memory."""
     address = reserve(record.work, uint64(8 * MAX_ORDER))
     if address == uint64(0):
         return False
@@ -266,10 +266,10 @@ def find_terms(at, ids, count):
     Args:
         at: address of the TERMS record.
         ids: namespace ids of the example, uint32[count].
-        count: how many.
+        count: number of these.
 
     Returns:
-        How many terms there are; `term_at(reserve(record.found, 0), k)` reads them.
+        The number of terms; `term_at(reserve(record.found, 0), k)` reads them.
     """
     record = terms_record_of(at)
     if record.id_count == uint64(count):
@@ -300,6 +300,6 @@ def have_wildcards_of_vw(at):
 
 @helper
 def fill_wildcards(at, filled):
-    """Let wildcards stand for namespaces, or for none; terms are found again."""
+    """Switch wildcards on or off; terms are found again."""
     record = terms_record_of(at)
     record.wildcards, record.id_count = uint64(filled), UNKNOWN

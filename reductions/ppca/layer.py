@@ -1,6 +1,6 @@
 """Latent features: probabilistic PCA of one namespace, learned on the stream, for the layer below.
 
-The features of a namespace are a row of fixed dimension. What the layer below sees in their place, or beside them, are
+The features of a namespace are a row of fixed dimension. In their place, or beside them, the layer below sees
 the posterior means of `rank` latent variables. The model takes the exact natural steps of
 `hutch.em.constrained.natural`, a block of rows at a time, from labelled lines and from unlabelled ones.
 """
@@ -182,7 +182,7 @@ class PPCALayer(MStepReduction):
         return PPCAParameters(mean, loadings.reshape(-1, dimension).copy(), float(noise[0]))
 
     def constrain(self, constraint: NDArray[Any]) -> None:
-        """Hold the steps near an anchor; in class mode with two more sketches, of the past and of what is shown."""
+        """Hold the steps near an anchor; in class mode with two more sketches, of the past and of the shown model."""
         self.state["constraint"] = constraint
         for name in ("past", "report") if constraint["mode"][0] == CLASS else ():
             self.state[name] = self._arrays[name] = np.zeros_like(self._arrays["current"])
@@ -196,7 +196,7 @@ class PPCALayer(MStepReduction):
         return {**self._arrays, **{name: self.state[name] for name in _COUNTERS}}
 
     def limits(self) -> Mapping[str, Limits]:
-        """What squares and sums of float32 features can be; counts, with no more rows waiting than there is room."""
+        """Limits of squares and sums of float32 features, and of counts; no more rows wait than there is room for."""
         waiting = Limits(0, max(self.parameters.block, self.parameters.warm_up))
         return {**dict.fromkeys(self._arrays, _SIZE), **dict.fromkeys(_COUNTERS, COUNT), "count": waiting}
 

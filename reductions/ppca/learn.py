@@ -1,4 +1,4 @@
-"""What `ppca` learns: a block of rows in one exact step, held near an anchor if a layer above says so."""
+"""Learning of `ppca`: a block of rows in one exact step, held near an anchor if a layer above asks for it."""
 
 import numpy as np
 from numpy import uint64
@@ -45,7 +45,7 @@ def _step(s):
 
 @helper
 def _anchor_weight(s):
-    """How many samples the sketch stands for beside the rows that wait."""
+    """Number of samples that the sketch represents beside the waiting rows."""
     step = _step(s)
     if s.constraint != uint64(0) and not _by_class(s):
         step /= 1.0 + constraint_of(s.constraint).beta
@@ -113,7 +113,7 @@ def _merge(s, past, now, target):
 
 @helper
 def _show(s):
-    """Renew what the latent features are made from: in class mode the anchor and the current sketch, merged."""
+    """Update the map to the latent features: in class mode from the anchor and the current sketch, merged."""
     if s.report != s.current:
         now, beta = float(s.samples - s.past_samples), constraint_of(s.constraint).beta
         if beta != COUNTS:
@@ -127,7 +127,7 @@ def _show(s):
 
 @helper
 def _end_class(s):
-    """Learn what waits; the anchor moves to what is reported now. Before the first block there is nothing to hold."""
+    """Learn the waiting rows, and move the anchor to the reported sketch. There is no anchor before the first block."""
     if s.samples == 0:
         return
     if s.count > 0:
@@ -163,7 +163,7 @@ def score_row(s):
         latent = dot(loadings[k], centred, workspace) / variance
         determinant += np.log(variance)
         explained += latent * latent
-        # Axes are orthogonal: what one explains can be taken away before the next is asked.
+        # Axes are orthogonal: the part that one explains is removed before the next.
         for t in range(s.dimension):
             centred[t] -= latent * loadings[k, t]
     residual = dot(centred, centred, workspace) / noise[0]

@@ -1,4 +1,4 @@
-"""The memory of `ppca`, and what its kernels do: read a row, learn a block, show the example with latent features."""
+"""The memory of `ppca`, and its kernels: read a row, learn a block, show the example with latent features."""
 
 import numpy as np
 from numpy import int64, uint32, uint64
@@ -26,9 +26,9 @@ PPCA = np.dtype(
         ("output_indices", "u8"),  # address of uint32[rank]
         ("exponent", "f8"),
         ("scale", "f8"),
-        ("current", "u8"),  # address of a sketch, float64[SKETCH]: what the steps change
+        ("current", "u8"),  # address of a sketch, float64[SKETCH]: changed by the steps
         ("past", "u8"),  # of the anchor, in class mode; else 0
-        ("report", "u8"),  # of what is shown: the current one, or both merged
+        ("report", "u8"),  # of the sketch that is shown: the current one, or both merged
         ("first_mean", "u8"),  # address of float64[dimension + 1]: mean and variance of the first rows
         ("shown", "u8"),  # address of float64[rank, dimension]: the map to latent features
         ("turn", "u8"),  # address of float64[rank, rank]: rotation of the latent features
@@ -79,7 +79,7 @@ def workspace_at(s):
 
 @helper
 def read_row(s, e):
-    """Write the example's features of the namespace into the row, those that are not there as 0; False without any."""
+    """Write the example's features of the namespace into the row, missing ones as 0; False if it has none."""
     row = float64s_at(s.row, uint64(s.dimension))
     return read_dense(e, s.namespace, s.first, shared_of(e.shared).mask, s.hashed, s.dimension, row)
 
@@ -106,9 +106,9 @@ def take_row(s, e):
 
 @helper
 def _write_latent(s, indices, values):
-    """Write the posterior means, turned as `hutch.em.constrained.alignment` says; returns how many are not 0.
+    """Write the posterior means, turned as by `hutch.em.constrained.alignment`; returns the number that are not 0.
 
-    As in text, what is 0 is no feature: rates of learners below are normalised by the sizes of features.
+    As in text, a value of 0 is no feature: rates of learners below are normalised by the sizes of features.
     """
     mean, _, _ = sketch_at(s, s.report)
     row, shown = float64s_at(s.row, uint64(s.dimension)), matrix_at(s.shown, s.rank, s.dimension)
@@ -128,7 +128,7 @@ def show_latent(s, e):
     """Let the example show the latent features, before the constant, and the namespace only if it is kept.
 
     Returns:
-        What it showed before, for `show`.
+        The previous features, for `show`.
     """
     read = shown_by(e)
     count, length, rank = int64(e.namespace_count), int64(e.length), s.rank if s.samples > 0 else 0
