@@ -25,7 +25,7 @@ def _failed(path: Path, error: OSError) -> HutchError:
 
 
 def _is_special(path: Path) -> bool:
-    """True for what cannot be replaced: a terminal, a pipe, whatever stands behind /dev/stdout."""
+    """True for a path that cannot be replaced: a terminal, a pipe, anything behind /dev/stdout."""
     return path.parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir())
 
 
@@ -39,7 +39,7 @@ def _permissions(path: Path) -> int:
 
 
 def _sync(descriptor: int) -> None:
-    """Make what was written durable, where the file system can."""
+    """Make the written bytes durable, where the file system can."""
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -62,9 +62,9 @@ def _sync_directory(directory: Path) -> None:
 
 
 def locked(descriptor: int, *, shared: bool = False) -> bool:
-    """Lock an open file for this process, or for all who share it; returns whether nobody else has locked it.
+    """Lock an open file for this process, or shared with others; returns whether no other process has locked it.
 
-    Where the system or the file system has no locks, nobody has.
+    On systems or file systems without locks it is never locked.
     """
     if fcntl is not None:
         try:
@@ -81,7 +81,7 @@ def kept_from_servers(path: str | Path | None) -> Iterator[None]:
     """Keep servers from taking a file that is written at the end of the block, which may be hours away.
 
     Args:
-        path: of the file; it need not be there. None: nothing is kept.
+        path: of the file; it need not exist. None: nothing is locked.
 
     Raises:
         HutchError: a server is using it.
@@ -140,7 +140,7 @@ def _remove_abandoned(directory: Path, machine: str) -> None:
     try:
         entries = [entry for entry in os.scandir(directory) if entry.name.endswith(_ENDING)]
     except OSError:
-        return  # the write that follows says what is wrong
+        return  # the write that follows reports the error
     for entry in entries:
         found = named.fullmatch(entry.name)
         with contextlib.suppress(OSError):
@@ -184,14 +184,14 @@ def check_writable(path: str | Path, *, held: bool = False) -> None:
 
 
 def check_apart(written: Iterable[str | Path], read: Iterable[str | Path] = ()) -> None:
-    """Find out before a run whether what it writes would take the place of what it reads, or writes as well.
+    """Check before a run that its outputs do not replace each other or the data that it reads.
 
     Args:
-        written: paths of the outputs; a pipe, a terminal and `/dev/null` may be there several times.
+        written: paths of the outputs; a pipe, a terminal and `/dev/null` may appear several times.
         read: paths of the data.
 
     Raises:
-        UsageError: two of them are one file.
+        UsageError: two of the paths are one file.
     """
     known = {_place(path): "this run reads it" for path in read}
     for path in written:
@@ -210,7 +210,7 @@ def check_outputs(written: Iterable[str | Path | None], read: Iterable[str | Pat
 
 
 def _place(path: str | Path) -> object:
-    """What two names of one file have in common."""
+    """A key that all names of one file share."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

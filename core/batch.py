@@ -1,4 +1,4 @@
-"""The one form in which examples reach a chain, wherever they came from."""
+"""The one form in which examples reach a chain, whatever their source."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
@@ -109,11 +109,11 @@ SEEN: dict[str, Any] = {
 
 
 class Seen(NamedTuple):
-    """What kernels see of a batch.
+    """A batch as kernels see it.
 
     Attributes:
         arrays: those of `SEEN`, contiguous; they must live while kernels run.
-        addresses: where each lies.
+        addresses: of these arrays.
     """
 
     arrays: list[NDArray[Any]]
@@ -131,7 +131,7 @@ class PinnedBatch(Batch):
 
     @cached_property
     def seen(self) -> Seen:
-        """What kernels see of it."""
+        """The arrays and addresses for kernels."""
         return Seen.of(self)
 
 
@@ -150,7 +150,7 @@ _FEW = 8
 
 
 def joined(*batches: Batch) -> Batch:
-    """The examples of one batch or more in one, in memory of its own."""
+    """One or more batches as one, copied."""
     parts: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(Batch)}
     begun, features = dict.fromkeys(_POINTED, 0), 0
     for batch in batches:
@@ -171,10 +171,10 @@ def joined(*batches: Batch) -> Batch:
 
 
 def chosen(batch: Batch, rows: NDArray[np.int64]) -> Batch:
-    """Some examples of a batch, in memory of their own.
+    """Some examples of a batch, copied.
 
     Args:
-        batch: of which.
+        batch: their source.
         rows: their numbers, in the order wanted.
     """
     arrays: dict[str, Any] = {name: getattr(batch, name)[rows] for name in _PER_ROW}

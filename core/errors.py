@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""The tree of Hutch's errors.
 
 HutchError                  exit status 1: the run failed
 ├── UsageError              exit status 2: the command line is wrong
@@ -54,7 +54,7 @@ def at(source: str, line: int | None, column: int | None, text: str) -> str:
     """Join a place and a message as `source:line:column: text`.
 
     Args:
-        source: file name, or what stands for one (`<stdin>`).
+        source: file name, or a substitute such as `<stdin>`.
         line, column: counted from 1; None leaves them out.
         text: what, got, wanted.
 
@@ -66,7 +66,7 @@ def at(source: str, line: int | None, column: int | None, text: str) -> str:
 
 
 class Problem(DataError):
-    """A place in data that is wrong, as readers find it: they know lines, and `reading` knows the source.
+    """A wrong place in data, as readers raise it: they know the line, and `reading` adds the source.
 
     Args:
         text: what, got, wanted.
@@ -90,7 +90,7 @@ class Problem(DataError):
 
 @contextmanager
 def reading(source: str) -> Iterator[None]:
-    """Say of problems in here that they lie in a source, unless they lie in a part of it that has a name.
+    """Add the name of a source to problems raised in the block, unless they name a part of it.
 
     Args:
         source: its name in messages.
@@ -109,7 +109,7 @@ def reading(source: str) -> Iterator[None]:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """A text as messages quote it: what goes beyond `most` characters is left out.
+    """Shorten a text for a message to `most` characters.
 
     >>> shortened("0123456789", 4)
     '0123…'
@@ -118,10 +118,10 @@ def shortened(text: str, most: int = 40) -> str:
 
 
 def counted(number: int, thing: str, several: str = "") -> str:
-    """A number of things, as messages say it.
+    """A number of things, for messages.
 
     Args:
-        number: how many.
+        number: of things.
         thing: one of them.
         several: more of them, if it is not `thing` with an s.
 

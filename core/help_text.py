@@ -1,4 +1,4 @@
-"""The lay-out of help texts: what something is called on the left, what it does on the right, no word broken."""
+"""The lay-out of help texts: a name on the left, its description on the right, words never broken."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ def width() -> int:
 
 
 def wrapped(text: str, columns: int, indent: int = 0) -> list[str]:
-    """A paragraph as lines, parted at blanks only: a name with a hyphen stays whole, and so does what GLUE joins.
+    """Wrap a paragraph at blanks only: a name with a hyphen stays whole, as does text joined by GLUE.
 
     Args:
         text: the paragraph.
@@ -47,7 +47,7 @@ def paragraph(text: str, columns: int) -> list[str]:
 
 
 def noted(text: str, notes: Iterable[str]) -> str:
-    """A description and what there is to note about its values, each note on one line if it is short.
+    """A description followed by notes on its values, each note on one line if it is short.
 
     >>> noted("Number of passes.", ["default: 1", "at least 1"]).replace(GLUE, " ")
     'Number of passes. [default: 1; at least 1]'
@@ -57,7 +57,7 @@ def noted(text: str, notes: Iterable[str]) -> str:
 
 
 def command_line(text: str, columns: int, indent: int = 0) -> list[str]:
-    r"""A command line that a shell takes as it stands: where it goes on, a line ends in a backslash.
+    r"""A command line in a form that a shell accepts: all lines but the last end in a backslash.
 
     >>> print("\n".join(command_line("hutch train data.vw -f model", 24)))
     hutch train data.vw \
@@ -77,9 +77,9 @@ def entries(rows: Iterable[tuple[str, str]], columns: int, left: int | None = No
     r"""Rows of two columns; where the left one is too wide for its column, the right one begins on the next line.
 
     Args:
-        rows: what stands on the left and on the right.
+        rows: the text on the left and on the right.
         columns: of a line at most.
-        left: columns of the left side, None: as the widest that is not too wide needs.
+        left: columns of the left side, None: as many as the widest that is not too wide needs.
 
     >>> print("\n".join(entries([("-f FILE", "Where to."), ("-t", "Only predict.")], 40)))
       -f FILE  Where to.

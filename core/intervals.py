@@ -61,7 +61,7 @@ def chernoff(
     """All means m between two ends with kl(estimate, m) ≤ reach² variance / (2 (at - a)(b - at)).
 
     kl is the divergence of two shares, all scaled to 0 to 1 (H. Chernoff, Annals of Mathematical Statistics 23, 1952).
-    Towards the end that the estimate is near it lies below what Wilson's interval allows: rare outcomes come in twos
+    Towards the end nearest to the estimate it lies below Wilson's interval: rare outcomes come in twos
     and threes more often than normal ones.
 
     Args:

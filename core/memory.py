@@ -1,4 +1,4 @@
-"""How much memory a process can still get."""
+"""The memory that a process can still allocate."""
 
 import os
 from pathlib import Path
@@ -8,13 +8,13 @@ _MEMORY = Path("/proc/meminfo")
 
 
 def available_memory() -> int | None:
-    """Bytes this process can still allocate: what is free, and what limits leave; None where it cannot be told."""
+    """Bytes this process can still allocate: free memory, within its limits; None if unknown."""
     found = [each for each in (_free(), _left_of_group(), _left_of_limit()) if each is not None]
     return max(min(found), 0) if found else None
 
 
 def _free() -> int | None:
-    """What the machine has left, with its swap space; where it does not say, all it has."""
+    """Free memory of the machine, with its swap space; if unknown, all its memory."""
     try:
         rows = dict(line.split(":", 1) for line in _MEMORY.read_text().splitlines() if ":" in line)
         return sum(int(rows[name].split()[0]) for name in ("MemAvailable", "SwapFree")) * 1024
@@ -27,15 +27,15 @@ def _free() -> int | None:
 
 
 def _left_of_group() -> int | None:
-    """What the container has left."""
+    """The memory left to the container."""
     try:
         return int((_GROUP / "memory.max").read_text()) - int((_GROUP / "memory.current").read_text())
-    except (OSError, ValueError):  # there is none, or it has no limit
+    except (OSError, ValueError):  # no container, or no limit
         return None
 
 
 def _left_of_limit() -> int | None:
-    """What the limit on address space leaves, as `ulimit -v` sets it."""
+    """The memory left by the limit on address space (`ulimit -v`)."""
     try:
         import resource
 

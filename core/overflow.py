@@ -1,7 +1,7 @@
 """Whether arithmetic has overflowed: the flags that processors raise, read by C's fenv.h.
 
 Where an operation on finite numbers gives infinity or NaN, IEEE 754 raises a flag that stays up until it is cleared. So
-what was finite before is still finite if no flag is up; if one is, somebody must look at the numbers.
+if no flag is up, all numbers that were finite still are; if one is, the numbers must be checked.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ def clear_flags() -> None:
 def may_have_overflowed() -> bool:
     """Whether an operation of this thread may have given infinity or NaN since `clear_flags`.
 
-    It must be asked right after what it is asked about: NumPy's functions take the flags down. True where nobody knows.
+    Call it right after the operation in question: NumPy's functions clear the flags. True if unknown.
 
     >>> clear_flags()
     >>> may_have_overflowed() and bool(_ASKED)

@@ -22,9 +22,9 @@ def write_html(file: BinaryIO, title: str, parts: Iterable[str]) -> None:
     """Write a page.
 
     Args:
-        file: takes it.
+        file: to write to.
         title: its heading, as text.
-        parts: what is below it, as HTML.
+        parts: its content below the heading, as HTML.
     """
     head = (
         "<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"

@@ -1,7 +1,7 @@
-"""The parameters of layers and models: frozen dataclasses whose annotations say which values are valid.
+"""The parameters of layers and models: frozen dataclasses whose annotations define the valid values.
 
-Nothing here imports pydantic. It checks values against the annotations where somebody gives some
-(`hutch.core.config.adapter`).
+This module does not import pydantic. `hutch.core.config.adapter` checks values against the annotations where some are
+given.
 """
 
 import inspect
@@ -16,8 +16,8 @@ from typing import Any, ClassVar, dataclass_transform, get_type_hints
 class Parameters:
     """Base of the parameters of a layer; a subclass is a frozen dataclass whose arguments are given by name.
 
-    Values are checked against the annotations, unknown keys and numbers that are not finite are errors. What needs more
-    than annotations is checked in `__post_init__`, which raises a ValueError. The docstring explains each parameter
+    Values are checked against the annotations; unknown keys and numbers that are not finite are errors. Checks beyond
+    annotations belong in `__post_init__`, which raises a ValueError. The docstring explains each parameter
     below `Attributes:`.
 
     >>> from typing import Annotated
@@ -103,7 +103,7 @@ class Parameter:
         annotation: its type, without bounds.
         required: whether it has no default.
         default: its value if none is given; None if it is required.
-        meaning: what the docstring says of it; empty if nothing.
+        meaning: its description in the docstring; empty without one.
         examples: valid values, if any are declared.
     """
 
@@ -148,7 +148,7 @@ def values_of(parameters: Any) -> dict[str, Any]:
 
 
 def meanings(kind: type[Any]) -> dict[str, str]:
-    """What the docstrings of a class and its bases say below `Attributes:`, by name; several names may share a line.
+    """Descriptions by name, from `Attributes:` of a class and its bases; several names may share a line.
 
     >>> meanings(Within)["max_length"]
     'of a text, a list or a mapping.'

@@ -53,8 +53,8 @@ def write_figure(figure: "Figure", path: Path) -> Path:
     """Write a figure as PNG, in one step.
 
     Args:
-        figure: what to write.
-        path: where; its directory is made if it is missing.
+        figure: to write.
+        path: of the file; its directory is made if it is missing.
 
     Returns:
         The path.

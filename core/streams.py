@@ -1,6 +1,6 @@
-"""Standard streams that may be closed, full or no longer read: what cannot be written is dropped, and known at the end.
+"""Standard streams that may be closed, full or no longer read: lost output is dropped, and reported at the end.
 
-A run is not ended by a message that nobody can read: the work is done and saved, and the exit status says that output
+A message that nobody can read does not end a run: the work is done and saved, and the exit status shows that output
 was lost.
 """
 
@@ -24,7 +24,7 @@ class ForgivingOutput(io.FileIO):
         self._closed_before = lost
 
     def write(self, data: Any, /) -> int:
-        """Write, or drop what cannot be written; returns the number of bytes given."""
+        """Write the data, or drop it if it cannot be written; returns the number of bytes given."""
         rest = memoryview(data).cast("B")
         size = len(rest)
         if size and self.lost is None:
@@ -48,9 +48,9 @@ class _ClosedInput(io.RawIOBase):
 
 
 def guard() -> None:
-    """Put streams that never fail in the place of standard output and error, and one that says so for a closed input.
+    """Replace standard output and error by streams that never fail, and a closed input by one that reports it.
 
-    A descriptor that is closed becomes the null device, so that no file that is opened later takes its number.
+    A closed descriptor becomes the null device, so that no file that is opened later takes its number.
     """
     for descriptor in range(3):
         try:
@@ -72,7 +72,7 @@ def _guarded(stream: Any, descriptor: int, lost: OSError | None) -> Any:
         return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="replace")
     stream.flush()
     return io.TextIOWrapper(
-        cast(Any, raw) if stream.write_through else io.BufferedWriter(raw),  # as `python -u` has it
+        cast(Any, raw) if stream.write_through else io.BufferedWriter(raw),  # for `python -u`
         encoding=stream.encoding,
         errors=stream.errors,
         line_buffering=stream.line_buffering,
@@ -87,10 +87,10 @@ def lost_error(stream: Any) -> OSError | None:
 
 
 def status_of_lost_output() -> int:
-    """The exit status if some output of this process was lost, with one line that says so; else 0.
+    """The exit status if some output of this process was lost, after printing one line about it; else 0.
 
     Returns:
-        141 where whoever read it went away, as shells know SIGPIPE; 1 for all else.
+        141 if the reader closed the pipe, as shells report SIGPIPE; 1 for all else.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

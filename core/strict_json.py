@@ -1,4 +1,4 @@
-"""JSON as its standard has it: a number that is not finite is null, and a field says which; text is Unicode."""
+"""Standard JSON: a number that is not finite becomes null, and a field lists these numbers; text is Unicode."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import Any
 from hutch.core.errors import DataError, at
 
 NOT_FINITE = "not_finite"
-"""The key under which an object tells of its numbers that are not finite: NaN, Infinity or -Infinity, by their path."""
+"""The key under which an object lists its numbers that are not finite: NaN, Infinity or -Infinity, by their path."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _PAIR_OR_HALF = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]|(\\u[dD][89a-fA-F])")
@@ -22,10 +22,10 @@ class NotJson(DataError):
 
 
 def dumps(value: Any, **options: Any) -> str:
-    """A value as JSON that every reader understands.
+    """A value as JSON that every reader accepts.
 
     Args:
-        value: as `json.dumps` takes it; a list of objects tells of them one by one.
+        value: as for `json.dumps`; each object of a list gets its own field.
         options: of `json.dumps`.
 
     >>> dumps({"loss": float("nan"), "rates": [1.0, float("inf")]})
@@ -38,7 +38,7 @@ def dumps(value: Any, **options: Any) -> str:
 
 
 def loads(text: str | bytes, source: str, line: int | None = None, **options: Any) -> Any:
-    """What a JSON text from anybody says.
+    """The value of an untrusted JSON text.
 
     Args:
         text: the text, or its bytes.
@@ -47,7 +47,7 @@ def loads(text: str | bytes, source: str, line: int | None = None, **options: An
         options: of `json.loads`.
 
     Raises:
-        NotJson: it breaks the syntax.
+        NotJson: its syntax is wrong.
         DataError: it is not Unicode, nested too deep, or has an integer of thousands of digits.
 
     >>> loads('{"a": [1]}', "labels.jsonl", 3)
@@ -78,7 +78,7 @@ def half_pair(text: str, found: Any) -> int:
 
     Args:
         text: a line, or the whole text.
-        found: what `json.loads` made of it.
+        found: the value that `json.loads` returned for it.
 
     >>> half_pair(r'{"a": "\ud83d\ude00 \ud800"}', {"a": "\U0001f600 \ud800"})
     21
@@ -98,11 +98,11 @@ _DECODER = json.JSONDecoder()
 
 
 def column_of(text: str, path: Sequence[str | int]) -> int:
-    """Where the value at a path begins in a line of JSON, or the innermost one around it that is there.
+    """The column where the value at a path begins in a line of JSON, or the innermost existing one around it.
 
     Args:
         text: the line.
-        path: keys, of which case does not count, and places in lists.
+        path: keys, whatever their case, and places in lists.
 
     Returns:
         The column, counted from 1.
@@ -130,7 +130,7 @@ def column_of(text: str, path: Sequence[str | int]) -> int:
 
 
 def column_of_no_number(text: str) -> int:
-    """Where a line of JSON says NaN or Infinity, counted from 1; 1 if nowhere.
+    """The column of the first NaN or Infinity in a line of JSON, counted from 1; 1 if there is none.
 
     >>> column_of_no_number('{"NaN": [1, NaN]}')
     13
@@ -162,7 +162,7 @@ def _finite(value: Any) -> Any:
 
 
 def _not_finite(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """What is not finite, and where."""
+    """Paths and values of numbers that are not finite."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
     for key, each in inner:
         yield from _not_finite(each, f"{path}.{key}" if path else str(key))

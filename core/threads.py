@@ -1,4 +1,4 @@
-"""How many threads compute at a time; and those of NumPy's linear algebra, which show in the bits of its sums."""
+"""The number of threads that compute at a time; and that of NumPy's linear algebra, which affects its rounding."""
 
 import ctypes
 import os
@@ -13,19 +13,19 @@ import numpy as np
 from hutch.core.errors import UsageError, at
 
 SETTING = "HUTCH_THREADS"
-"""The variable of the environment that says how many threads compute at a time."""
+"""The environment variable with the number of threads that compute at a time."""
 _MOST = 256
 _alone = ContextVar("_alone", default=False)
 _PREFIXES, _SUFFIXES = ("scipy_openblas", "openblas"), ("64_", "")
 
 
 def processor_count() -> int:
-    """How many processors this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def thread_count() -> int:
-    """How many threads may compute at a time: `HUTCH_THREADS`, else as many as there are processors for this process.
+    """Number of threads that may compute at a time: `HUTCH_THREADS`, else the number of processors for this process.
 
     No result depends on it.
 
@@ -42,7 +42,7 @@ def thread_count() -> int:
 
 @contextmanager
 def one_processor() -> Iterator[None]:
-    """Let `thread_count` be 1 meanwhile: the other processors have work of their own.
+    """Make `thread_count` return 1 in the block: the other processors are busy.
 
     >>> with one_processor():
     ...     thread_count()
@@ -75,7 +75,7 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _settings() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
-    """What reads and what sets the number of threads, of each OpenBLAS that came with NumPy."""
+    """The functions that read and set the number of threads, of each OpenBLAS that came with NumPy."""
     package = Path(np.__file__).parent
     found = []
     for folder in (package.parent / "numpy.libs", package / ".dylibs"):

@@ -5,8 +5,8 @@ from functools import cache
 
 @cache
 def version() -> str:
-    """The version that is installed, as the distribution says."""
-    from importlib.metadata import version as version_of  # not at the top: `hutch --help` does without
+    """The version of the installed distribution."""
+    from importlib.metadata import version as version_of  # not at the top: `hutch --help` does not need it
 
     return version_of("hutch")
 

@@ -12,7 +12,7 @@ _ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
 
 
 def adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """What checks and writes the values of a class.
+    """The pydantic adapter that checks and writes the values of a class.
 
     Args:
         kind: a dataclass such as a layer's `Parameters`.
@@ -36,6 +36,6 @@ def checked(kind: type[Any], given: Mapping[str, Any]) -> Any:
         given: values by name; tuples may be lists, and a loss goes by its name.
 
     Raises:
-        ValueError: a value that is not valid, an unknown name or one that is missing.
+        ValueError: an invalid value, an unknown name or a missing one.
     """
     return adapter(kind).validate_python(given)

@@ -29,5 +29,5 @@ class ChainConfig:
     written: tuple[dict[str, Any], dict[str, Any]] = field(compare=False, repr=False)
 
     def to_dict(self, defaults: bool = True) -> dict[str, Any]:
-        """Plain values from which `validate` makes the same chain; without `defaults`, only what was given."""
+        """Plain values from which `validate` makes the same chain; without `defaults`, only those given."""
         return copy.deepcopy(self.written[0 if defaults else 1])

@@ -61,11 +61,11 @@ def _given(values: Any, given: Any) -> Any:
 
 
 class Checker:
-    """Checks the parts of one document against what is installed.
+    """Checks the parts of one document against the installed plugins.
 
     Args:
         document: the chain.
-        registry: what is installed.
+        registry: the installed plugins.
     """
 
     def __init__(self, document: Document, registry: Registry) -> None:
@@ -80,7 +80,7 @@ class Checker:
             raise ConfigError("\n".join(place.says(text) for place, text in self._mistakes))
 
     def _complain(self, path: Path, text: str, *, key: bool = False, subject: str | None = None) -> None:
-        """Note a mistake at `path`, which the text begins with unless its place or another subject says it."""
+        """Record a mistake at `path`; the text begins with the path unless its place or another subject names it."""
         if self._document.is_overridden(path):
             subject = ""
         subject = config_path(path) if subject is None else subject
@@ -114,7 +114,7 @@ class Checker:
                 yield LayerConfig(name, parameters)
 
     def check_copies(self, layers: list[LayerConfig]) -> None:
-        """Check what the copies of layers differ in against the parameters of these layers."""
+        """Check the parameters that copies of layers change against the parameters of these layers."""
         for i, above in enumerate(layers):
             for j, changes in enumerate(self._registry.reductions[above.name].copies(above.parameters)):
                 for name, values in changes.items():
@@ -132,9 +132,9 @@ class Checker:
         """Validate a value as strict JSON: no text for a number, no true for 1; None if something is wrong.
 
         Args:
-            kind: what it is meant to be.
+            kind: the expected type.
             value: plain values.
-            path: where it stands.
+            path: its place.
             known: further names to suggest for an unknown key at the top.
         """
         try:
@@ -150,7 +150,7 @@ class Checker:
             return None
 
     def _check_losses(self, kind: type[Any], given: Any, path: Path) -> None:
-        """Look up the losses that a layer names, whatever else is wrong with it."""
+        """Look up the losses that a layer names, even if the layer has other mistakes."""
         for parameter in parameters_of(kind):
             name = parameter.name
             if parameter.annotation is not LossChoice or not isinstance(given, dict) or name not in given:

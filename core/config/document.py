@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int]:
-        """Sorts messages as they stand in the file; what has no line comes last."""
+        """Sort key for messages: their order in the file; those without a line come last."""
         return (self.line if self.line is not None else 1 << 60, self.column or 0)
 
 
@@ -41,7 +41,7 @@ class Document:
 
     Attributes:
         value: dicts, lists and scalars.
-        name: file name, or what stands for one.
+        name: file name, or a substitute for one.
         keys: path -> place of the key (of the item, in a list).
         values: path -> place of the value.
     """
@@ -59,7 +59,7 @@ class Document:
         return self.place(path[:-1]) if path else Place(self.name)
 
     def is_overridden(self, path: Path) -> bool:
-        """Whether the value at `path` is what an override says: itself, or as part of what an option stands for."""
+        """Whether the value at `path` comes from an override: directly, or through an option that implies it."""
         place = self.place(path)
         return place.line is None and (path in self.values or place.source.startswith("--"))
 

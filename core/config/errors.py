@@ -1,4 +1,4 @@
-"""Pydantic's errors in one form: what, got, wanted, and the nearest valid name."""
+"""Pydantic's errors in one form: the mistake, got, wanted, and the nearest valid name."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
@@ -38,13 +38,13 @@ _WANTED = {
 def messages(
     error: ValidationError, kind: type[Any], value: Any, known: Iterable[str] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], bool, str]]:
-    """All mistakes in `value`: path from the value, whether it is the key that is wrong, and the text.
+    """All mistakes in `value`: path from the value, whether the key is wrong, and the text.
 
     Args:
-        error: what pydantic raised for the value.
-        kind: what the value was meant to be.
+        error: raised by pydantic for the value.
+        kind: the expected type of the value.
         value: plain values.
-        known: further names to suggest at the top, beside those of `kind`.
+        known: further names to suggest at the top, in addition to those of `kind`.
     """
     wanted: dict[tuple[str | int, ...], list[str]] = {}
     for item in error.errors(include_url=False, include_input=False):
@@ -63,7 +63,7 @@ def messages(
 
 
 def loss_mistakes(choice: LossChoice, registry: Registry) -> Iterator[tuple[tuple[str, ...], bool, str]]:
-    """What is wrong with a loss: path below it, whether it is the key, and the text."""
+    """The mistakes in a loss: path below it, whether the key is wrong, and the text."""
     if choice.name not in registry.losses:
         yield (), False, f"unknown loss {choice.name!r}; {registry.unknown('losses', choice.name)}"
         return
@@ -89,7 +89,7 @@ def _own_words(message: str) -> str:
 
 
 def _follow(value: Any, location: tuple[str | int, ...]) -> tuple[tuple[str | int, ...], Any]:
-    """The part of pydantic's location that exists in the value (it also names members of unions), and what is there."""
+    """The part of pydantic's location that exists in the value (it also names members of unions), and its value."""
     path: list[str | int] = []
     for part in location:
         if isinstance(value, Mapping) and part in value:

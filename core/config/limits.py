@@ -1,4 +1,4 @@
-"""How large a chain may be: what is far beyond practical use is refused before it costs time or memory."""
+"""Limits on the size of a chain: anything far beyond practical use is refused before it costs time or memory."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ MOST_LAYERS = 32
 
 
 def excess(values: int, depth: int) -> str | None:
-    """What is too much, as a message; None if nothing is.
+    """Message about the limit that is exceeded; None if none is.
 
     Args:
         values: keys, items and scalars so far.
@@ -32,10 +32,10 @@ def excess_digits(digits: int) -> str | None:
 
 
 def check_limits(document: Document) -> None:
-    """Refuse a document that is too large, whatever it was made of.
+    """Refuse a document that is too large, whatever its origin.
 
     Raises:
-        ConfigError: with the place of what is too much.
+        ConfigError: with the place of the excess.
     """
     waiting: list[tuple[Any, Path]] = [(document.value, ())]
     values = 0

@@ -16,7 +16,7 @@ _SHOWN = 200
 
 
 class OptionOverride(str):
-    """A `path=value` that an option of a command stands for; messages name the option.
+    """A `path=value` that an option of a command sets; messages name the option.
 
     Args:
         override: the path and the value.
@@ -79,7 +79,7 @@ def apply_override(document: Document, override: str, sections: Collection[str])
 
 
 def _value(text: str, place: Place) -> Any:
-    """A YAML value; what JSON would write in the same way is read without importing the YAML reader."""
+    """A YAML value; values that JSON writes in the same way are read without importing the YAML reader."""
     if len(text) <= MOST_DIGITS and text.isascii() and text.isprintable() and not _NESTED_OR_ESCAPED & set(text):
         with suppress(ValueError):
             return json.loads(text, parse_constant=_refuse)

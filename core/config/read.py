@@ -1,4 +1,4 @@
-"""A chain as its YAML gives it: read, overridden, checked against what is installed, written back.
+"""A chain from YAML: read, overridden, checked against the installed plugins, written back.
 
 weights: {bits: 18}
 chain:
@@ -36,7 +36,7 @@ def read_chain(source: str | Path | Mapping[str, Any], overrides: Iterable[str] 
         ConfigError: no such file, not YAML, or an override whose path leads nowhere; with the place.
     """
     if isinstance(source, Mapping):
-        check_limits(Document(source, ""))  # first, since what is nested too deeply cannot be copied
+        check_limits(Document(source, ""))  # first, since values nested too deeply cannot be copied
         document = Document(copy.deepcopy(dict(source)), "")
     elif isinstance(source, str | Path):
         from hutch.core.config.yaml import read  # not at the top: a mapping needs no YAML
@@ -79,14 +79,14 @@ def blocked_plugins(document: Document) -> tuple[str, ...]:
 
 
 def validate(document: Document, registry: Registry) -> ChainConfig:
-    """Check a chain's keys, types and ranges against what is installed.
+    """Check a chain's keys, types and ranges against the installed plugins.
 
     Args:
         document: as `read_chain` returns it.
-        registry: what is installed.
+        registry: the installed plugins.
 
     Raises:
-        ConfigError: all mistakes at once, one a line, each with its place, what it got and what was wanted.
+        ConfigError: all mistakes at once, one per line, each with its place, what it got and what was wanted.
     """
     from hutch.core.config.check import check_chain  # not at the top: it imports pydantic
 
@@ -115,7 +115,7 @@ def load_chain(
 
 
 def to_yaml(config: ChainConfig, defaults: bool = True) -> str:
-    """The chain as YAML, with all defaults spelled out or only with what was given; reading it gives it back."""
+    """The chain as YAML, with all defaults spelled out or only the given values; reading it returns the same chain."""
     from hutch.core.config.yaml import write
 
     return write(config.to_dict(defaults))

@@ -1,4 +1,4 @@
-"""What a chain's YAML says beside its layers."""
+"""The sections of a chain's YAML beside its layers."""
 
 from dataclasses import fields
 from typing import Annotated, Literal

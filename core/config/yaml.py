@@ -37,14 +37,14 @@ _SCALARS: tuple[tuple[str, str, str, Callable[[str], Any]], ...] = (
         lambda text: _float(text.lower()),
     ),
 )
-"""For each kind of scalar that is not text: YAML's tag, what it looks like, how it may begin, its value."""
+"""For each kind of scalar that is not text: YAML's tag, its pattern, its possible first characters, its value."""
 
 
 class TooMuch(ConfigError):
     """A document beyond the limits of `hutch.core.config.limits`."""
 
 
-class _Dumper(yaml.SafeDumper):  # keeps YAML 1.1's scalars too, so that what they would change is quoted
+class _Dumper(yaml.SafeDumper):  # keeps YAML 1.1's scalars too, so that text which they would change is quoted
     def represent_str(self, data: str) -> yaml.ScalarNode:
         """Double quotes escape what other styles would lose, such as the line break U+0085."""
         style = None if data.isprintable() else '"'
@@ -96,7 +96,7 @@ def _place(source: str, mark: yaml.Mark | None) -> Place:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or mapping of which more items may come."""
+    """A list or mapping that may still get items."""
 
     value: dict[str, Any] | list[Any]
     path: Path

@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 class _Outcome(NamedTuple):
-    """What became of a job; without result or error: there was none left."""
+    """The outcome of a job; without result or error: no job was left."""
 
     result: Any = None
     error: BaseException | None = None
@@ -44,16 +44,16 @@ class _Ring:
 
 
 def in_order(jobs: Iterable[Callable[[], Item]], threads: int, room: int) -> Generator[Item, None, None]:
-    """Results of jobs in the order of the jobs, while threads work out the ones to come.
+    """Results of jobs in the order of the jobs, while threads run those to come.
 
-    Results and errors do not depend on the number of threads: an error is raised where its job's turn comes. When the
-    iteration ends, however it does, no thread is still working.
+    Results and errors do not depend on the number of threads: an error is raised at its job's turn. When the
+    iteration ends, for whatever reason, no thread is still working.
 
     Args:
         jobs: asked for the next job by one thread at a time, closed at the end if it can be; no job results in None.
-        threads: how many; 0: jobs are done as their results are asked for.
-        room: how many jobs are begun before the first of them has been let go by asking for the next result, so that
-            job n may use what job n - room has used.
+        threads: number of threads; 0: each job runs when its result is requested.
+        room: number of jobs started before the first of them has been released by requesting the next result, so that
+            job n may reuse the resources of job n - room.
 
     >>> list(in_order((lambda n=n: n * n for n in range(5)), threads=2, room=3))
     [0, 1, 4, 9, 16]

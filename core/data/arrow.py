@@ -90,8 +90,8 @@ class TableReader:
         schema: the Arrow schema.
         options: how names are hashed, and the kind of the labels.
         columns: what each column stands for; see `hutch.core.data.roles.Roles`.
-        source: what messages call the table.
-        after: what read the rows before, if their table had another schema; rows and groups are counted on.
+        source: name of the table in messages.
+        after: the reader of the rows before, if their table had another schema; rows and groups are counted on.
         given: `labels` and `importance` of all rows, float32, if no column holds them.
 
     Raises:
@@ -242,7 +242,7 @@ class TableReader:
         """A numeric column as float32, nulls as `missing`."""
         if self._arrow.types.is_decimal(array.type):
             array = array.cast("float64")
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is infinite, and reported as such
+        with np.errstate(over="ignore", invalid="ignore"):  # too large values become infinite, and are reported as such
             found = numbers_of(array).astype(np.float32)
         if array.null_count:
             found[~_valid(array)] = missing
@@ -271,7 +271,7 @@ class TableReader:
         if not self._arrow.types.is_dictionary(array.type):
             array = array.dictionary_encode()
         names = ["" if name is None else _text_of(name).strip() for name in array.dictionary.to_pylist()]
-        labels = np.full(len(names) + 1, UNLABELED)  # the last is that of a missing one
+        labels = np.full(len(names) + 1, UNLABELED)  # the last is the label of a missing name
         codes = _codes(array, len(names))
         for code, name in enumerate(names):
             try:
@@ -382,7 +382,7 @@ def texts_of(texts: Sequence[str | None]) -> Any:
 
 
 def _valid(array: Any) -> NDArray[np.bool_]:
-    """Which values are there."""
+    """Which values are present."""
     if not array.null_count:
         return np.ones(len(array), np.bool_)
     if str(array.type) == "null":
@@ -396,7 +396,7 @@ def _bits(buffer: Any, begin: int, end: int) -> NDArray[np.bool_]:
 
 
 def _codes(array: Any, missing: int) -> NDArray[np.int64]:
-    """The codes of an array of a dictionary's words, `missing` where there is none."""
+    """The codes of an array of a dictionary's words, `missing` for null."""
     codes = numbers_of(array.indices).astype(np.int64)
     if array.indices.null_count:
         codes[~_valid(array.indices)] = missing
@@ -404,7 +404,7 @@ def _codes(array: Any, missing: int) -> NDArray[np.int64]:
 
 
 def _without_nulls(words: Any) -> Any:
-    """Words in which those that are missing are empty, as they nearly always are."""
+    """Words with empty text for missing ones; nearly always they have it already."""
     if not words.null_count or not np.diff(_buffers(words)[1])[~_valid(words)].any():
         return words
     return words.fill_null("")
@@ -431,7 +431,7 @@ def table_reader(
     after: Any = None,
     given: Mapping[str, NDArray[np.float32]] | None = None,
 ) -> Any:
-    """What reads record batches of a schema: rows as examples, or as decisions; the arguments are `TableReader`'s."""
+    """The reader of record batches of a schema: rows as examples, or as decisions; arguments as for `TableReader`."""
     if options.label not in ("action_costs", "logged_action"):
         return TableReader(schema, options, columns, source, after, given)
     if given:

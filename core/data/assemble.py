@@ -18,13 +18,13 @@ from hutch.core.text.hashing import PADDING, hash_name, namespace_id
 from hutch.core.text.parser import ParserOptions
 
 FEATURES_PER_BATCH = 1 << 17
-"""How many features a source puts into one batch, about: as much as stays in the second-level cache."""
+"""Approximate number of features per batch: as many as stay in the second-level cache."""
 HIGHEST_CLASS = 1 << 24
 """Beyond it float32 has gaps."""
 
 
 class Namespaces:
-    """Namespaces by name, numbered in the order of their first mention; one number for those that share an id.
+    """Namespaces by name, numbered in the order of their first mention; names with the same id share a number.
 
     Args:
         options: how names are hashed.
@@ -75,7 +75,7 @@ def hash_names(names: Sequence[str], seeds: NDArray[np.uint32], options: ParserO
 
 @helper
 def _first_seen(values, numbers, start, stop, sizes, order, zeros):
-    """Sizes of a row's namespaces and their order; returns how many there are, or the first bad feature as -1 - i."""
+    """Sizes of a row's namespaces and their order; returns their number, or the first bad feature as -1 - i."""
     count = 0
     for i in range(start, stop):
         if values[i] == 0 and not zeros or values[i] != values[i]:
@@ -200,7 +200,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def is_composite(value: Any) -> bool:
-    """Whether a value is made of others, and so is not a name."""
+    """Whether a value is a container, and so is not a name."""
     return isinstance(value, list | dict | set | tuple)
 
 

@@ -1,9 +1,9 @@
-"""Parsed batches kept for later passes: in memory while they are few, in a file where one is asked for.
+"""Parsed batches kept for later passes: in memory if they fit, in a file on request.
 
-A file of batches says what it was made from: the options of the parser, and what the system knows of every source
+A file of batches records its origin: the options of the parser, and the system's metadata of every source
 (size, inode, times of change). It is used only if all that is the same, and no source had changed right before the file
-was begun: programs can set back the time of modification, but not that of the inode's change, which every write moves
-on, though in steps. Otherwise the text is parsed again, which takes no longer than to read and compare it.
+was begun: programs can set back the time of modification, but not that of the inode's change, which every write
+advances, though in steps. Otherwise the text is parsed again, which takes no longer than to read and compare it.
 
 Each block of arrays has a checksum (CRC-32), compared when the block is read for the first time, and so has the index.
 """
@@ -36,12 +36,12 @@ _KIND = b"HUTCH BATCHES "
 _MAGIC = _KIND + b"1\n"
 _ALIGNMENT = 64
 _FEATURES_TOGETHER = 1 << 19  # batches of fewer are written together
-_YOUNG = 2.0  # seconds: file systems tell times apart at least this well
+_YOUNG = 2.0  # seconds: resolution of file systems' times, at worst
 _NAMES = tuple(field.name for field in fields(Batch))
 
 
 class DamagedCache(DataError):
-    """A file of batches does not hold what was written; the sources do."""
+    """A file of batches does not hold the bytes that were written; the sources are intact."""
 
 
 class BatchMemory:
@@ -77,16 +77,16 @@ class BatchCache:
     """A file of batches.
 
     Args:
-        path: where it lies.
-        sources: paths of the files of text it stands for.
+        path: of the file.
+        sources: paths of the text files that it replaces.
         options: how they are parsed.
-        fresh: do not use what is there.
+        fresh: ignore an existing file.
 
     Attributes:
-        ready: whether the file is there, whole, and made of the sources as they are.
+        ready: whether the file exists, is complete, and was made from the present sources.
 
     Raises:
-        DataError: something else is at `path`, which must not be replaced.
+        DataError: another kind of file is at `path`; it must not be replaced.
     """
 
     def __init__(self, path: str, sources: Sequence[str], options: ParserOptions, fresh: bool = False) -> None:
@@ -128,10 +128,10 @@ class BatchCache:
         return len(self._index)
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches, mapped from the file; valid until the next one is asked for.
+        """The batches, mapped from the file; valid until the next one is requested.
 
         Raises:
-            DamagedCache: a block is not what was written.
+            DamagedCache: a block differs from the one written.
         """
         if self._mapped is None:
             with open(self.path, "rb") as file:
@@ -143,7 +143,7 @@ class BatchCache:
             if number == len(self._views):
                 self._views.append(self._view(mapped, block))
             yield self._views[number]
-            if passing:  # what has been read need not stay in memory
+            if passing:  # blocks already read need not stay in memory
                 start = block.start // mmap.PAGESIZE * mmap.PAGESIZE
                 mapped.madvise(mmap.MADV_DONTNEED, start, block.stop - start)
 
@@ -189,11 +189,11 @@ class _Block(NamedTuple):
 
 
 class CacheWriter:
-    """What takes batches while a cache is written.
+    """Receives the batches while a cache is written.
 
     Attributes:
         index: the block of each batch.
-        abandoned: set it, and no cache appears.
+        abandoned: if set, no cache appears.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -205,14 +205,14 @@ class CacheWriter:
         self._features = 0
 
     def add(self, batch: Batch) -> None:
-        """Write one more batch, small ones together: what Python does for each then counts less in later passes."""
+        """Write one more batch, small ones together: this reduces Python's work per batch in later passes."""
         self._held.append(joined(batch))
         self._features += len(batch.indices)
         if self._features >= _FEATURES_TOGETHER:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has been added and waits for more."""
+        """Write the added batches that are still held back."""
         if not self._held:
             return
         batch, places = joined(*self._held), {}
@@ -229,7 +229,7 @@ class CacheWriter:
 
 
 class _Abandoned(Exception):
-    """Leaves the block of `atomic_write` so that nothing is replaced."""
+    """Raised to leave the block of `atomic_write` without replacing the file."""
 
 
 def _is_cache(path: str) -> bool:
@@ -238,7 +238,7 @@ def _is_cache(path: str) -> bool:
 
 
 def _known(source: str) -> dict[str, int]:
-    """What the system knows about a file."""
+    """The system's metadata of a file."""
     found = os.stat(source)
     changed = 0 if os.name == "nt" else found.st_ctime_ns  # there it is the time of creation
     return {"size": found.st_size, "inode": found.st_ino, "modified": found.st_mtime_ns, "changed": changed}

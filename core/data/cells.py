@@ -2,7 +2,7 @@
 
 Quoting follows RFC 4180: a cell that begins with a quote ends at the closing one, may hold delimiters and line feeds,
 and has `""` for a quote; a delimiter, a line's end or the end of the text must follow. Quotes within any other cell
-stand for themselves. A line ends with a line feed, with or without a carriage return before it; blank lines are
+are literal. A line ends with a line feed, with or without a carriage return before it; blank lines are
 skipped.
 """
 
@@ -27,7 +27,7 @@ PROBLEMS = {
     UNCLOSED: "got a quote that is never closed",
     TRAILING: "got text after a closing quote, wanted a delimiter",
 }
-"""What can be wrong with a cell, as messages say it."""
+"""Messages about malformed cells."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _LONGEST_FIRST = 1 << 20
@@ -39,8 +39,8 @@ def next_cell(at, size, delimiter):
     """The cell that begins at address `at` of a text that ends at address `size`.
 
     Returns:
-        Begin and end of its content, where the cell itself ends (at a delimiter, a line feed or the end of the text),
-        whether its content has doubled quotes, and `FINE` or what is wrong with it.
+        Begin and end of its content, the end of the cell itself (a delimiter, a line feed or the end of the text),
+        whether its content has doubled quotes, and `FINE` or the number of the problem.
     """
     end = at
     if at < size and byte_at(at) == _QUOTE:
@@ -90,8 +90,8 @@ def _split(text, delimiter, clean, cells, records, lines):
     begins on line `lines[r]` (from 0).
 
     Returns:
-        Number of records, the bytes and the lines they used, `FINE` or what is wrong with the cell after them, and
-        where that begins or, if text follows its closing quote, where that text does.
+        Number of records, the bytes and the lines they used, `FINE` or the problem of the cell after them, and
+        the start of that cell or, if text follows its closing quote, of that text.
     """
     record, cell, line, lines_used = 0, 0, 0, 0
     first = int64(text.ctypes.data)
@@ -133,7 +133,7 @@ def _split(text, delimiter, clean, cells, records, lines):
 
 
 class _Split:
-    """What `_split` makes of a text."""
+    """Result of `_split` for a text."""
 
     def __init__(self, data: bytes, delimiter: str) -> None:
         text = np.frombuffer(data, np.uint8)
@@ -190,7 +190,7 @@ class Records:
         return [text[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
     def rows(self, errors: str = "strict") -> Iterator[list[str]]:
-        """The cells of each record as text; `errors` says what to do where they are not UTF-8."""
+        """The cells of each record as text; `errors` is the mode for cells that are not UTF-8."""
         columns = [[cell.decode(errors=errors) for cell in self.column(k)] for k in range(self.width)]
         return map(list, zip(*columns, strict=True))
 
@@ -233,12 +233,12 @@ def names_of(header: Records) -> list[str]:
 
 
 def first_rows(data: bytes, delimiter: str, most: int) -> list[list[str]]:
-    """The records that a text begins with, whatever number of cells each has, as far as the text can be read."""
+    """The first records of a text, however many cells each has, as far as the text can be read."""
     return _Split(data, delimiter).rows(most)
 
 
 def first_record(data: bytes, delimiter: str, line: int) -> tuple[list[str], int]:
-    """The cells of the record that a text begins with, and how many bytes it has, its line feed included.
+    """The cells of the first record of a text, and its number of bytes, its line feed included.
 
     Raises:
         Problem: a malformed cell, or no end within 1 MiB; the text begins on line `line` of its source.
@@ -254,7 +254,7 @@ def first_record(data: bytes, delimiter: str, line: int) -> tuple[list[str], int
 
 
 def read_records(path: str, delimiter: str = ",", longest_line: int = LONGEST_LINE) -> Iterator[Records]:
-    """The records of a separated text, chunk by chunk; the first of all tells how many cells a record has.
+    """The records of a separated text, chunk by chunk; the first one sets the number of cells of a record.
 
     Args:
         path: the file; `.gz` and `.zst` are unpacked; `-` is standard input.

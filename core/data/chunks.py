@@ -20,23 +20,23 @@ from hutch.core.text.columns import FEED
 from hutch.core.text.parser import LONGEST_LINE, PADDING, ParserOptions, TextParser
 
 CHUNK_BYTES = 1 << 19
-"""Default size of a chunk: caches hold what is made of it, and NumPy maps arrays for more text in pages of 2 MB."""
+"""Default size of a chunk: its results fit in caches, and NumPy maps arrays for more text in pages of 2 MB."""
 
 Source = str | os.PathLike[str]
 
 
 def source_name(source: Source) -> str:
-    """What messages call a source."""
+    """The name of a source in messages."""
     return "<stdin>" if str(source) == "-" else str(source)
 
 
 class TooLong(DataError):
-    """A line, or what is made of it, does not fit into memory, or into the share that it may take.
+    """A line, or the data parsed from it, does not fit into memory, or into the share that it may take.
 
     Args:
         source, number: of the chunk, as in `Chunk`.
-        reason: what messages say after the place.
-        line: on which it is, if that is known.
+        reason: text of the message after the place.
+        line: its number, if known.
     """
 
     def __init__(self, source: str, number: int, reason: str, line: int | None = None) -> None:
@@ -49,10 +49,10 @@ class Chunk(NamedTuple):
 
     Attributes:
         source: the source's name in messages; `<stdin>` for `-`.
-        number: which of the sources it is, from 0.
-        position: how many bytes of all sources have been read, the chunk's included.
+        number: of the source, from 0.
+        position: number of bytes read of all sources, the chunk's included.
         text: uint8, the bytes, and a line feed if the source ends without one; `PADDING` bytes before and after may be
-            read. Valid until the next chunk is asked for, or as many as are to stay `valid`.
+            read. Valid until the next chunk is requested, or until `valid` more are.
         size: number of bytes without an added line feed.
     """
 
@@ -69,7 +69,7 @@ class Chunk(NamedTuple):
 
 
 class Chunks:
-    """Iterable over sources, one after the other, as chunks of whole lines; it knows how far it has come.
+    """Iterable over sources, one after the other, as chunks of whole lines; it reports its position.
 
     Args:
         sources: paths; `-` is standard input; `.gz` and `.zst` files are unpacked as they are read.
@@ -79,7 +79,7 @@ class Chunks:
 
     Attributes:
         total_bytes: size of all files on disk, compressed if they are; None if one is not a regular file.
-        position: how many of these bytes had been read for the chunk seen last.
+        position: number of these bytes read up to the latest chunk.
 
     Raises:
         DataError: while iterating, if a source is missing, a directory, not readable, truncated or corrupt.
@@ -106,7 +106,7 @@ class Chunks:
             yield chunk
 
     def read(self, valid: int) -> Iterator[Chunk]:
-        """The chunks, so many of which stay valid at a time; `position` is left to the caller."""
+        """The chunks, so many of which stay valid at a time; the caller keeps `position`."""
         buffers = [_memory(self.chunk_bytes + 2 * PADDING + 1) for _ in range(valid)]
         before = self.position = 0
         for number, source in enumerate(self.sources):
@@ -175,7 +175,7 @@ class Chunks:
 
 
 class _Standard:
-    """Standard input, reading what has arrived instead of waiting for a pipe to fill the buffer."""
+    """Standard input; reads the bytes that have arrived instead of waiting for a pipe to fill the buffer."""
 
     def readinto(self, buffer: memoryview) -> int:
         stdin: Any = sys.stdin.buffer  # typed without readinto1
@@ -242,7 +242,7 @@ def _parsed(chunks: Chunks, parser: TextParser, threads: int) -> Iterator[Batch]
             number, chunk = next(filled)
         except StopIteration:
             return
-        except TooLong as error:  # only now is it known how many lines came before
+        except TooLong as error:  # the number of earlier lines is known only now
             line = parser.line if error.number == source else 0
             raise TooLong(error.source, error.number, error.reason, line + 1) from None
         if chunk.number != source:

@@ -1,4 +1,4 @@
-"""Names of classes in a column of labels, such as `no` and `yes`: the labels of a chain that they stand for."""
+"""Names of classes in a column of labels, such as `no` and `yes`, and the chain's labels for them."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from hutch.core.text.parser import LabelKind
 
 
 class ClassNames:
-    """The labels that the names of classes stand for: 1 for the first, 2 for the second, or of two -1 and 1.
+    """The labels for names of classes: 1 for the first, 2 for the second, or of two -1 and 1.
 
     Args:
         names: of the classes, in their order.
@@ -21,7 +21,7 @@ class ClassNames:
         names: as text.
 
     Raises:
-        ConfigError: an empty name, one with blanks around it, one that stands twice, or names where labels are
+        ConfigError: an empty name, one with blanks around it, a duplicate, or names where labels are
             not of classes.
 
     >>> names = ClassNames(["ham", "spam"], "simple")
@@ -58,14 +58,14 @@ class ClassNames:
         return found
 
     def wrong(self, name: str) -> str:
-        """What to say of an unknown name."""
+        """Message about an unknown name."""
         return f"got {shortened(name)!r}, wanted a class; {did_you_mean(name, self.names)}"
 
     def label_cells(self, cells: Sequence[bytes], out: NDArray[np.float32]) -> int:
         """Write the labels of cells, `UNLABELED` for empty ones.
 
         Returns:
-            The first row whose cell names no class; -1 if there is none.
+            The first row whose cell names no class; -1 if all do.
         """
         names = {cell: cell.decode(errors="surrogateescape").strip(" ") for cell in set(cells)}
         labels = {cell: self._labels.get(name) if name else UNLABELED for cell, name in names.items()}
@@ -76,5 +76,5 @@ class ClassNames:
 
 
 def class_names(names: Sequence[str | int], kind: LabelKind) -> ClassNames | None:
-    """The names of classes, None where there are no names."""
+    """The names of classes, None if the list is empty."""
     return ClassNames(names, kind) if names else None

@@ -159,7 +159,7 @@ class CsvReader:
 
 
 def _no_number(cell: str, label: bool) -> str:
-    """What to say of a cell that is not a number."""
+    """Message about a cell that is not a number."""
     hint = ", or names of classes under columns.classes" if label else ""
     return f"got {shortened(cell)!r}, wanted a number{hint}"
 

@@ -1,4 +1,4 @@
-"""Dates and times of day as features: what a linear learner can use of them, under names such as `seen.month`.
+"""Dates and times of day as features for a linear learner, under names such as `seen.month`.
 
 A date gives its year as a number, the years since 2000 with their fraction, so that a trend can be learned, and its
 month and day of the week as words; a time of day gives its hour as a word. A duration is a number of seconds.

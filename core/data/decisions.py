@@ -125,9 +125,9 @@ class DecisionTableReader:
     Args:
         schema: the Arrow schema.
         options: how names are hashed, and the kind of the labels.
-        columns: which columns to leave out; all else has fixed names.
-        source: what messages call the table.
-        after: what read the rows before; rows are counted on.
+        columns: which columns to leave out; all others have fixed names.
+        source: name of the table in messages.
+        after: the reader of the rows before; rows are counted on.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class DecisionTableReader:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a table without what is null; a map, which is a list of pairs, as a mapping."""
+    """A value of a table without nulls; a map, which is a list of pairs, as a mapping."""
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items() if one is not None}
     if isinstance(value, list):
@@ -178,5 +178,5 @@ def _decision(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _holds(name: str, value: Any) -> bool:
-    """Whether what an action has under a name is a feature at least."""
+    """Whether an action's value under a name has at least one feature."""
     return name != "tag" and value is not None and not (hasattr(value, "__len__") and not len(value))

@@ -1,4 +1,4 @@
-"""Data files of any registered kind as one stream of batches that knows how far it has come."""
+"""Data files of any registered kind as one stream of batches that reports its position."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _PARSERS = 2
 
 
 def parsers() -> int:
-    """How many threads read and parse files of text ahead; one at least, which waits for files while others compute."""
+    """Number of threads that read and parse files of text ahead; at least one, to overlap I/O with computing."""
     return max(1, min(_PARSERS, thread_count() - 1))
 
 
@@ -29,7 +29,7 @@ def check_sources(sources: Sequence[str]) -> None:
     """Check before a long run that the data exists.
 
     Raises:
-        DataError: it names every source that is missing or a directory, one per line.
+        DataError: sources are missing or directories; the message names each on its own line.
     """
     wrong = []
     for source in expanded(sources):
@@ -41,15 +41,15 @@ def check_sources(sources: Sequence[str]) -> None:
 
 
 def read_with(reader: Callable[..., Any], source: str, *how: Any) -> Iterator[Batch]:
-    """The batches of a file; what is not right about its reader, which may be a plugin's, is said by name.
+    """The batches of a file; errors of its reader, which may be a plugin's, name the reader.
 
     Args:
-        reader: what is registered for the file's ending.
+        reader: registered for the file's ending.
         source: the file.
         how: further arguments of a reader.
 
     Raises:
-        PluginError: it raises something, or gives anything but batches.
+        PluginError: the reader raises something, or yields anything but batches.
         HutchError: the file cannot be read.
     """
     name = f"{getattr(reader, '__module__', '?')}.{getattr(reader, '__qualname__', reader)}"
@@ -76,11 +76,11 @@ def _broken(name: str, source: str, what: str) -> PluginError:
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 """Endings of files with named columns."""
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
-"""Endings of what looks like text and would be learned wrongly as such."""
+"""Endings of formats that look like text and would be misread as such."""
 
 
 def ending_of(source: str) -> str:
-    """The ending that tells the kind of a file: `.csv` of `a.csv` and of `a.csv.gz`."""
+    """The ending that determines the kind of a file: `.csv` of `a.csv` and of `a.csv.gz`."""
     path = Path(source.lower())
     return Path(path.stem).suffix if path.suffix in (".gz", ".zst") else path.suffix
 
@@ -97,20 +97,20 @@ class InputFiles:
 
     Args:
         sources: paths, globs, addresses (`s3://`, …); `-` is standard input.
-        options: how text is understood.
-        readers: what reads files that are not text, by ending.
-        on_problem: told of the first malformed places of each kind, in the first pass.
+        options: how text is parsed.
+        readers: readers of files that are not text, by ending.
+        on_problem: called with the first malformed places of each kind, in the first pass.
         columns: what the columns of files that are not text stand for.
-        passes: how often the batches will be asked for; if more than once, they stay in memory if they fit.
+        passes: how often the batches will be read; if more than once, they stay in memory if they fit.
         cache: file that keeps the batches for later runs, see `hutch.core.data.cache`; only without malformed places.
-        fresh: rebuild the cache, whatever is there.
+        fresh: rebuild the cache even if one exists.
         read_text: makes the batches of one source of text, given its chunks and a parser; None: threads do, ahead.
-        groups_in_lines: `read_text` makes whole groups of single lines.
+        groups_in_lines: `read_text` makes whole groups from single lines.
         kind: ending by which all sources are read, whatever theirs, such as `dsjson`; None: each by its own.
 
     Attributes:
-        total: bytes of all sources, None if it is not known.
-        problems: what the first pass found malformed in text.
+        total: bytes of all sources, None if unknown.
+        problems: malformed places that the first pass found in text.
 
     Raises:
         DataError: nothing reads the kind; a cache is wanted for something other than a text file, or its path is taken.

@@ -59,7 +59,7 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
 
 
 class _Rows:
-    """Makes records of what may be rows of a table."""
+    """Makes records from objects that may be rows of a table."""
 
     def __init__(self, roles: Roles) -> None:
         spaces = {"": REST} if roles.namespaces is None else roles.namespaces
@@ -70,7 +70,7 @@ class _Rows:
         self._categorical = frozenset(map(str, roles.categorical))
 
     def record(self, found: dict[str, Any]) -> Mapping[str, Any]:
-        """The record that an object stands for."""
+        """The record of an object."""
         record: dict[str, Any] = {}
         for name, value in found.items():
             if name in self._whole or isinstance(value, dict | list):

@@ -55,7 +55,7 @@ class _Columns:
 
 @lru_cache(maxsize=8)
 def _columns_of(width: int, options: ParserOptions, roles: str) -> _Columns:
-    """What `_Columns` makes of roles, given as JSON so that calls with the same need not do it again."""
+    """Cached `_Columns` of roles, given as JSON so that they can be a key of the cache."""
     return _Columns(width, options, json.loads(roles))
 
 

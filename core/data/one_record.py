@@ -1,7 +1,7 @@
 """One record at a time into arrays that stay where they are, so that a call allocates nothing.
 
-Indices of names are kept, so that a name met before is not hashed again. What `hutch.core.data.records` would refuse is
-left to it, which reports the place.
+Indices of names are kept, so that a known name is not hashed again. Records that `hutch.core.data.records` would refuse
+are left to it: it reports the place.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ class RecordFiller:
         columns: which keys hold the label, the importance and so on; every other key is a namespace.
 
     Attributes:
-        arrays: what kernels see of the record filled last, as of a batch; another dict when they have been reallocated.
+        arrays: of the record filled last, as kernels see them in a batch; another dict after a reallocation.
     """
 
     def __init__(self, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None) -> None:
@@ -86,7 +86,7 @@ class RecordFiller:
         return space
 
     def _keep(self) -> None:
-        """Count what is kept; start afresh when it grows too large."""
+        """Count the kept indices; discard all when there are too many."""
         self._kept += 1
         if self._kept > _KEPT:
             self._kept = 1

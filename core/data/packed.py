@@ -1,4 +1,4 @@
-"""Compressed files as the bytes they stand for."""
+"""Decompression of files."""
 
 import io
 import zlib
@@ -9,7 +9,7 @@ from hutch.core.errors import DataError, at
 
 
 class _Decoder(Protocol):
-    """What zlib's and zstandard's decompression objects share."""
+    """The common interface of zlib's and zstandard's decompression objects."""
 
     @property
     def eof(self) -> bool: ...
@@ -19,7 +19,7 @@ class _Decoder(Protocol):
 
 
 class _Format(NamedTuple):
-    """A format's name, what makes a decoder, the error of corrupt data, and how much is unpacked at once.
+    """A format's name, its decoder factory, the error of corrupt data, and the number of bytes to unpack at once.
 
     A piece of that many bytes cannot unpack to much more than 16 MiB: deflate makes 1 byte of up to 1032, and Zstandard
     makes a block of 4 bytes of 128 KiB that are all the same.
@@ -46,11 +46,11 @@ ENDINGS = {".gz": _gzip, ".zst": _zstd}
 
 
 class Decompressed(io.RawIOBase):
-    """A compressed file, which may consist of several members or frames, as the bytes it stands for.
+    """A compressed file, which may consist of several members or frames, as its unpacked bytes.
 
     Args:
         raw: the file, open for reading.
-        name: what messages call it.
+        name: of the file in messages.
         suffix: one of `ENDINGS`.
 
     Raises:
@@ -68,7 +68,7 @@ class Decompressed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` as far as there is something; 0 at the end."""
+        """Fill `buffer` as far as there is data; 0 at the end."""
         filled = 0
         try:
             while filled < len(buffer) and self._failure is None:
@@ -78,7 +78,7 @@ class Decompressed(io.RawIOBase):
                 self._piece, filled = self._piece[size:], filled + size
         except StopIteration:
             pass
-        except DataError as error:  # what comes before it is handed out first
+        except DataError as error:  # the data before it is returned first
             self._failure = error
         if self._failure and not filled:
             raise self._failure

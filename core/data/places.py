@@ -37,15 +37,15 @@ def is_remote(source: str) -> bool:
 
 
 def expanded(sources: Iterable[Any]) -> list[str]:
-    """The files that sources stand for: globs are replaced by what they match, in the order of the names.
+    """The files that sources denote: globs are replaced by their matches, in the order of the names.
 
-    A file whose name looks like a glob is that file. `**` stands for any number of folders.
+    A file whose name looks like a glob is that file. `**` matches any number of folders.
 
     Args:
         sources: paths, globs, addresses of files or globs; `-` is standard input.
 
     Raises:
-        DataError: a glob that matches nothing, or an address that cannot be looked at.
+        DataError: a glob without matches, or an address that cannot be accessed.
     """
     found: list[str] = []
     for each in sources:
@@ -65,7 +65,7 @@ def expanded(sources: Iterable[Any]) -> list[str]:
 
 
 def only_file(source: Any) -> str:
-    """The file that a source stands for, where there can be only one.
+    """The file that a source denotes, where only one is allowed.
 
     Raises:
         DataError: a glob that matches none, or several.
@@ -130,7 +130,7 @@ def _system(source: str) -> tuple[Any, str]:
 
 
 def _asked(source: str, question: Any) -> Any:
-    """What a file system answers; what it cannot do is told as wrong data."""
+    """The answer of a file system; its failures become data errors."""
     try:
         return question()
     except FileNotFoundError:
@@ -159,7 +159,7 @@ def _remote_matches(source: str) -> list[str]:
 
 
 def _matches(words: list[str], wanted: list[str]) -> bool:
-    """Whether the words of a path are those of a glob, in which `**` stands for any number of them."""
+    """Whether the words of a path match those of a glob, in which `**` matches any number of them."""
     if not wanted or not words:
         return not wanted and not words
     if wanted[0] == "**":

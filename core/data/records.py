@@ -158,7 +158,7 @@ class RecordReader:
         return found
 
     def _simple_labels(self, records: list[Mapping[str, Any]]) -> NDArray[np.float32]:
-        """Labels, NaN where there is none."""
+        """Labels, NaN if missing."""
         if self._classes is None:
             return self._floats(records, self._label, float("nan"))
         out = np.full(len(records), np.nan, np.float32)

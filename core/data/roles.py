@@ -1,4 +1,4 @@
-"""What each column of a table, or each key of a record, stands for."""
+"""The role of each column of a table, or of each key of a record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from hutch.core.errors import ConfigError, Problem, did_you_mean
 
 REST = "*"
-"""Stands for all columns that nothing else names."""
+"""Stands for all columns that no other role names."""
 
 
 class FeatureColumn(NamedTuple):
@@ -20,20 +20,20 @@ class FeatureColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What each column stands for.
+    """The roles of columns.
 
-    A role that is None is played by the column of that role's own name if there is one; an empty name means no column.
+    A role that is None belongs to the column of that role's own name, if it exists; an empty name means no column.
 
     Attributes:
         label: the label; missing or NaN where an example has none.
         classes: names in the label column, in place of numbers: the first is class 1, the second class 2; of two, where
             labels are simple, -1 and 1.
         importance: importance, ≥ 0.
-        base: what is added to the prediction.
+        base: added to the prediction.
         tag: the tag.
         group: rows in sequence with the same value form one group.
         namespaces: names of the feature columns by namespace, in the order of the line; `*` stands for all columns that
-            nothing else names. None puts those into the anonymous namespace.
+            no other role names. None puts those into the anonymous namespace.
         text: columns of text, whose words are the features, in lower case; one that `namespaces` does not list is a
             namespace of its own name.
         categorical: columns whose values are always words, as ids are, even where they look like numbers.
@@ -126,7 +126,7 @@ class Roles:
         """Which of the columns `names` hold text.
 
         Raises:
-            ConfigError: one that does not exist, or that `categorical` names, too.
+            ConfigError: a column that does not exist, or that `categorical` names, too.
         """
         for name in self.text:
             if name in self.categorical:
@@ -139,7 +139,7 @@ class Roles:
 
 
 class _Optional(Roles):
-    """Roles of examples that may lack what only learning needs."""
+    """Roles of examples that may lack the columns that only learning needs."""
 
     __slots__ = ()
 
@@ -166,7 +166,7 @@ def refuse_twice(names: Sequence[str], line: int | None = None) -> None:
 
 
 def position_of(path: str, name: str, names: Sequence[str]) -> int:
-    """Where a column stands; the error of one that is not there begins with `path`."""
+    """The position of a column; the error of a missing one begins with `path`."""
     if name not in names:
         raise ConfigError(f"{path}: no column {name!r}; {did_you_mean(name, names)}")
     return names.index(name)

@@ -31,7 +31,7 @@ def to_batches(
     labels: Any = None,
     importance: Any = None,
 ) -> Iterator[Batch]:
-    """Examples of any accepted kind as batches; each is valid until the next one is asked for.
+    """Examples of any accepted kind as batches; each is valid until the next one is requested.
 
     Args:
         examples: one of `ACCEPTED`. A `str` is text, never a path.
@@ -42,7 +42,7 @@ def to_batches(
         importance: importances of a matrix's or table's rows, shape (examples,).
 
     Raises:
-        TypeError: something else; the message says what is accepted.
+        TypeError: something else; the message lists the accepted kinds.
         ConfigError: columns that do not exist.
         DataError: the name of a file instead of its text, or examples that cannot be used.
 
@@ -51,7 +51,7 @@ def to_batches(
     (array([1.], dtype=float32), array([0.5, 1. , 1. ], dtype=float32))
     """
     found = _to_batches(examples, options, columns, labels, importance)
-    cut = isinstance(examples, Batch | str | bytes | bytearray | memoryview)  # these are in one piece
+    cut = isinstance(examples, Batch | str | bytes | bytearray | memoryview)  # these come as one piece
     return whole_groups(found) if options.whole_groups and not cut else found
 
 
@@ -83,7 +83,7 @@ def _to_batches(
 def _several(
     examples: Iterator[Any], options: ParserOptions, columns: Roles | Mapping[str, Any] | None
 ) -> Iterator[Batch]:
-    """Batches, lines, tables or dicts; the first item tells which."""
+    """Batches, lines, tables or dicts; the first item determines the kind."""
     first = next(examples, None)
     if first is None:
         return iter([])
@@ -138,8 +138,8 @@ def record_batches(
         records: each maps namespaces to features (a mapping of names to numbers or words, a list of names, or one
             name) and holds the label (costs by class in a cost-sensitive chain), importance, base, tag and group.
         options: how names are hashed, and the kind of the labels.
-        columns: under which keys these lie, if not under their own names.
-        source: what messages call the records.
+        columns: keys of these, if they differ from the defaults.
+        source: name of the records in messages.
 
     Raises:
         DataError: a record or a value that cannot be used.

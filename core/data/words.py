@@ -1,7 +1,7 @@
 """Columns of text as words, each a feature named by the word, as in VW's text `|comment nice words`.
 
 A word is a run of ASCII letters, digits, underscores and of anything beyond ASCII, in lower case. A word that occurs
-twice is two features. What comes out is the same for every kind of table.
+twice is two features. The result is the same for every kind of table.
 """
 
 import re
@@ -48,7 +48,7 @@ def _joined(data, starts, stops, out):
 
 @compiled
 def _hashed(text, size, seed, hash_all, mask, counts, indices):
-    """Hash the words of NUL-terminated texts; returns how many there are, `counts` per text."""
+    """Hash the words of NUL-terminated texts; returns their number, `counts` per text."""
     address = int64(text.ctypes.data)
     at, row, found = 0, 0, 0
     while at < size:
@@ -85,7 +85,7 @@ def hash_words(
         mask: of the indices.
 
     Returns:
-        How many words each text has, int64 (texts), and the indices of all, uint32.
+        The number of words of each text, int64 (texts), and the indices of all, uint32.
     """
     room = np.empty(int((stops - starts).sum()) + len(starts), np.uint8)
     size = _joined(data, starts, stops, room)

@@ -1,6 +1,6 @@
-"""HTTP applications from a table of routes: who may ask, what a request may hold, and errors as answers.
+"""HTTP applications from a table of routes: access checks, limits on requests, and errors as answers.
 
-A handler gets an `Asked` and returns what JSON can hold, or a `Reply`; it knows nothing of ASGI. Parameters that its
+A handler gets an `Asked` and returns a value for JSON, or a `Reply`; it is independent of ASGI. Parameters that its
 route does not name are refused, so that a misspelt one is never ignored in silence.
 """
 
@@ -64,7 +64,7 @@ class Asked:
             wanted: what it should be, for the message.
 
         Raises:
-            Refused: it is none.
+            Refused: it is not one.
         """
         try:
             found = loads(self.body or b"{}", "<body>")
@@ -80,10 +80,10 @@ class Reply:
     """An answer.
 
     Attributes:
-        content: what JSON can hold; bytes are sent as they are.
+        content: a value for JSON; bytes are sent as they are.
         kind: its content type.
         status: 200 and so on.
-        headers: beside those of the application.
+        headers: in addition to those of the application.
     """
 
     content: Any
@@ -98,7 +98,7 @@ class Field:
 
     Attributes:
         name: as clients write it.
-        text: what it means.
+        text: its meaning.
         kind: `string`, or `boolean`: `true` or `false`.
         where: `query` or `header`.
     """
@@ -118,9 +118,9 @@ class Route:
         answer: the handler: a coroutine function, or a function that is called in a thread.
         summary: what it does, one sentence.
         fields: its parameters; all others are refused.
-        bodies: by content type, what OpenAPI says of the body; empty: it takes none.
-        gives: by content type, what OpenAPI says of the answer.
-        errors: what it may answer beside the errors that all routes share.
+        bodies: by content type, the OpenAPI description of the body; empty: it takes none.
+        gives: by content type, the OpenAPI description of the answer.
+        errors: its possible errors, in addition to those that all routes share.
     """
 
     method: str
@@ -136,18 +136,18 @@ class Route:
 class Application:
     """An application of ASGI.
 
-    On a loopback address without a token the browser of whoever sits at the machine is the danger: a foreign page may
+    On a loopback address without a token the danger is the browser of the user at the machine: a foreign page may
     send requests there. So requests under foreign names of this machine, and from pages of other origins, are refused,
     unless the address has a secret.
 
     Args:
-        routes: what it answers.
+        routes: the requests that it answers.
         statuses: of errors, the first class that fits.
         limits: on bodies.
-        secret: the first part of every address; without it everything is 404. Empty: none.
-        token: who asks must send `Authorization: Bearer TOKEN`; empty: nobody must.
-        public: paths that want no token.
-        hosts: names under which it may be asked; empty: any.
+        secret: the first part of every address; every other address is 404. Empty: none.
+        token: clients must send `Authorization: Bearer TOKEN`; empty: no check.
+        public: paths that need no token.
+        hosts: names under which clients may address it; empty: any.
         headers: of every answer.
         count: called with method, path, status and seconds of each request.
     """
@@ -193,7 +193,7 @@ class Application:
         try:
             headers = _headers(scope["headers"])
             self._check_who_asks(path, headers)
-            if self._prefix and scope["path"] == self._prefix:  # what is relative to it would lead elsewhere
+            if self._prefix and scope["path"] == self._prefix:  # relative links would lead elsewhere
                 return Reply(b"", "text/plain", 307, {"Location": f"{self._prefix}/"})
             route = self._route(scope, path)
             asked = await self._asked(route, scope, headers, receive)

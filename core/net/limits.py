@@ -1,4 +1,4 @@
-"""What a client may ask of a server."""
+"""Limits on requests to a server."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Limits:
         body_seconds: until the body of a request has arrived.
         idle_seconds: a connection without a request is closed after so long.
         connections: open at a time; more are answered 503.
-        stop_seconds: for requests under way when the server is told to stop.
+        stop_seconds: for requests under way when the server is to stop.
         importance: of an example to learn.
         value: of its features, labels and costs, without their sign.
     """

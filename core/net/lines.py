@@ -1,7 +1,7 @@
-"""Lines over TCP: what clients send is answered in order, and clients take turns.
+"""Lines over TCP: each client's lines are answered in order, and clients take turns.
 
-A connection has one piece of its lines under way at a time; while that is answered nothing more is read from it, so a
-client that sends without end waits for its own answers and not others for theirs.
+A connection has one piece of its lines under way at a time; nothing more is read from it until that is answered, so a
+client that sends without end delays its own answers and not those of others.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from hutch.core.net.limits import Limits
 from hutch.core.net.signals import Ready, stopped_by_signals
 
 Answer = Callable[[bytes], Awaitable[bytes]]
-"""Gets whole lines, each with its line feed; gives what is sent back."""
+"""Takes whole lines, each with its line feed; returns the bytes to send back."""
 
 _HTTP = re.compile(rb"[A-Z]{3,10} \S* HTTP/")
 _PIECE = 1 << 16
@@ -73,7 +73,7 @@ class LineServer:
                 received += more
             elif not begun:
                 begun, first = True, received.partition(b"\n")[0].rstrip(b"\r")
-                if _HTTP.match(first):  # a web page must not teach a model
+                if _HTTP.match(first):  # a web page must not train a model
                     return REFUSAL
                 if self._token:
                     if not secrets.compare_digest(first, b"token " + self._token):
@@ -93,7 +93,7 @@ class LineServer:
 async def run_lines(
     answer: Answer, listening: socket.socket, ready: Ready, *, token: str = "", limits: Limits | None = None
 ) -> None:
-    """Serve lines until a signal tells to stop; `ready` says where, the other arguments are those of `LineServer`."""
+    """Serve lines until a signal stops the server; `ready` reports the address, other arguments as for `LineServer`."""
     stopping = asyncio.Event()
     with stopped_by_signals(stopping):
         server = LineServer(answer, token=token, limits=limits)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Ready = Callable[[], None]
-"""Says where a server listens: called once a signal stops it as it should, so that whoever reads it may send one."""
+"""Reports that a server listens: called once signals stop it gracefully, so that a process that waits may send one."""
 
 
 @contextmanager

@@ -12,13 +12,13 @@ from hutch.core.net.signals import Ready, stopped_by_signals
 
 
 def require_web(what: str) -> None:
-    """See that what a server needs is installed.
+    """Check that the packages of a server are installed.
 
     Args:
-        what: needs it, for the message.
+        what: the feature that needs them, for the message.
 
     Raises:
-        UsageError: it says how to install it.
+        UsageError: one is missing; the message tells how to install it.
     """
     try:
         import prometheus_client  # noqa: F401
@@ -81,7 +81,7 @@ def _with_header_timeout(limits: Limits) -> Any:
 async def run(
     app: Application, listening: socket.socket, ready: Ready, limits: Limits, stopping: asyncio.Event
 ) -> None:
-    """Serve until `stopping` is set or a signal tells to stop; requests under way are answered first."""
+    """Serve until `stopping` is set or a signal stops it; requests under way are answered first."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -115,7 +115,7 @@ async def run(
 
 
 def run_app(app: Application, listening: socket.socket, ready: Ready, limits: Limits | None = None) -> None:
-    """Serve one application until interrupted; `ready` says where."""
+    """Serve one application until interrupted; `ready` reports the address."""
 
     async def main() -> None:
         await run(app, listening, ready, limits or Limits(), asyncio.Event())

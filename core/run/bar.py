@@ -16,7 +16,7 @@ class _Rate(ProgressColumn):
 
 
 class ProgressBar:
-    """How far a run has come, its rate and the time left; a context manager.
+    """Progress of a run, its rate and the time left; a context manager.
 
     Args:
         total: bytes of a pass.
@@ -38,7 +38,7 @@ class ProgressBar:
         self._bar.stop()
 
     def update(self, pass_number: int, position: int, examples: int) -> None:
-        """Draw how far the run has come.
+        """Draw the progress of the run.
 
         Args:
             pass_number: counted from 1.

@@ -14,7 +14,7 @@ Single = np.float32
 
 
 class BestConstant:
-    """Gathers which labels were seen; two at most are told apart, since only then the constant's loss is known.
+    """Gathers the labels seen; at most two are distinguished, since only then the constant's loss is known.
 
     >>> best = BestConstant()
     >>> best.observe(np.array([1, -1, -1, 1, 1], np.float32))
@@ -62,7 +62,7 @@ class BestConstant:
         weight, total = seen.weighted_labeled, seen.weighted_labels
         if low == high:
             return None, None
-        lows = _f(total - float(high) * weight) / (low - high)  # how much importance the lower label has
+        lows = _f(total - float(high) * weight) / (low - high)  # the importance of the lower label
         highs = _f(weight) - lows
         if not lows + highs > 0:
             return None, None

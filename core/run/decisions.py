@@ -1,4 +1,4 @@
-"""Decisions as text: lines of predictions, and what the progress table says of one."""
+"""Decisions as text: lines of predictions, and cells of the progress table."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -37,13 +37,13 @@ def number_text(value: float) -> str:
 
 
 def tail(batch: Batch, row: int) -> bytes:
-    """What ends a line: the tag of a row, if it has one."""
+    """The end of a line: the tag of a row, if it has one."""
     tag = batch.tag(row)
     return (b" " + tag if tag else b"") + b"\n"
 
 
 def classes_of(batch: Batch) -> list[int]:
-    """What the label of each row calls its action, 0 where it has none."""
+    """The action number in the label of each row, 0 without a label."""
     found: NDArray[np.int64] = np.zeros(len(batch), np.int64)
     given = np.flatnonzero(np.diff(batch.cost_ptr))
     found[given] = batch.cost_classes[batch.cost_ptr[given]]
@@ -111,7 +111,7 @@ def slot_lines(batch: Batch, outputs: Outputs) -> bytes:
 
 
 def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
-    """What a chain's predictions are written as: all actions, or the best where a layer says so."""
+    """The writer of a chain's predictions: all actions, or the best one where a layer asks for it."""
     if chain.takes.of_slots:
         return slot_lines
     top = next(layer for layer in chain.layers if layer.takes not in (None, Labels.LOGGED_CLASS))
@@ -119,7 +119,7 @@ def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
 
 
 def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> str | None:
-    """What the table says of the label of the decision to which a row belongs, classes counted from `first_class`."""
+    """The table's cell for the label of a row's decision, classes counted from `first_class`."""
     _, first, stop = decision_at(batch, row) if takes.of_decisions else (row, row, row + 1)
     if takes.of_slots:
         low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
@@ -143,7 +143,7 @@ def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> s
 
 
 def prediction_cell(batch: Batch, row: int, outputs: Outputs, takes: Labels) -> str:
-    """What the table says of the best action of a row's decision; its class if all costs are known."""
+    """The table's cell for the best action of a row's decision; its class if all costs are known."""
     if takes is Labels.LOGGED_CLASS:
         best = int(outputs.ranked.reshape(outputs.scores.shape)[row, 0])
         return _pair(best, outputs.scores[row, best])

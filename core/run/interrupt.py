@@ -42,7 +42,7 @@ class Interruption:
             raise _Stopped
 
     def until_stopped(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items; after a signal no more of them. What is being done with one is always finished."""
+        """The items; none after a signal. The work on the current item is always finished."""
         iterator = iter(items)
         while True:
             try:

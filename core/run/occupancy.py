@@ -10,9 +10,9 @@ _CROWDED = 0.5
 
 
 def share_used(engine: Engine) -> float | None:
-    """The share of the table's rows that learning has touched, of those that a feature can have; an estimate.
+    """The share of the usable rows of the table that learning has touched; an estimate.
 
-    A row is taken to be touched if any of its numbers is not 0. Of large tables 2^17 rows are looked at.
+    A row counts as touched if any of its numbers is not 0. Of large tables, 2^17 rows are examined.
 
     Returns:
         None if the base learner does not begin with rows of zeros.
@@ -28,7 +28,7 @@ def share_used(engine: Engine) -> float | None:
 
 
 def advice(engine: Engine) -> str | None:
-    """What to say of a table that is more than half full: how many bits would leave most rows to one feature each."""
+    """Warning about a table that is more than half full, with the number of bits that would leave few shared rows."""
     share, bits = share_used(engine), int(engine.parser.bits)
     if share is None or share <= _CROWDED:
         return None

@@ -1,4 +1,4 @@
-"""What a chain's decisions would have cost, from a log of decisions that somebody else made.
+"""Estimated cost of a chain's decisions, from a log of decisions made by another policy.
 
 Each decision is predicted before it is learned. With the cost c of the logged action a, the probability p with which it
 was chosen, the probability π(a) that the chain gives it, and w = π(a) / p, over n decisions:
@@ -50,14 +50,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class OffPolicyValue:
-    """What a log says of a chain.
+    """Estimates for a chain from a log.
 
     Attributes:
-        decisions: how many had a label.
-        logged: mean cost of the actions that were chosen.
+        decisions: number of labelled decisions.
+        logged: mean cost of the chosen actions.
         ips, snips, dr: estimates of the mean cost of the chain's decisions.
         effective: (Σ w)² / Σ w², how many decisions of the chain's own the log is worth.
-        warnings: what makes the estimates doubtful.
+        warnings: reasons to doubt the estimates.
     """
 
     decisions: int
@@ -70,13 +70,13 @@ class OffPolicyValue:
 
 
 def estimator_of(chain: dict[str, Any]) -> dict[str, Any]:
-    """The chain that regresses the costs of actions, with the learner of the one that is judged.
+    """The chain that regresses the costs of actions, with the learner of the evaluated chain.
 
     Args:
         chain: a configuration with `cost_sensitive_with_features` among its layers.
 
     Raises:
-        UsageError: there is none.
+        UsageError: it has no such layer.
     """
     layers = chain["chain"]
     names = [layer if isinstance(layer, str) else next(iter(layer)) for layer in layers]
@@ -130,10 +130,10 @@ class _Choices:
     """The choices of the decisions of a batch, one after the other.
 
     Attributes:
-        decision: of each choice; those that are no choice but shared features are weighed 0 by `counts`.
+        decision: of each choice; `counts` gives weight 0 to rows that are shared features, not choices.
         counts: whether it is a choice.
         first: of each decision that has any.
-        at: the choice of each logged cost; -1 if there is none.
+        at: the choice of each logged cost; -1 if none.
     """
 
     decision: NDArray[np.int64]
@@ -186,13 +186,13 @@ def value_of(
     predicted: NDArray[np.float64],
     confidence: float = 0.95,
 ) -> OffPolicyValue:
-    """The estimates, from what is known of each decision of a log (decisions).
+    """The estimates, from arrays with one entry per decision of a log.
 
     Args:
         weight: probability of the logged action, over that with which it was chosen.
         cost: of the logged action.
-        model: mean cost that a model predicts of the actions of the policy that is judged.
-        predicted: cost that it predicts of the logged action.
+        model: mean predicted cost of the actions of the evaluated policy.
+        predicted: predicted cost of the logged action.
         confidence: of the intervals, between 0 and 1.
 
     >>> found = value_of(np.ones(100), np.arange(100) % 2.0, np.zeros(100), np.zeros(100))

@@ -1,6 +1,6 @@
-"""One example at a time: what a batch needs is made once and filled again.
+"""One example at a time: the buffers of a batch are made once and filled again.
 
-The kernels are those that batches go through, so the results are theirs to the bit. Whatever is unusual (a malformed
+The kernels are those that batches go through, so the results are the same to the bit. Anything unusual (a malformed
 line, an infinite value, a label that the chain is not made for) is left to batches, which report it.
 """
 
@@ -23,7 +23,7 @@ from hutch.core.text.parser import LineParser
 from hutch.core.text.state import FIELDS_OF_SEEN
 
 LONGEST_LINE = 1 << 14
-"""Longer lines are run as batches; what is made for each call matters little beside them."""
+"""Longer lines run as batches; their allocations per call matter little."""
 _KNOWN_LABELS = 1 << 12
 
 
@@ -49,12 +49,12 @@ class OneExample:
         self.counters = engine.shared.view(np.uint8).data
 
     def run(self, example: Any, learn: bool, *, stays: bool = True) -> Outputs | None:
-        """Predict one example, and learn it if told to.
+        """Predict one example, and learn it if `learn`.
 
         Args:
             example: anything a chain accepts.
-            learn: False leaves the chain as it was, its counters too.
-            stays: False lets the counters count what is only predicted.
+            learn: False leaves the chain unchanged, its counters too.
+            stays: False lets predicted examples count in the counters.
 
         Returns:
             The outputs, made before learning, which the next call overwrites; None if this is not one usual line or
@@ -88,7 +88,7 @@ class OneExample:
         return True
 
     def _filled(self, example: Any) -> "_Single | None":
-        if self._engine.whole_groups or self._engine.decides:  # a line alone says little there
+        if self._engine.whole_groups or self._engine.decides:  # a single line is incomplete there
             return None
         if type(example) is list and len(example) == 1:
             example = example[0]

@@ -58,7 +58,7 @@ class OneByOne(Engine):
         return OneDecision(self)
 
     def predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
-        """The predictions of one usual line, record or decision; None for anything else, of which nothing was run."""
+        """The predictions of one usual line, record or decision; None for anything else, without running any of it."""
         if not self.decides:
             outputs = self._one.run(examples, learn)
             return None if outputs is None else outputs.predictions.copy()
@@ -74,7 +74,7 @@ class OneByOne(Engine):
                 self._one.counters[:] = kept
 
     def run_one(self, example: Any, learn: bool) -> Outputs | None:
-        """What `hutch.core.run.one.OneExample.run` does: the outputs of one usual line or record, else None."""
+        """As `hutch.core.run.one.OneExample.run`: the outputs of one usual line or record, else None."""
         return self._one.run(example, learn)
 
     def can_learn_one(self, example: Any) -> bool:
@@ -83,7 +83,7 @@ class OneByOne(Engine):
 
     @property
     def last_one(self) -> Batch:
-        """The example of which `can_learn_one` last said yes."""
+        """The example that `can_learn_one` accepted last."""
         return self._one.last
 
     @contextmanager
@@ -131,7 +131,7 @@ class OneByOne(Engine):
         self.learn(record)
 
     def predict_one(self, x: Mapping[str, Any]) -> float | int:
-        """Predict one example without learning: the class, or whatever number the chain predicts.
+        """Predict one example without learning: the class, or the number that the chain predicts.
 
         Raises:
             DataError: features that cannot be used.
@@ -159,7 +159,7 @@ class OneByOne(Engine):
         return Probabilities(self)
 
     def outputs_of_one(self, record: Mapping[str, Any]) -> Outputs:
-        """What the chain says of a record, without learning; another call may overwrite it."""
+        """The chain's outputs for a record, without learning; another call may overwrite them."""
         outputs = self._one.run(record, False)
         if outputs is None:
             from hutch.core.data.sources import record_batches

@@ -1,6 +1,6 @@
-"""One decision at a time, as lines of text: what a batch needs is made once and filled again.
+"""One decision at a time, as lines of text: the buffers of a batch are made once and filled again.
 
-The kernels are those that batches go through, so the results are theirs to the bit. Whatever is unusual is left to
+The kernels are those that batches go through, so the results are the same to the bit. Anything unusual is left to
 batches, which report it.
 """
 
@@ -19,7 +19,7 @@ from hutch.core.text.parser import LineParser
 from hutch.core.text.state import FIELDS_OF_SEEN
 
 LONGEST_DECISION = 1 << 16
-"""Longer ones are run as batches; what is made for each call matters little beside them."""
+"""Longer ones run as batches; their allocations per call matter little."""
 _UNLABELED, _SHARED = float(UNLABELED), float(SHARED_ROW)
 
 
@@ -55,15 +55,15 @@ class OneDecision:
         self._predictions = np.zeros(0, np.float32)
 
     def run(self, text: str, learn: bool) -> NDArray[np.float32] | None:
-        """Predict a decision, and learn it if told to and if it has a label.
+        """Predict a decision, and learn it if `learn` and if it has a label.
 
         Args:
             text: its lines.
-            learn: False changes no weight.
+            learn: False leaves all weights unchanged.
 
         Returns:
-            Scores or probabilities by action, made before learning, which the next call overwrites; None for what is
-            not one usual decision, of which nothing was run.
+            Scores or probabilities by action, made before learning, which the next call overwrites; None for anything
+            but one usual decision, without running any of it.
         """
         parser = self._parser
         if not parser.parse_lines(text.encode()):
@@ -100,7 +100,7 @@ class OneDecision:
         return first if good else -1
 
     def _point(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Tell the records where everything lies."""
+        """Set the addresses of all arrays in the records."""
         self._arrays, many = arrays, len(arrays["labels"])
         for name in SEEN:
             self._run[name] = arrays[FIELDS_OF_SEEN.get(name, name)].ctypes.data

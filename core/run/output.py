@@ -21,7 +21,7 @@ Lines: TypeAlias = "Callable[[Batch, Outputs], bytes | memoryview]"
 
 
 def is_stdout(path: str | None) -> bool:
-    """Whether a path stands for standard output."""
+    """Whether a path denotes standard output."""
     return path in ("-", "/dev/stdout")
 
 
@@ -37,7 +37,7 @@ def open_output(path: str) -> Iterator[BinaryIO]:
 
 
 def write_now(file: BinaryIO, data: bytes | memoryview) -> None:
-    """Write what a reader at the other end of a pipe may be waiting for."""
+    """Write and flush: a reader at the other end of a pipe may be waiting."""
     file.write(data)
     file.flush()
 
@@ -48,7 +48,7 @@ def predictions_of(batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
 
 
 def raw_of(batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
-    """What the base learner predicted, before clipping and link."""
+    """The base learner's predictions, before clipping and link."""
     return outputs.raw
 
 
@@ -72,7 +72,7 @@ def class_lines(names: Sequence[str]) -> Lines:
 
 
 def class_names_of(predictions: NDArray[np.float32], names: Sequence[str]) -> list[str]:
-    """The names of predicted classes, which count from 1; the number of one that has no name.
+    """The names of predicted classes, which count from 1; the number of a class without a name.
 
     >>> class_names_of(np.array([2, 1, 3], np.float32), ["no", "yes"])
     ['yes', 'no', '3']

@@ -35,7 +35,7 @@ class Holdout:
         return self.period > 0 or self.after > 0
 
     def counted(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which examples, by their number in the pass, a loss is told of: those held out, or all without a holdout."""
+        """Which examples of a pass, by number, count in the reported loss: held-out ones, or all without a holdout."""
         if not self:
             return np.ones(len(numbers), np.bool_)
         return numbers > self.after if self.after else numbers % self.period == 0
@@ -46,7 +46,7 @@ class Holdout:
 
 @dataclass(frozen=True, slots=True)
 class PassesDone:
-    """What came of a run.
+    """Result of the passes.
 
     Attributes:
         passes: made, an interrupted one included.
@@ -77,19 +77,19 @@ def run_passes(
     stopped: Callable[[], bool] = lambda: False,
     passed: Callable[[int], object] = lambda number: None,
 ) -> PassesDone:
-    """Run all passes; with a holdout the chain ends as it was after the pass that did best on it (see `Holdout`).
+    """Run all passes; with a holdout, the chain ends in its state after the pass that did best on it (see `Holdout`).
 
     Args:
         engine: the chain.
         batches: can be iterated once per pass.
         progress: reports on the run; made for this engine.
-        passes: how many at most.
+        passes: the most to make.
         learn: False only predicts.
         holdout: which examples are only tested; None: none.
         sink: sees every batch with its outputs.
         scores: let the outputs hold the scores of all classes.
-        stopped: whether the batches ended before their time; no pass follows then.
-        passed: told the number of each pass after which it does not stop early, when the chain is ready for the next.
+        stopped: whether the batches ended early; no pass follows then.
+        passed: called with the number of each pass that does not end the run early, once the chain is ready for more.
 
     Raises:
         ConfigError: several passes of a layer that would pay for the same labels in each.
@@ -104,7 +104,7 @@ def run_passes(
     for number in range(1, passes + 1):
         progress.pass_number = number
         before = progress.statistics
-        with closing(batch for batch in batches) as one_pass:  # whoever works ahead of an error ends with it
+        with closing(batch for batch in batches) as one_pass:  # after an error, threads that read ahead end too
             row_at = engine.run(
                 one_pass,
                 learn=learn,

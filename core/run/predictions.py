@@ -140,7 +140,7 @@ def score_lines(scores: NDArray[np.float32], tag_ptr: NDArray[np.int64], tags: N
 
 
 def of_groups(batch: Batch, outputs: Outputs) -> tuple[Batch, Outputs]:
-    """What is written of a chain that reads groups of lines: the outputs, and the tags, of the last line of each group.
+    """The output of a chain that reads groups of lines: the outputs, and the tags, of the last line of each group.
 
     Returns:
         The batch with the tags of these lines alone, and their outputs.

@@ -54,7 +54,7 @@ class Probabilities:
 
     @property
     def names(self) -> list[str]:
-        """The names of the labels, or what stands for them."""
+        """The names of the labels, or their numbers as text."""
         if self.of_classes:
             return class_names_of(np.array(self.labels, np.float32), self._names)
         return list(self._names) or [f"{label:g}" for label in self._two]

@@ -53,7 +53,7 @@ View = Callable[[ProgressEvent], Any]
 
 
 class Cells(Protocol):
-    """What an event says of an example."""
+    """The cells of an event that describe an example."""
 
     def label(self, batch: Batch, i: int) -> float | int | str | None:
         """The label of example `i`; `known` for costs, None without one."""
@@ -155,9 +155,9 @@ class Progress:
     Args:
         engine: the chain that runs.
         schedule: when rows are due.
-        views: who sees the events.
+        views: receivers of the events.
         holdout: from the second pass on, report the losses of the examples held out.
-        cells: what events say of an example; None: labels and predictions as they are.
+        cells: describes an example in events; None: labels and predictions as they are.
 
     Attributes:
         row_at: the engine's sum of importance at which the next row is due.
@@ -186,7 +186,7 @@ class Progress:
 
     @property
     def statistics(self) -> Statistics:
-        """What this run has seen so far."""
+        """Statistics of this run so far."""
         return self.engine.statistics - self._baseline
 
     @property
@@ -195,7 +195,7 @@ class Progress:
         return time.perf_counter() - self._start
 
     def row(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
-        """What `Engine.run` calls when a row is due; returns when the next one is."""
+        """The callback of `Engine.run` for a due row; returns when the next one is due."""
         now = statistics - self._baseline
         if self._holdout and self.pass_number > 1:
             losses = (now.holdout_loss, (now - self._last_holdout).holdout_loss)

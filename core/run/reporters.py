@@ -1,4 +1,4 @@
-"""What runs report: predictions, events, the progress table, a bar, and what is odd about the data."""
+"""Reports of runs: predictions, events, the progress table, a bar, and warnings about odd data."""
 
 import sys
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ class Bar(Reporter):
 
 
 class MalformedData(Reporter):
-    """Says at the end how much of the text was malformed."""
+    """Reports at the end how much of the text was malformed."""
 
     def close(self, run: Run, done: PassesDone) -> None:
         """See `Reporter`."""
@@ -121,7 +121,7 @@ _MANY = 20
 
 
 class UnexpectedData(Reporter):
-    """Says at the end what is not wrong, but most likely not meant."""
+    """Warns at the end of data that are valid, but most likely not intended."""
 
     def __init__(self, engine: Engine) -> None:
         self._unexpected = Unexpected(engine)
@@ -149,7 +149,7 @@ class UnexpectedData(Reporter):
 
 
 def _prediction_lines(engine: Engine, names: Sequence[str]) -> Lines:
-    """What a prediction is written as: a number, the name of a class, or the actions of a decision."""
+    """The writer of predictions: numbers, names of classes, or the actions of decisions."""
     if names and engine.predicts is Predictions.CLASS:
         return class_lines(names)
     if not engine.predicts.of_actions:
@@ -160,11 +160,11 @@ def _prediction_lines(engine: Engine, names: Sequence[str]) -> Lines:
 
 
 def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = ()) -> list[Reporter]:
-    """What `hutch train` and `hutch predict` report.
+    """The reporters of `hutch train` and `hutch predict`.
 
     Args:
         engine: the chain.
-        options: what to write and show.
+        options: the outputs to write and show.
         names: of the classes, where the data has names.
 
     Raises:

@@ -22,7 +22,7 @@ from hutch.core.strict_json import dumps
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a run reads, writes and shows.
+    """Inputs, outputs and display of a run.
 
     Attributes:
         data: paths; `-` is standard input.
@@ -39,7 +39,7 @@ class RunOptions:
         strict: stop at the first malformed place.
         kind: ending by which all data is read; None: each file by its own.
         cache: file that keeps the parsed data for later runs; None: none.
-        fresh: rebuild the cache, whatever is there.
+        fresh: rebuild the cache even if one exists.
     """
 
     data: list[str]
@@ -72,14 +72,14 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run.
+    """Result of a run.
 
     Attributes:
         done: passes, counters and losses.
         seconds: wall time.
         problems: malformed places in the data, and labels that the chain is not made for.
         exit_code: 128 + the number of the signal that ended the run early, else 0.
-        table_used: share of the weight table's rows that are used, an estimate; None if it is not known.
+        table_used: share of the weight table's rows that are used, an estimate; None if unknown.
     """
 
     done: PassesDone
@@ -108,7 +108,7 @@ class Outcome:
 
 
 class Notes:
-    """Messages to the user: standard error, or whatever a reporter puts in its place.
+    """Messages to the user: to standard error, unless a reporter replaces the output.
 
     Attributes:
         say: shows a line.
@@ -119,17 +119,17 @@ class Notes:
 
     @staticmethod
     def print(text: str) -> None:
-        """Tell the user something on stderr."""
+        """Print a message on stderr."""
         print(text, file=sys.stderr)
 
 
 class Reporter:
-    """One thing that a run reports; a run has any number of them and tells each in turn.
+    """One report of a run; a run has any number of them and calls each in turn.
 
     Attributes:
         scores: whether it needs the scores of all classes.
-        problems: how many it has found in the data.
-        lost: whether what it writes no longer reaches anyone; None if it writes no results.
+        problems: number of problems it has found in the data.
+        lost: whether its output no longer reaches anyone; None if it writes no results.
     """
 
     scores = False
@@ -157,12 +157,12 @@ class Run:
     Args:
         engine: the chain; it is changed.
         files: its data, to be read as often as there are passes.
-        options: what to read, write and show; checked before the chain was built.
-        reporters: what to tell of it, in their order.
+        options: inputs and outputs; checked before the chain was built.
+        reporters: its reports, in their order.
         save: writes the chain's model file.
         notes: where messages go.
-        views: who else sees the progress events.
-        cells: what rows of the table show of an example; None: labels and predictions.
+        views: further receivers of the progress events.
+        cells: describes an example in rows of the table; None: labels and predictions.
 
     Attributes:
         progress: counters and events of the run.

@@ -52,14 +52,14 @@ def table_footer(
     table_used: float | None = None,
     more: Iterable[str] = (),
 ) -> str:
-    """What VW prints at the end, and how full the weight table is.
+    """VW's final summary, with the share of the weight table in use.
 
     Args:
         seen: counters of the run.
         passes: how many passes over the data were made.
-        best_constant: the best constant and its loss, as `BestConstant.of` tells them.
+        best_constant: the best constant and its loss, as from `BestConstant.of`.
         best_holdout: least loss on the examples held out in any pass; NaN if there were none; None without holdout.
-        table_used: share of the weight table's rows that are used; None if it is not told.
+        table_used: share of the weight table's rows that are used; None: not shown.
         more: further lines, before the number of features.
     """
     if best_holdout is None:
@@ -92,7 +92,7 @@ _BASE_TITLES = {"learning rate": "learning_rate", "initial_t": "initial_t", "pow
 
 
 def table_head(run: Run) -> str:
-    """What VW prints before its rows, where it has a meaning for this chain."""
+    """VW's lines before its first row, as far as they have a meaning for this chain."""
     options, engine = run.options, run.engine
     base = engine.layers[-1].parameters
     lines = [
@@ -124,8 +124,8 @@ class Table(Reporter):
         head: all lines up to the first row.
         counted: the counters that the footer shows, of those of the run.
         more: further lines of the footer.
-        best_constant: say in the footer which constant would have done best.
-        table_used: say in the footer how full the weight table is, which VW does not.
+        best_constant: show in the footer which constant would have done best.
+        table_used: show in the footer how full the weight table is, which VW does not.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What is not an error in the data of a chain, but probably a mistake: labels and names that do not fit it."""
+"""Warnings about data that are valid for a chain, but probably a mistake: labels and names that do not fit it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,19 +22,19 @@ def lacks_labels(engine: Engine, seen: Statistics) -> bool:
 
 
 def about_no_labels(engine: Engine) -> str:
-    """What to say where `lacks_labels` holds."""
+    """Message if `lacks_labels` holds."""
     costs = engine.takes is Labels.COST_SENSITIVE
     hint = "; a label of this chain gives classes their costs, as in 1:0 2:1" if costs else ""
     return f"no example had a label: nothing was learned{hint}"
 
 
 def overflow_in(engine: Engine, batch: Batch, outputs: Outputs, before: int) -> str:
-    """What to say of the first example whose score or loss is beyond float32; empty if there is none.
+    """Message about the first example whose score or loss is beyond float32; empty without one.
 
     Args:
         engine: the chain.
-        batch, outputs: what it learned last, and said of it.
-        before: how many examples came before.
+        batch, outputs: learned last, and its outputs.
+        before: number of earlier examples.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         wrong = ~np.isfinite(outputs.raw) | np.isinf(outputs.losses)
@@ -51,11 +51,11 @@ def overflow_in(engine: Engine, batch: Batch, outputs: Outputs, before: int) -> 
 
 
 class NamedNamespaces:
-    """Which of the namespaces that layers look for have not been seen: most likely they are misspelt.
+    """The namespaces that layers name and no example has had: most likely they are misspelt.
 
     Args:
-        layers: from top to base; what one makes, those below it find.
-        mode: how namespaces are told apart.
+        layers: from top to base; namespaces that one makes are present for those below it.
+        mode: how namespaces are distinguished.
     """
 
     def __init__(self, layers: Sequence[Reduction], mode: NamespaceMode) -> None:
@@ -73,13 +73,13 @@ class NamedNamespaces:
             del self._missing[found]
 
     def missing(self) -> Iterator[str]:
-        """What to say, one sentence per namespace."""
+        """Messages, one per namespace."""
         for name, layer in self._missing.values():
             yield f"{layer} names the namespace {name!r}, which no example has"
 
 
 class Unexpected:
-    """Gathers the labels that do not suit a chain, and the namespaces that it names and no example has.
+    """Gathers the labels that do not fit a chain, and the namespaces that it names and no example has.
 
     Each is reported once.
 
@@ -87,7 +87,7 @@ class Unexpected:
         engine: the chain.
 
     Attributes:
-        labels: how many such labels were seen.
+        labels: number of such labels seen.
         first: the first of them, None before it.
     """
 
@@ -117,12 +117,12 @@ class Unexpected:
         self._seen += len(batch)
 
     def about_missing_labels(self) -> Iterator[str]:
-        """What to say about examples of which none had a label."""
+        """Message if no example had a label."""
         if lacks_labels(self._engine, self._engine.statistics) and self._is_new("no labels"):
             yield about_no_labels(self._engine)
 
     def about_labels(self) -> Iterator[str]:
-        """What to say about the labels."""
+        """Messages about the labels."""
         if self.first is not None and self._is_new("labels"):
             such = f"label {self.first:g}" if self.labels == 1 else f"{self.labels} labels such as {self.first:g}"
             them = "it" if self.labels == 1 else "them"
@@ -155,7 +155,7 @@ class Unexpected:
         return f", wanted classes from {first} to {first + classes - 1}"
 
     def about_namespaces(self) -> Iterator[str]:
-        """What to say about namespaces, a sentence each."""
+        """Messages about namespaces, one each."""
         if self._named is not None:
             missing, self._named = self._named.missing(), None
             yield from missing
