@@ -1,4 +1,4 @@
-"""A loop of label requests around a classifier: which rows to label next, and learning what was answered."""
+"""A loop of label requests around a classifier: choose the rows to label next, and learn their labels."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ class AsksForLabels:
     def ask(
         self: Any, X: Any, n: int, classes: ArrayLike | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Choose rows to label: the less it takes to change a prediction, the likelier, and each at times.
+        """Choose rows to label at random; the more easily a row's prediction changes, the likelier it is chosen.
 
-        A classifier that has not learned anything draws them at random. Its chain gets the layer `active`; one of your
+        A classifier that has not learned anything draws them uniformly. Its chain gets the layer `active`; one of your
         own layers must be on top, as `layers=[{"active": {"rule": "margin"}}, "linear"]`.
 
         Parameters
@@ -57,11 +57,11 @@ class AsksForLabels:
     def tell(
         self: Any, X: Any, y: ArrayLike, probability: ArrayLike | None = None, classes: ArrayLike | None = None
     ) -> Any:
-        """Learn labels, and again some told before: as many as their share of the pool allows for.
+        """Learn labels, and repeat some learned before: as many as their share of the pool allows for.
 
         Parameters
         ----------
-        X, y : rows that were asked for, and their labels; or labels that are there before the first question.
+        X, y : rows that were asked for, and their labels; or labels that you have before the first question.
         probability : as `ask` returned it, for rules that weigh labels by it, such as `iwal`.
         classes : as of `ask`.
         """
@@ -80,7 +80,7 @@ class AsksForLabels:
         return self
 
     def _active(self: Any, method: str, classes: ArrayLike | None) -> Any:
-        """The layer `active`, of a chain that is built if there is none."""
+        """The layer `active` of the chain, which is built if necessary."""
         if not hasattr(self, "chain_"):
             if classes is None:
                 raise ValueError(f"classes must be passed on the first call to {method}")

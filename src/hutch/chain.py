@@ -1,6 +1,6 @@
-"""The public chain: from YAML to predictions, with whatever plugins are installed.
+"""The public chain: from YAML to predictions, with the installed plugins.
 
-What not every run needs is imported where it is used.
+Modules that not every run needs are imported where they are used.
 """
 
 import os
@@ -42,13 +42,13 @@ class Chain(OneByOne, Engine):
 
     Args:
         config: the checked configuration; `from_config` makes it from YAML.
-        plugins: what is installed; None: the plugins of this process.
+        plugins: the installed plugins; None: those of this process.
 
     Attributes:
         config: the configuration.
-        plugins: what is installed.
-        occupancy_from: examples from which `learn` looks at how full the table is, and says so if it is crowded.
-        remarks: texts by name that the model keeps for whoever made it; they change nothing.
+        plugins: the installed plugins.
+        occupancy_from: number of examples from which `learn` checks the table's occupancy, and warns if it is crowded.
+        remarks: texts by name that the model keeps for its maker; they have no effect.
 
     Raises:
         ConfigError: layers that do not fit.
@@ -168,10 +168,10 @@ class Chain(OneByOne, Engine):
             examples: lines (a text, a list, an open file), dicts, a NumPy or SciPy matrix, a table of pandas, polars,
                 duckdb, pyarrow or Hugging Face datasets, a `Batch`, an iterable of these, or the `pathlib.Path` of a
                 file, or a list of paths, that is read as `hutch train` reads it.
-            labels: labels of a matrix's rows, shape (examples,); NaN: unlabeled. All else holds its own.
+            labels: labels of a matrix's rows, shape (examples,); NaN: unlabeled. All other kinds hold their own.
             importance: importances of a matrix's rows, shape (examples,); None: 1.
-            columns: what the columns of a table or matrix, or the keys of dicts, stand for, as in
-                `hutch.core.data.roles.Roles`; None: as the chain says.
+            columns: the roles of the columns of a table or matrix, or of the keys of dicts, as in
+                `hutch.core.data.roles.Roles`; None: those of the chain.
             passes: over the examples, which stay in memory if there are several.
             on_progress: called with a `hutch.plugin.ProgressEvent` after 1, 2, 4, 8, … examples; plugins with the
                 hook `hutch_on_progress` then see it, too. None: no events.
@@ -323,8 +323,8 @@ class Chain(OneByOne, Engine):
         """Write the whole chain, its configuration and its counters, to a file.
 
         Raises:
-            ModelError: the file cannot be written, or could not be read again, as counters overflowed; what was there
-                before stays.
+            ModelError: the file cannot be written, or could not be read again, as counters overflowed; an existing file
+                stays.
         """
         from hutch.core.chain.limits import check_values
         from hutch.core.chain.model_file import save_model
@@ -355,7 +355,7 @@ class Chain(OneByOne, Engine):
 
         Args:
             path: a model file.
-            overrides: `path=value` each, for parameters that do not change what the weights mean.
+            overrides: `path=value` each, for parameters that do not change the meaning of the weights.
 
         Raises:
             ModelError: no model file, truncated, foreign, newer, or of plugins that are not installed.
@@ -374,11 +374,11 @@ class Chain(OneByOne, Engine):
         overrides: Iterable[str] = (),
         config: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Build a chain from what a model holds.
+        """Build a chain from the content of a model.
 
         Args:
             arrays, metadata: as `arrays()` and `metadata()` gave them.
-            source: what messages call the model.
+            source: name of the model in messages.
             overrides: as in `load`.
             config: a chain to continue with instead of the model's own, of the same layers.
 
@@ -415,7 +415,7 @@ class Chain(OneByOne, Engine):
         return chain
 
     def _changed_since(self, written: ChainConfig) -> dict[str, NDArray[Any]]:
-        """The arrays that hold a parameter which is no longer that of a model's chain, such as the learning rate."""
+        """The arrays of parameters, such as the learning rate, whose values differ from those of a model's chain."""
         live, found = self.arrays(), {}
         for k, (old, new) in enumerate(zip(written.chain, self.config.chain, strict=True)):
             for parameter, value in values_of(new.parameters).items():

@@ -141,7 +141,7 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
 
 
 def _counted(rows: Any, sample_weight: Any) -> FrameVotes:
-    """The rows that count; of what is no frame the package is empty."""
+    """The rows that count; for anything but a frame, `package` is empty."""
     if is_frame(rows):
         found = read_frame(rows)
     else:

@@ -1,4 +1,4 @@
-"""Why a model says what it says: contributions of columns, weights of words, coefficients."""
+"""Explanations of a model's predictions: contributions of columns, weights of words, coefficients."""
 
 from typing import Any
 
@@ -15,20 +15,20 @@ _LEAST = float(np.finfo(np.float32).tiny)
 
 
 class Explains:
-    """Explanations of an estimator; a mixin above one that has the methods used here."""
+    """Explanations of an estimator; a mixin above a class that has the methods used here."""
 
     def explain(self: Any, X: Any, background: Any = None) -> NDArray[np.float64]:
-        """How much each column moves each row's score: the score less what it is with the column missing.
+        """Effect of each column on each row's score: the score less the score with the column missing.
 
         With a background, the mean of that over its rows is taken off. Where the chain is linear in the columns, these
         are the Shapley values, w (x - mean x), and sum to the score less its mean over the background. Elsewhere, as
-        with interactions, they are effects of one column at a time, and need not sum to anything. They say what moves
-        the model, not what moves the world: of two columns that say the same, each has a part.
+        with interactions, they are effects of one column at a time, and need not sum to anything. They explain
+        the model, not the world: two columns with the same information each get a part.
 
         Parameters
         ----------
         X : as in `predict`.
-        background : rows such as those learned from; None: a missing column is what a column is compared with.
+        background : rows such as those learned from; None: a column is compared with a missing one.
 
         Returns
         -------
@@ -47,17 +47,17 @@ class Explains:
         return np.take_along_axis(effects, whole.argmax(axis=1)[:, None, None], axis=2)[:, :, 0]
 
     def _effects(self: Any, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The scores, and what each column adds to them: (rows, columns), or (rows, columns, classes)."""
+        """The scores, and the effect of each column on them: (rows, columns), or (rows, columns, classes)."""
         X = self._examples(X, reset=False)
         whole = self._raw(X)
         columns = [whole - self._raw(without_column(X, j)) for j in range(X.shape[1])]
         return whole, np.stack(columns, axis=1) if columns else np.zeros((len(whole), 0, *whole.shape[1:]))
 
     def word_weights(self: Any, X: Any) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
-        """What each word of a frame, of a column of text or of names, adds to the score of a row that has it.
+        """Effect of each word of a frame, in a column of text or of names, on the score of a row that has it.
 
-        It is read off rows that have one word and nothing else, so that it is the weight where the chain is linear in
-        the words; words that were never learned have 0, or what they share with others in the table of weights.
+        It is measured on rows with one word and nothing else, so that it is the weight where the chain is linear in
+        the words; words that were never learned have 0, or the weight of others whose row of the table they share.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Explains:
         return [names[k] for k in order], found[order]
 
     def _margins(self: Any, X: Any) -> NDArray[np.float64]:
-        """What is linear in the columns of a linear chain, (rows, sub-models)."""
+        """The values that are linear in the columns of a linear chain, (rows, sub-models)."""
         if not self.chain_.score_count:
             return np.concatenate([outputs.raw for outputs in self._outputs(X)]).astype(np.float64)[:, None]
         scores: NDArray[np.float64] = self._raw(X)

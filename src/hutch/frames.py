@@ -23,7 +23,7 @@ def is_frame(X: Any) -> bool:
 
 
 def checked(X: Any) -> Any:
-    """X, if it is a matrix or a frame whose columns have names of their own; sparse columns become dense.
+    """X, if it is a matrix or a frame whose columns have distinct names; sparse columns become dense.
 
     Raises:
         ValueError: a series, a list of texts or records, a query that has not been run, or two columns of one name.
@@ -70,7 +70,7 @@ def as_table(X: Any, names: Any = None) -> Any:
 
 
 def check_columns(table: Any, schema: Any) -> None:
-    """See that a table has the columns that an estimator was fitted to, of the same kinds.
+    """Check that a table has the columns that an estimator was fitted to, of the same kinds.
 
     Raises:
         ValueError: another column, or one of another kind: its features would not be those that were learned.

@@ -12,16 +12,16 @@ from hutch.core.run.off_policy import OffPolicyValue
 
 
 def evaluate(log: Any, chain: Chain | str | Path | Mapping[str, Any], *, confidence: float = 0.95) -> OffPolicyValue:
-    """Estimate the mean cost of a chain's decisions from a log of decisions that others made, as `hutch evaluate` does.
+    """Estimate the mean cost of a chain's decisions from a log of another policy's decisions, as `hutch evaluate`.
 
     Args:
         log: logged decisions of any kind that `Chain.learn` takes: lines, mappings, the `pathlib.Path` of a file.
         chain: a configuration as `Chain.from_config` takes it, judged on each decision before learning from it; or a
-            chain, which is judged as it is and stays so.
+            chain, which is evaluated unchanged.
         confidence: of the intervals, above 0 and below 1.
 
     Returns:
-        The estimates `ips`, `snips` and `dr`, each with an interval, and what makes them doubtful.
+        The estimates `ips`, `snips` and `dr`, each with an interval, and reasons to doubt them.
 
     Raises:
         ConfigError: a mistake in the configuration, or a confidence out of range.

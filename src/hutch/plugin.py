@@ -1,8 +1,8 @@
-"""The one import for anyone who writes a loss, a layer, a reader or a model: all that their modules need of Hutch.
+"""The one import for authors of a loss, a layer, a reader or a model: everything of Hutch that their modules need.
 
     from hutch.plugin import Kernels, Labels, Predictions, Reduction, kernel, learn_next, predict_next, registering
 
-Each name is imported from where it is defined when it is first asked for, so a plugin pays only for what it uses.
+Each name is imported from its home on first use, so a plugin pays only for what it uses.
 """
 
 import re
@@ -106,7 +106,7 @@ _FOUND = {name: (module, name) for module, name in _IMPORT.findall(_SOURCE)} | {
     "CrowdState": ("hutch.crowd.models.model", "State"),
     "EMModel": ("hutch.em.base.model", "Model"),
 }
-"""Where each name is defined, and its name there: the imports above, which type checkers read, say it once."""
+"""The home of each name, and its name there, from the imports above, which type checkers read."""
 
 
 def __getattr__(name: str) -> Any:

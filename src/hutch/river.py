@@ -32,7 +32,7 @@ def _record(x: Features) -> dict[str, Any]:
 
 
 def _memory(model: Any) -> int:
-    """Bytes of what was learned; River's own walk over all references goes on into kernels and plugins."""
+    """Bytes of the learned state; River's own walk over all references would enter kernels and plugins."""
     chain: Chain = model.chain
     return chain.weights.nbytes + sum(array.nbytes for layer in chain.layers for array in layer.saved().values())
 
@@ -108,7 +108,7 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
         self.chain.learn({**_record(x), "label": 2 * code - 3 if self._simple else code, "importance": w})
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
-        """The label of a row; None before any was learned, or where a chain without scores says one that never was."""
+        """The label of a row; None before any was learned, or if a chain without scores predicts a class never seen."""
         outputs, known = self.chain.outputs_of_one(_record(x)), len(self.classes)
         if self._simple:
             code = 1 + int(outputs.predictions[0] > self.chain.layers[0].answers.decision_threshold)

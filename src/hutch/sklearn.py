@@ -70,14 +70,14 @@ _NO_CLASSIFICATION = (KIND_POISSON, KIND_QUANTILE, KIND_EXPECTILE)
 
 
 def _offers(what: Callable[[Chain], Any]) -> Any:
-    """A test whether a classifier's chain has something; an AttributeError says what `what` has found missing."""
+    """A test whether a classifier's chain has something; an AttributeError reports what `what` has found missing."""
 
     def test(estimator: Any) -> bool:
         try:
             chain = getattr(estimator, "chain_", None)
             chain = chain or Chain.from_config(estimator._config(estimator._layers(3), 0))
         except (HutchError, TypeError, ValueError):
-            return True  # `fit` says what is wrong
+            return True  # `fit` reports the mistake
         try:
             what(chain)
         except ConfigError as error:
@@ -113,7 +113,7 @@ class _Settings(BaseEstimator):  # type: ignore[misc]
 
 
 class _ChainEstimator(Explains, _Settings):
-    """What classifier and regressor share: building and learning."""
+    """Common base of classifier and regressor: building and learning."""
 
     chain_: Chain
     classes_: NDArray[Any]
@@ -138,7 +138,7 @@ class _ChainEstimator(Explains, _Settings):
         return Chain.from_config(self._config(layers, int(self._seed)))
 
     def _layers(self, classes: int | None) -> list[Any]:
-        """The layers for so many classes, or for numbers (None): those given, or what suits the rows and the loss."""
+        """The layers for so many classes, or for numbers (None): those given, or defaults for the rows and the loss."""
         if self.layers is not None:
             return list(self.layers) if classes is None else with_classes(self.layers, classes)
         once = self.passes in (None, 1) and not self.early_stopping
@@ -169,7 +169,7 @@ class _ChainEstimator(Explains, _Settings):
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def _config(self, layers: Layers, seed: int) -> dict[str, Any]:
-        """What `_build` makes a chain of."""
+        """The configuration of the chain that `_build` makes."""
         if tuning := self._tuning():
             *above, base = layers
             name, given = (base, None) if isinstance(base, str) else next(iter(base.items()))
@@ -235,7 +235,7 @@ class _ChainEstimator(Explains, _Settings):
                 if self.layers is None and is_classifier(self):
                     self._choose_prior(batches(order[:_TRIAL]))
                 self._meet_columns(learned)
-            self.chain_.occupancy_from = math.inf  # said once, at the end
+            self.chain_.occupancy_from = math.inf  # reported once, at the end
             self._make_passes(passes, learned, tested)
             for text in (overflow_of(self.chain_.weights), advice(self.chain_)):
                 if text:
@@ -260,7 +260,7 @@ class _ChainEstimator(Explains, _Settings):
         self.chain_ = Chain.from_config(self._config(layers, int(self._seed)))
 
     def _meet_columns(self, batches: list[Batch]) -> None:
-        """Let `standardise` know what columns are like before any weight depends on it, so well that it stays so."""
+        """Let `standardise` learn the columns' statistics before any weight depends on them, firmly enough to stay."""
         counters = self.chain_.shared.copy()
         for batch in batches:
             nothing = np.full(len(batch), UNLABELED)
@@ -268,7 +268,7 @@ class _ChainEstimator(Explains, _Settings):
         self.chain_.shared[...] = counters
 
     def _passes(self, rows: int) -> int:
-        """How many passes over so many rows `fit` makes."""
+        """The number of passes of `fit` over so many rows."""
         once = any(layer.inputs.buys_labels for layer in self.chain_.layers)
         if self.passes is None:
             if once or learns_once(self.chain_.layers[0]):
@@ -306,13 +306,13 @@ class _ChainEstimator(Explains, _Settings):
         return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float32, ensure_non_negative=True))
 
     def _outputs(self, X: Any) -> Iterator[Outputs]:
-        """What the chain says of the rows, batch by batch."""
+        """The chain's outputs for the rows, batch by batch."""
         check_is_fitted(self)
         for batch in self.chain_.batches(self._examples(X, reset=False), columns=roles_of(self.columns).optional()):
             yield self.chain_.run_apart(batch, False)
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
-        """What predictions are made of, before they become classes, (rows,) or (rows, classes)."""
+        """Scores or predictions before they become classes, (rows,) or (rows, classes)."""
         found = [outputs.scores if self.chain_.score_count else outputs.predictions for outputs in self._outputs(X)]
         return np.concatenate(found).astype(np.float64)
 
@@ -329,7 +329,7 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
         `early_stopping`, and if one of the next four is given. A table may have words, categories and dates. Where a
         multiclass layer lacks `classes`, their number is filled in.
     loss, learning_rate, l2, interactions : of the base learner, the last of the layers; None: as the layers say. A loss
-        that tells no classes apart is refused; scikit-learn's names `log_loss` and `squared_error` are known. The
+        that does not separate classes is refused; scikit-learn's names `log_loss` and `squared_error` are known. The
         columns of a matrix lie in the namespace `x`: `interactions=[["x", "x"]]` multiplies each with each.
     class_weight : by class, or `"balanced"`: the importance of a row is multiplied by that of its class.
     bits : the weight table has 2^bits rows.

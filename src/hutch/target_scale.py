@@ -14,7 +14,7 @@ class TargetScale:
     """Targets are learned as (y - centre) / scale.
 
     Attributes:
-        centre, scale: mean and deviation of the targets when they last left what follows from the attributes: the
+        centre, scale: mean and deviation of the targets when they last left the allowed range: the
             deviation between half and twice the scale, the mean no more than the scale away from the centre.
 
     >>> target, chain = TargetScale(), Chain.from_config({"chain": ["linear"]})
@@ -40,15 +40,15 @@ class TargetScale:
         self.centre, self.scale = float(means[-1]), float(deviations[-1]) or 1.0
 
     def strays(self, y: NDArray[np.float64]) -> bool:
-        """Whether the targets, with these further ones, are no longer what centre and scale say."""
+        """Whether the targets, with these further ones, leave the allowed range of centre and scale."""
         means, deviations = self._add(y)
         return bool(self._astray(means[-1:], deviations[-1:])[0])
 
     def follow(self, y: NDArray[np.float64], chain: Chain) -> Iterator[slice]:
-        """Settle for the first targets, and cut further ones where the scale must change, however they come in calls.
+        """Set the scale from the first targets, and cut further ones where it must change, however calls divide them.
 
         Args:
-            y: targets (rows), of which one at least is there.
+            y: targets (rows), at least one.
             chain: it is re-expressed on each new scale.
 
         Yields:

@@ -1,6 +1,6 @@
-"""Documents, as records of a table or of a labelling tool, and the lines that stand for them.
+"""Documents, as records of a table or of a labelling tool, and their lines.
 
-A line of a record is to a chain what a table's row is: numbers and words in the anonymous namespace, the words of a
+For a chain, the line of a record equals a table's row: numbers and words in the anonymous namespace, the words of a
 text in a namespace of its column's name.
 """
 
@@ -18,7 +18,7 @@ from hutch.core.errors import DataError, UsageError, at, did_you_mean, reading
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _SPECIAL = re.compile(r"[\s:|]+")
 _LONG = 4
-"""A text has more words than that; what has fewer is one word."""
+"""A text has more words than that; shorter ones are one word."""
 
 Document = dict[str, Any]
 
@@ -28,7 +28,7 @@ def line_of(document: Mapping[str, Any], roles: Roles | None = None, tag: str = 
 
     Args:
         document: its fields; those that are not numbers, words or texts are left out.
-        roles: which fields are texts, which are not features; a text is also whatever has more than four words.
+        roles: which fields are texts, which are not features; any field with more than four words is a text, too.
         tag: of the line.
 
     >>> line_of({"id": "7", "stars": 4, "city": "New York", "note": "So it is: late and lost."}, Roles(tag="id"), "7")
@@ -55,10 +55,10 @@ def line_of(document: Mapping[str, Any], roles: Roles | None = None, tag: str = 
 
 
 def check_shown(names: Sequence[str], columns: Collection[str]) -> None:
-    """Refuse to show columns that documents do not have.
+    """Check that documents have the columns to show.
 
     Raises:
-        UsageError: there are columns, and a name is none of them.
+        UsageError: there are columns, and a name is not among them.
     """
     for name in names if columns else ():
         if name not in columns:

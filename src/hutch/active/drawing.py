@@ -31,8 +31,8 @@ def scores_of(chain: "Chain", lines: Sequence[str]) -> tuple[Numbers, NDArray[np
         lines: unlabelled.
 
     Returns:
-        float64 (lines): the smallest importance of a label that would change the prediction, or whatever the rule looks
-        at instead; and float32 (lines), the predictions.
+        float64 (lines): the smallest importance of a label that would change the prediction, or the rule's own
+        score instead; and float32 (lines), the predictions.
     """
     layer: Any = chain.layers[0]
     trace = layer.trace(len(lines))
@@ -49,12 +49,12 @@ class Scores:
     Args:
         pool: the examples.
         chain: its top layer is `active`.
-        engine: lets a task score each source; None: here.
+        engine: scores each source in a task; None: here.
 
     Attributes:
         score: float64 (examples).
         prediction: float32 (examples).
-        key: uint64 (examples): a hash of what would be the example's id if it came once.
+        key: uint64 (examples): a hash of the id that the example would have without duplicates.
         sizes: examples of each source.
     """
 
@@ -67,13 +67,13 @@ class Scores:
     def named(self, keys: NDArray[np.uint64]) -> Iterator[tuple[int, str, Entry, str]]:
         """(place, id, entry, source) of all examples with one of some keys.
 
-        The id is the tag, or a hash of the line without one, with `#2` and so on if it comes again.
+        The id is the tag, or a hash of the line without one, with `#2` and so on for duplicates.
 
         Args:
             keys: ascending.
 
         Raises:
-            DataError: a file is no longer what it was when it was scored.
+            DataError: a file has changed since it was scored.
         """
         places, taken, first = iter(np.flatnonzero(np.isin(self.key, keys)).tolist()), Counter[str](), 0
         wanted = next(places, None)
@@ -90,10 +90,10 @@ class Scores:
             first += size
 
     def asked_before(self, store: "Store") -> NDArray[np.int64]:
-        """The places of the examples that were asked for before, ascending.
+        """The places of the examples that were already requested, ascending.
 
         Raises:
-            DataError: a tag that stands for another line now.
+            DataError: a tag that belongs to another line now.
         """
         keys = np.fromiter(_keys(store.ids()), np.uint64)
         keys = np.unique(keys, return_counts=True)[0]  # without counts it imports masked arrays

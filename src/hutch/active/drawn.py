@@ -1,4 +1,4 @@
-"""The labels of a store as a sample of its pool: how many items of the pool each label represents."""
+"""The labels of a store as a sample of its pool: the number of items of the pool that each label represents."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:
     those of earlier rounds 1, it measures the whole pool; the mean of these measurements, round r counting as many
     times as it has labelled items, lambda_r, gives an item of round r the weight lambda_r / P + sum of lambda_s over
     later rounds s. Its inverse is the probability. Requests without an answer are left out as if their rounds had been
-    drawn with so many fewer; that is right if what is answered first does not depend on the label.
+    drawn with so many fewer; that is right if the order of the answers does not depend on the label.
 
     Args:
         store: filled by `hutch active ask`, `run` or `serve`.
 
     Returns:
-        The labels, the probability of each item by id, and how many items there are.
+        The labels, the probability of each item by id, and the number of items.
 
     Raises:
-        UsageError: nobody has answered, the pool was not the same in all rounds, or a rule asked for some items for
-            sure and for the others never.
+        UsageError: nobody has answered, the pool was not the same in all rounds, or a rule always asked for some items
+            and never for the others.
     """
     place = str(store.path)
     rows = store.rows(

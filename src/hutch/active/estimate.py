@@ -39,7 +39,7 @@ class LossSums:
 def score_interval(sums: LossSums, confidence: float = 0.9) -> tuple[float, float, float]:
     """The mean loss of all examples, with its interval.
 
-    The estimate is L = errors / weight: a label counts 1 / P of itself, whatever the learner does, as long as each P
+    The estimate is L = errors / weight: a label counts 1 / P of itself, however the learner behaves, as long as each P
     was known and above zero before the label was. That is exact where all errors are alike, which errors / covered is
     not; it is biased by less than one label's part. The interval is the set of all means m with
 

@@ -18,10 +18,10 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
     """All labels of a store.
 
     Args:
-        store: has them; skipped and unknown requests are omitted.
+        store: its labels; skipped and unknown requests are omitted.
         form: one of `FORMATS`: a row per label with the request's fields; `worker task label`.
-        names: what stands for a label; without one it is the label.
-        fields: of documents that are written; empty: all.
+        names: text for each label; a label without one is written itself.
+        fields: fields of documents to write; empty: all.
 
     Raises:
         UsageError: no such format, or a field that no document has.

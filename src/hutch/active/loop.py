@@ -1,7 +1,7 @@
-"""The loop of label requests over one store: choose what to ask for, and learn what was answered.
+"""The loop of label requests over one store: choose requests, and learn the answers.
 
-What a model learns is the store's log, in its order; the model itself keeps how far it has come. So learning may be
-interrupted anywhere and done again, and a model is rebuilt by starting afresh.
+A model learns the store's log, in its order; the model itself records its position in the log. So learning may be
+interrupted anywhere and repeated, and a model can be rebuilt from the start.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def active_layer(chain: "Chain") -> Any:
     """The `active` layer at the top of a chain.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the top layer is another one.
     """
     if chain.layers[0].name != "active":
         top = chain.layers[0].name
@@ -55,13 +55,13 @@ def active_layer(chain: "Chain") -> Any:
 
 
 def attach(chain: "Chain", store: Store) -> Any:
-    """Note in a chain which store it learns from; one that has learned from another begins at the beginning.
+    """Record in a chain which store it learns from; one that has learned from another starts at the beginning.
 
     Returns:
         The `active` layer.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the top layer is another one.
     """
     layer = active_layer(chain)
     if int(layer.progress["store"][0]) != store.identity:
@@ -94,7 +94,7 @@ def ask(
     documents: Sequence[Mapping[str, Any]] | None = None,
     engine: "Engine | None" = None,
 ) -> list[Request]:
-    """Ask for labels of some examples of a pool: the less it takes to change a prediction, the likelier.
+    """Request labels of some examples of a pool; the smaller the change that would alter a prediction, the likelier.
 
     The probabilities of all examples of the pool add up to `count`, and exactly so many are asked for. Examples that
     were asked for before are not part of the pool. Of a pool of files each example takes 20 bytes of memory; the lines
@@ -102,21 +102,21 @@ def ask(
 
     Args:
         chain: its top layer is `active`; it does not change.
-        pool: the examples, or their lines; labels are not looked at.
-        store: where the requests go.
+        pool: the examples, or their lines; labels are ignored.
+        store: receives the requests.
         count: labels to ask for; all examples, if there are fewer.
         source: name of the pool.
         model: version of the chain.
         wanted: labels wanted for each, from different workers.
-        documents: what people see of each of the lines; without them they see the line.
-        engine: scores each source of the pool by a task of its own; None: here. The requests are the same.
+        documents: shown to people for each of the lines; without them they see the line.
+        engine: scores each source of the pool in a separate task; None: here. The requests are the same.
 
     Returns:
         The requests, in the order of the pool.
 
     Raises:
         UsageError: the chain has no active layer, or its rule has no probabilities for a pool.
-        DataError: a tag that stands for two lines.
+        DataError: a tag that belongs to two lines.
     """
     layer = active_layer(chain)
     rule = layer.parameters.rule
@@ -129,9 +129,9 @@ def ask(
     count = min(count, len(left))
     if count == 0:
         return []
-    # without chance nothing can be said about the lines left out
+    # without chance, there is no estimate for the lines left out
     examples, seed = count if rule == "margin" else len(left), [chain.config.seed, len(store.rounds())]
-    if rule == "margin" and not layer.progress["bought"][0]:  # a model that knows nothing has no margins
+    if rule == "margin" and not layer.progress["bought"][0]:  # an untrained model has no margins
         drawn, chances = np.sort(np.random.default_rng(seed).choice(len(left), count, replace=False)), np.ones(count)
     else:
         drawn, chances = draw(layer, left, count, seed)
@@ -150,7 +150,7 @@ def ask(
 
 
 def example_of(event: Event, store: Store, weighted: bool) -> str | None:
-    """The example that an entry of the log teaches; None if it teaches nothing.
+    """The example to learn from an entry of the log; None without one.
 
     Args:
         event: the entry.
@@ -204,10 +204,10 @@ def catch_up(chain: "Chain", store: Store) -> tuple[int, int]:
 
 
 def learn(chain: "Chain", store: Store, final: str | Path) -> tuple[int, int]:
-    """Learn what was answered, and save the model.
+    """Learn the new answers, and save the model.
 
-    Killed anywhere, it can simply be run again: the model file is replaced in one step, together with how far it has
-    come.
+    After an interruption, simply run it again: the model file is replaced in one step, together with its position in
+    the log.
 
     Returns:
         (examples learned, number of the last entry of the log).

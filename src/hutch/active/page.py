@@ -68,8 +68,8 @@ class Look:
     """The texts and fields of the page.
 
     Attributes:
-        names: what workers read instead of a label (`{"1": "spam"}`), in the order of the keys; labels without a name
-            come after them.
+        names: the texts that workers read instead of labels (`{"1": "spam"}`), in the order of the keys; labels without
+            a name come after them.
         instructions: text above the requests.
         show: fields of documents that are shown; empty: all.
     """
@@ -98,7 +98,7 @@ class _Page:
         return Reply(page().encode(), "text/html; charset=utf-8")
 
     def next(self, asked: Asked) -> Any:
-        """GET /next: a request for a worker, and how far the labelling has come."""
+        """GET /next: a request for a worker, and the progress of the labelling."""
         try:
             worker = check_worker(asked.query.get("worker", ""))
         except DataError as error:
@@ -155,15 +155,15 @@ def create_app(
     """The page as an application; without the token in the address everything is 404.
 
     Args:
-        store: where the requests are.
+        store: holds the requests.
         token: secret part of the address.
-        lease_seconds: how long a request that someone looks at is kept from others.
+        lease_seconds: how long a request that someone is reading is withheld from others.
         look: of the page.
         host: the address that the page is served on; beyond this machine it may be called by any name.
-        audits: work of people whose answers are worth little, see `Whom`.
+        audits: work for people whose answers have little value, see `Whom`.
 
     Raises:
-        UsageError: what a server needs is not installed.
+        UsageError: packages that a server needs are not installed.
     """
     require_web("the page")
     handlers = _Page(store, look or Look(), lease_seconds, audits)
@@ -178,7 +178,7 @@ def create_app(
         {DataError: 409, HutchError: 503},
         limits=LIMITS,
         secret=token,
-        # a foreign page must not reach this server under a name of its own that resolves to this machine
+        # a foreign page must not reach this server under a name that resolves to this machine
         hosts=(HOST, "localhost") if host == HOST else (),
         headers=security_headers(),
     )

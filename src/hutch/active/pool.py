@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     Attributes:
         number: its line or record in its source, from 1.
         line: unlabelled, not empty.
-        document: what people see; None: the line.
+        document: shown to people; None: the line.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Given:
     Attributes:
         name: in messages.
         lines: with or without labels.
-        documents: what people see of each; None: the lines.
+        documents: shown to people for each; None: the lines.
     """
 
     name: str
@@ -128,17 +128,17 @@ class Pool:
         Args:
             name: in messages.
             lines: with or without labels.
-            documents: what people see of each; None: the lines.
+            documents: shown to people for each; None: the lines.
         """
         return cls([Given(name, lines if isinstance(lines, Sequence) else list(lines), documents)])
 
     @classmethod
     def of_files(cls, source: str, chain: "Chain") -> "Pool":
-        """The pool in a file, in all that a glob matches, or on standard input, which is copied to a file.
+        """The pool in a file, in all matches of a glob, or on standard input, which is copied to a file.
 
         Args:
             source: lines or tables (CSV, TSV, Parquet, JSON lines); `-` is standard input.
-            chain: that says what columns stand for.
+            chain: defines the roles of columns.
 
         Raises:
             UsageError: a file of another kind.
@@ -169,7 +169,7 @@ class Pool:
             ray: address of a Ray cluster; None: this machine.
 
         Raises:
-            HutchError: Ray is not installed, or there is no cluster at that address.
+            HutchError: Ray is not installed, or no cluster answers at that address.
         """
         known = [each.path for each in self.sources if not is_remote(each.path)]
         much = len(known) < len(self.sources) or sum(map(os.path.getsize, known)) >= _WORTH

@@ -20,7 +20,7 @@ class Report:
         estimate: as `hutch.active.simulate.stopping` returns it; the loss is that of the predictions at the time of
             asking, over all lines the requests were drawn from.
         classes: label -> answers with it.
-        gain: by how much the next label is expected to lower the loss; None before there are enough to say.
+        gain: expected decrease of the loss by the next label; None while there are too few labels.
     """
 
     counts: Counts
@@ -33,7 +33,7 @@ def report_of(store: Store) -> Report:
     """The report of a store.
 
     Requests that are still open are left out of the estimate as if their rounds had been drawn with so many fewer
-    labels; it is right if what is answered first does not depend on the label.
+    labels; it is right if the order of the answers does not depend on the label.
     """
     counts, outcomes, rounds = store.counts(), store.outcomes(), dict(store.rounds())
     answered = {number: (done, all_) for number, done, all_ in store.progress_by_round()}

@@ -19,13 +19,13 @@ class Loop:
 
     Args:
         chain: its top layer is `active`.
-        model: where it is saved.
+        model: path where it is saved.
         store: of requests and answers.
         pool: the examples, or their lines.
-        batch: requests that are made at a time, and answers after which the chain learns.
+        batch: requests to make at a time, and answers after which the chain learns.
         source: name of the pool.
         wanted: answers wanted per request, from different workers.
-        stop: ask for no more once the next label is expected to save less than one mistake in so many predictions to
+        stop: stop asking once the next label is expected to save less than one mistake in so many predictions to
             come; None: never.
         tell: called with each event, one line at a time.
     """
@@ -70,7 +70,7 @@ class Loop:
         return bool(self.store.counts().open) or not self._exhausted
 
     def run(self, stop: threading.Event, seconds: float = 0.5) -> None:
-        """Step until asked to stop or nothing is left; learn the last answers."""
+        """Step until `stop` is set or the pool is done; learn the last answers."""
         while not stop.wait(seconds):
             if not self.step():
                 if not self._stopped:

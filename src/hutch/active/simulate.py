@@ -94,11 +94,11 @@ def run(name: str, chain: "Chain", data: Batches, test: Batches | None, examples
     """Send one learner through the data.
 
     Args:
-        name: what to call it.
+        name: of the run.
         chain: its top layer is `active`.
         data: labelled examples.
         test: examples to test on.
-        examples: how many examples `data` has.
+        examples: number of examples in `data`.
     """
     layer: Any = chain.layers[0]
     trace = layer.trace(examples)
@@ -142,7 +142,7 @@ def simulate(
 
     Args:
         build: makes a chain of a configuration.
-        config: of the chain; an `active` layer is put on top if there is none.
+        config: of the chain; an `active` layer is put on top if it has none.
         data: labelled examples.
         test: examples to test on.
         budget: instead of that of the chain: up to 1 a fraction of the examples, above 1 a number of labels.
@@ -188,12 +188,12 @@ def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dic
         sums: of the loss estimate.
         mistakes: importance of bought examples that were predicted wrongly.
         bought: labels bought.
-        examples: examples that could have been asked for.
+        examples: number of examples that could have been requested.
 
     Returns:
         `loss`, `low`, `high`, `confidence`: the progressive loss over all examples and its interval; `wrong_left`,
         `wrong_left_low`, `wrong_left_high`: mistakes among the examples not bought, which buying the rest would save;
-        `labels_per_mistake`: how many labels each of them would cost. None where there is no estimate.
+        `labels_per_mistake`: number of labels that each of them would cost. None where there is no estimate.
     """
     low, loss, high = (x if math.isfinite(x) else None for x in score_interval(sums, CONFIDENCE))
     left = [None if x is None else max(0.0, x * sums.covered - mistakes) for x in (low, loss, high)]
@@ -206,7 +206,7 @@ def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dic
 
 
 def stop_of(run: Run, predictions: float) -> dict[str, Any]:
-    """Where a run would have stopped if a label costs as much as one mistake in that many future predictions.
+    """The stop of a run if a label costs as much as one mistake in that many future predictions.
 
     Returns:
         `predictions`; `labels`, None if it would have gone on; `gain`: mistakes in so many predictions that the label

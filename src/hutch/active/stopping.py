@@ -23,7 +23,7 @@ class Gains:
     Attributes:
         labels: labels bought.
         loss: the fitted loss over everything.
-        gain: by how much the next label lowers it.
+        gain: the decrease of the loss by the next label.
     """
 
     labels: NDArray[np.float64]
@@ -56,15 +56,15 @@ def expected_gains(probabilities: ArrayLike, errors: ArrayLike, shares: ArrayLik
 
 
 def stop_after(gains: Gains, predictions: float) -> int | None:
-    """After how many labels to stop if a label costs as much as one mistake in that many future predictions.
+    """Number of labels after which to stop if a label costs as much as one mistake in that many future predictions.
 
     Args:
         gains: as `expected_gains` returns them.
         predictions: above 0.
 
     Returns:
-        The first place from `LEAST` labels on where the next label was expected to save less than one mistake; None if
-        there was none.
+        The first place from `LEAST` labels on where the next label was expected to save less than one mistake; None
+        without one.
     """
     enough = (gains.labels >= LEAST) & (gains.gain * predictions < 1.0)
     return int(np.argmax(enough)) + 1 if enough.any() else None

@@ -1,4 +1,4 @@
-"""Whom to ask for which label: an answer is worth what it is expected to tell, given how reliable its worker is."""
+"""Choice of the request for each worker: an answer is worth its expected information, given the worker's skill."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from hutch.durable.store import Store
 
 Array = NDArray[np.float64]
 AUDITS = 0.05
-"""Labels of a worker whose answers are worth little, as a share of what each of the others gives on average."""
+"""Requests for a worker whose answers have little value, as a share of the others' average number of labels."""
 LITTLE = 0.25
 """Of the mean worth of a worker: below it, their answers are worth little."""
 WINDOW = 300
 """Open requests, the oldest ones, from which the next is chosen."""
 _OFFERED = 100  # more are not needed, since few of them are held by others
-_LEAST, _GROWTH = 10, 0.1  # the crowd is estimated again after so many labels, and when they have grown by this share
-_MODEL = ""  # the worker that stands for the model's predictions; no person has an empty name
+_LEAST, _GROWTH = 10, 0.1  # labels before the crowd is estimated, and growth before it is estimated again
+_MODEL = ""  # the worker whose labels are the model's predictions; no person has an empty name
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the answers in a store say of its workers.
+    """Estimates for workers from the answers in a store.
 
     Attributes:
         codes: of workers, by name.
-        labels: that they gave (workers).
+        labels: number of labels of each (workers).
         worth: of an answer about an item without labels, in nats, see `worker_value` (workers).
         confusions: P(label | class), the average worker's at the end (workers + 1, classes, labels).
-        factors: by what labels multiply the probabilities of the classes, likewise (workers + 1, labels, classes).
+        factors: of labels, which multiply the probabilities of the classes, likewise (workers + 1, labels, classes).
         prior: P(class) (classes).
     """
 
@@ -49,13 +49,13 @@ class Judged:
 
 
 class Whom:
-    """Chooses which request a worker gets.
+    """Chooses the request for a worker.
 
-    Of the open requests it is the one whose class the worker's answer is expected to tell most about. Workers whose
-    answers are worth little get audits: a few requests that can show that they have become better.
+    It chooses the open request whose answer by this worker has the most expected information about its class. Workers
+    whose answers have little value get audits: a few requests in which they can show that they have become better.
 
     Args:
-        store: of requests and answers, with the labels that are allowed.
+        store: of requests and answers, with its allowed labels.
         audits: see `AUDITS`; 1 gives everybody the same work.
     """
 
@@ -101,12 +101,12 @@ class Whom:
 
 
 def judge(store: Store) -> Judged | None:
-    """What the answers in a store say of its workers, by the two-level model.
+    """Estimates for workers from the answers in a store, by the two-level model.
 
-    What the model predicted when it asked counts as one more voice, since most requests have one answer alone.
+    The model's predictions at the time of asking count as one more worker, since most requests have one answer alone.
 
     Returns:
-        None where they say nothing: of one worker, too few, or of labels that may be any number.
+        None if the answers suffice for none: of one worker, too few, or of labels that may be any number.
     """
     classes = store.labels_allowed
     triples = store.rows(
@@ -131,7 +131,7 @@ def judge(store: Store) -> Judged | None:
 
 
 def _predicted(store: Store, classes: Sequence[str]) -> list[tuple[str, str, str]]:
-    """What the model predicted for answered requests with two labels to choose from, as labels of one more worker."""
+    """The model's predictions for answered requests with two labels to choose from, as labels of one more worker."""
     if len(classes) != 2:
         return []
     low, high = sorted(classes, key=float)

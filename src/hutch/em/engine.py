@@ -24,14 +24,14 @@ class OnlineEM(Learner[P]):
         model: the model.
         parameters: where to start; its expected statistics count as one sample.
         schedule: the step sizes γ.
-        block: samples of a step, ≥ 1; what comes is learned in blocks of this many, a shorter one last.
+        block: samples of a step, ≥ 1; samples are learned in blocks of this many, a shorter one last.
         burn_in: samples, ≥ 0, before the first M-step; the first statistics alone are nearly singular.
         average_from: samples, ≥ 0, after which the statistics are averaged; the estimate is then the M-step of
             their mean (Polyak-Ruppert averaging, in the statistics, whose mean is always valid). None: no averaging.
         constraint: holds the M-step near an anchor; one object serves one learner.
 
     Raises:
-        ConfigError: a number is out of range, or the constraint asks too much of the model.
+        ConfigError: a number is out of range, or the model lacks what the constraint needs.
 
     >>> from hutch.em.ppca.model import PPCA
     >>> rows = np.random.default_rng(0).normal(size=(500, 3)) * [3, 1, 1]

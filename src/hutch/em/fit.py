@@ -187,7 +187,7 @@ def find(name: str, entries: dict[str, ModelEntry]) -> ModelEntry:
     """The entry of that name.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: the name is unknown.
     """
     if name not in entries:
         raise ConfigError(f"model: got {name!r}; {did_you_mean(name, entries)}")

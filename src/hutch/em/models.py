@@ -38,7 +38,7 @@ def _ppca(rows: Any, rank: int, seed: int, missing: bool) -> tuple[Model[Any], A
 BUILT_IN = (
     ModelEntry("ppca", _ppca, PPCAParameters, PPCA.from_constants, "Probabilistic principal component analysis."),
 )
-"""What is there without any plugin."""
+"""The built-in models."""
 
 
 hutch_register_em_models = registering(*BUILT_IN)

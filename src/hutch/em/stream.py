@@ -21,7 +21,7 @@ def learn_classes(learner: Learner[Any], rows: NDArray[Any], classes: NDArray[An
         classes: (samples), of any type.
 
     Returns:
-        How many boundaries there were.
+        The number of boundaries.
 
     Raises:
         DataError: not as many classes as rows.

@@ -35,10 +35,10 @@ def mean_of_clusters(
 
     Args:
         outcomes: (n).
-        clusters: which one each belongs to (n).
+        clusters: of each outcome (n).
         weights: (n), at least 0; None: equal.
         confidence: between 0 and 1.
-        ends: the least and the greatest value that an outcome may have; None: there are none, and the interval is
+        ends: the least and the greatest value that an outcome may have; None: no bounds, and the interval is
             Student's.
 
     >>> alone = mean_of_clusters(np.array([1.0, 1, 1, 0] * 10), np.arange(40))
@@ -59,7 +59,7 @@ def mean_of_clusters(
         deviation = math.sqrt(float(apart @ apart) * len(size) / max(len(size) - 1, 1)) / total
         reach = quantile(confidence, effective - 1) * deviation
         return Interval(estimate, estimate - reach, estimate + reach, deviation, n, n, 0.0, effective)
-    # what a cluster's sum would vary by if its outcomes were correlated by `LIKENESS`, of the cluster of a usual item
+    # variance of a usual item's cluster sum if the outcomes in it were correlated by `LIKENESS`
     usual = float(size @ (squares + LIKENESS * (size**2 - squares))) / total
     more = math.sqrt(usual)
     at = (total * estimate + more * sum(ends)) / (total + 2 * more)
@@ -120,9 +120,9 @@ def group_tests(sums: Array, sizes: Array, groups: Places, count: int, seed: int
 
     Args:
         sums: of the outcomes of each unit, such as a cluster (units).
-        sizes: how many outcomes these are (units).
+        sizes: number of these outcomes (units).
         groups: of each unit, from 0 (units).
-        count: how many groups there are.
+        count: number of groups.
         seed: of the permutations.
 
     >>> group_tests(np.repeat([1.0, 0.0], 30), np.ones(60), np.repeat([0, 1], 30), 2).tolist()

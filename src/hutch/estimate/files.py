@@ -19,9 +19,9 @@ from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.estimate.questions import Items
 
 SEVERAL = 1.5
-"""Labels per item from which a crowd model can tell how noisy people are."""
+"""Labels per item from which a crowd model can estimate how noisy people are."""
 PEOPLE = DawidSkene(right=3.0, wrong=1.0)
-"""What noisy people mean: rows of few labels are held for less sure than by default, or intervals are too narrow."""
+"""Model of noisy people: less sure of rows with few labels than the default, whose intervals would be too narrow."""
 
 FAR = 6.0
 """Standard deviations at most between the sum of 1 / P of the labelled items and the number of items."""
@@ -44,7 +44,7 @@ def read_items(
         people: labels of people, worker TAB item TAB label, as `hutch crowd` reads them.
         judges: labels of judges, likewise; None: they are among those of people, if a reference is declared.
         drawn: item TAB probability with which it was drawn for people.
-        total: how many items there are, if more than the files name.
+        total: number of items, if the files do not name all.
         noisy: people err: P(class) of an item is that of a crowd model of the people; otherwise the share of votes.
         reference: names or globs of the workers who are people, the others being judges; empty: those whom a column
             `kind` declares.
@@ -80,9 +80,9 @@ def items_of(
     Args:
         said: labels of people.
         told: labels of judges, whose first classes are those of the people.
-        chances: of each item that people labelled: the probability with which it was drawn; None: alike.
+        chances: of each item that people labelled: the probability with which it was drawn; None: equal.
         total, noisy: as in `read_items`.
-        drawn: where the probabilities come from, for messages.
+        drawn: source of the probabilities, for messages.
 
     Raises:
         DataError: an item with labels has no probability, the probabilities do not fit the number of items, or items or

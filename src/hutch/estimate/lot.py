@@ -10,7 +10,7 @@ from hutch.estimate.questions import Items
 EXPECTED = 5.0
 """Labels at least that a class must lead one to expect; rarer classes are counted together."""
 SUSPECT = 0.01
-"""Below this p-value labels are held not to have been drawn as they were said to be."""
+"""Below this p-value, labels count as not drawn as declared."""
 
 
 @dataclass(frozen=True, slots=True)

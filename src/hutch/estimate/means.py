@@ -23,10 +23,10 @@ class Interval:
     Attributes:
         estimate, low, high: of the mean.
         deviation: standard deviation of the estimate.
-        labelled: how many outcomes it is made of.
-        total: over how many items.
+        labelled: number of outcomes it is based on.
+        total: number of items in the mean.
         power: share of the predictions that was used, 0 to 1.
-        effective: how many labels of equal weight they are worth, (sum of w)² / sum of w².
+        effective: number of labels of equal weight that they are worth, (sum of w)² / sum of w².
     """
 
     estimate: float
@@ -59,22 +59,22 @@ def mean_of_all(
     ends: tuple[float, float] = (0.0, 1.0),
     expected: int | None = None,
 ) -> Interval:
-    """The mean of these very items, of which some have outcomes: the difference estimator.
+    """The mean of these very items, some of which have outcomes: the difference estimator.
 
     With f the predictions, w = 1 / P and e = outcome - power f on the labelled items, the estimate is
 
         mean of power f over all + sum of w e / sum of w
 
     Its variance is sum of (1 - P) w² (e - level)² / (sum of w)², with two more items: an outcome at either end of the
-    range, of which the predictions know nothing, each with the weight sum of w³ / sum of w², which is that of the
-    labels that the variance is made of. The interval is Wilson's, see `wilson`: without predictions and with equal
-    weights it is his but for Student's quantile.
+    range, unknown to the predictions, each with the weight sum of w³ / sum of w², which is that of the
+    labels that determine the variance. The interval is Wilson's, see `wilson`: without predictions and with equal
+    weights it differs from Wilson's only by Student's quantile.
 
     Args:
         outcomes: of the labelled items (n).
         labelled: their places (n).
         predicted: predictions of all items (items); no prediction may have seen the outcome of its own item.
-        probability: P with which each labelled item was drawn (n), one by one; None: any n items were as likely.
+        probability: P with which each labelled item was drawn (n), one by one; None: any n items were equally likely.
         confidence: between 0 and 1.
         doubt: variance of each outcome (n) that is itself only an expectation; it adds to the interval.
         ends: the least and the greatest value that an outcome may have.
@@ -93,7 +93,7 @@ def mean_of_all(
     centre, middle = float(share @ f), float(share @ outcomes)
     spread = float(share @ (f - centre) ** 2)
     power = min(max(float(share @ ((f - centre) * (outcomes - middle))) / spread, 0.0), 1.0) if spread > 0 else 0.0
-    # what is known of labelled items bounds the mean, unless it is doubted
+    # the outcomes of labelled items bound the mean, unless they are in doubt
     known = (float(outcomes.sum()), n) if doubt is None else (0.0, 0)
     lowest, highest = ((known[0] + (total - known[1]) * end) / total for end in ends)
     estimate = float(power * predicted.mean() + share @ (outcomes - power * f))
@@ -124,13 +124,13 @@ SHRINK = (0.8, 0.6, 0.4, 0.3, 0.2, 0.1)
 
 
 def planned(found: Interval, labelled: int) -> list[dict[str, float]]:
-    """How many labels in total an interval of each half-width needs.
+    """Total number of labels for an interval of each half-width.
 
     The variance of a mean of n of N items falls as 1 / n - 1 / N; the interval adds two items to the n.
 
     Args:
         found: from labels drawn by lot; the more there are, the better the plan.
-        labelled: how many labels there are, also of items that the question is not about.
+        labelled: number of labels, also of items outside the question.
 
     >>> planned(Interval(0.5, 0.25, 0.75, 0.12, 100, 2000), 100)[1]
     {'half_width': 0.15, 'labels': 258}

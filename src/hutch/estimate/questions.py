@@ -13,9 +13,9 @@ from hutch.estimate.stack import cross_fitted
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 ONE_HOT = 20
-"""Classes at most of which a judge's label is a feature by itself."""
+"""Most classes for which a judge's label is a one-hot feature."""
 FEW = 5
-"""Labels in effect below which a figure is said to be worth little."""
+"""Effective number of labels below which a figure is reported as unreliable."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Items:
     Attributes:
         classes: names.
         judges: names.
-        judged: int32 (items, judges), the judges' labels; -1 where there is none.
+        judged: int32 (items, judges), the judges' labels; -1 without one.
         labelled: places of the items that people labelled, in the order of the labels (n).
-        said: P(class) of these by people (n, classes): what share of people says, or with `noisy` what is true.
-        probability: with which each of them was drawn (n); None: any were as likely.
-        noisy: `said` is a posterior, so that the intervals must allow for what it leaves open.
-        inconsistent: workers whose repeated labels of an item differ; their most frequent label is what counts, of
-            judges one by lot where several are.
+        said: P(class) of these by people (n, classes): the share of votes, or with `noisy` the posterior.
+        probability: with which each of them was drawn (n); None: equal for all.
+        noisy: `said` is a posterior, so that the intervals must allow for its uncertainty.
+        inconsistent: workers whose repeated labels of an item differ; their most frequent label counts, or for
+            judges a random one of several.
     """
 
     classes: list[str]
@@ -49,11 +49,11 @@ class Question:
     """A mean over some items.
 
     Attributes:
-        inside: bool (items): the items that it is about.
-        value: what each class of each labelled item counts, whether or not it is inside (n, classes).
+        inside: bool (items): the items in question.
+        value: of each class for each labelled item, inside or not (n, classes).
         features: to predict it from (items, features).
         factor, plus: the answer is factor * mean + plus.
-        lowest: the answer is not below.
+        lowest: lower bound of the answer.
         ends: the least and the greatest value of an item.
     """
 
@@ -83,7 +83,7 @@ def rate(items: Items, name: str) -> Question:
 
 
 def count(items: Items, name: str) -> Question:
-    """How many items belong to a class, labelled by people or not."""
+    """Number of items in a class, labelled by people or not."""
     question = rate(items, name)
     return replace(question, factor=float(len(items.judged)))
 
@@ -102,7 +102,7 @@ def mean(items: Items) -> Question:
 
 
 def accuracy(items: Items, judge: str) -> Question:
-    """How often a judge agrees with people, among the items that it labelled."""
+    """The rate of a judge's agreement with people, among the items that it labelled."""
     j = _place(judge, items.judges, "judge")
     own = items.judged[:, j]
     value = (own[items.labelled, None] == np.arange(len(items.classes))).astype(np.float64)
@@ -137,7 +137,7 @@ def difference(items: Items, first: str, second: str) -> Question:
 
 
 def left(items: Items, name: str) -> Question:
-    """How many items of a class people have not yet labelled."""
+    """Number of items of a class that people have not yet labelled."""
     k = _place(name, items.classes, "class")
     found = float(items.said[:, k].sum())
     question = rate(items, name)

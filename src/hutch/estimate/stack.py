@@ -21,12 +21,12 @@ def cross_fitted(
     A labelled item is predicted by the fits to the other folds, any other item by the mean of all fits.
 
     Args:
-        features: NaN where nothing is known: the feature's mean (items, features).
+        features: NaN for unknown values, which become the feature's mean (items, features).
         outcomes: of the labelled items (n).
         labelled: their places (n).
         weight: of the labelled items in the fit (n).
         seed: of the division into folds.
-        groups: codes of what stays together in a fold, from 0 (n); None: each item by itself.
+        groups: codes of groups that stay together in a fold, from 0 (n); None: each item by itself.
 
     >>> x = np.linspace(0, 1, 50)[:, None]
     >>> found = cross_fitted(x, x[::2, 0] * 2, np.arange(0, 50, 2))

@@ -30,9 +30,9 @@ class Backend:
 
     Args:
         chain: its top layer is `active`; it changes as it learns.
-        model: where it is saved.
-        store: takes answers; the chain learns from it.
-        names: what people read instead of a label.
+        model: path where it is saved.
+        store: receives answers; the chain learns from it.
+        names: the text that people read instead of a label.
         every: answers after which the chain learns. Each time the model gets a new version; Label Studio orders
             tasks by the scores of the newest one only.
     """

@@ -24,7 +24,7 @@ class Question:
     labels: Mapping[str, str]
 
     def result_of(self, label: str) -> list[dict[str, Any]]:
-        """An annotation's result that gives a label; empty if no choice stands for it."""
+        """An annotation's result that gives a label; empty if the label has no choice."""
         choice = next((name for name, found in self.labels.items() if found == label), None)
         if choice is None:
             return []
@@ -35,7 +35,7 @@ class Question:
         """The label that an annotation gives, `SKIP` if it was cancelled.
 
         Raises:
-            DataError: it gives none, several, or one that is not known.
+            DataError: it gives no label, several, or an unknown one.
         """
         if annotation.get("was_cancelled"):
             return SKIP
@@ -60,7 +60,7 @@ def question_of(configuration: str, labels: Sequence[str], names: Mapping[str, s
     Args:
         configuration: XML.
         labels: the valid labels, in canonical form.
-        names: what people read instead of a label; a choice is a label's name, or the label itself.
+        names: the text that people read instead of a label; a choice is a label's name, or the label itself.
 
     Raises:
         DataError: it is not XML, has no single choice, or a label has no choice.

@@ -7,7 +7,7 @@ from hutch.em.base.model import Array, Rows
 _EXACT = 160
 """Up to this many rows or columns the Gram matrix is decomposed outright."""
 _EXTRA = 4
-"""Random combinations of the new rows beside the guess: what the guess cannot know."""
+"""Random combinations of the new rows beside the guess: directions that the guess may lack."""
 _TOLERANCE = 1e-3
 """Another round must capture at least this share of what is left out."""
 _ITERATIONS = 100
@@ -47,7 +47,7 @@ def _exact(stacked: Rows, count: int) -> tuple[Array, Array]:
 
 
 def _iterated(stacked: Rows, count: int, trace: float) -> tuple[Rows, Rows]:
-    """Subspace iteration with Rayleigh-Ritz; stops when another round would add little beside what is left out."""
+    """Subspace iteration with Rayleigh-Ritz; stops when another round would add little to the captured part."""
     random = np.random.default_rng(0).standard_normal((_EXTRA, len(stacked) - count), np.float32)
     basis = _orthonormal(np.concatenate([stacked[:count], random.astype(stacked.dtype) @ stacked[count:]]))
     before = 0.0
@@ -64,7 +64,7 @@ def _iterated(stacked: Rows, count: int, trace: float) -> tuple[Rows, Rows]:
 
 
 def _orthonormal(rows: Rows) -> Rows:
-    """Orthonormal rows that span these; directions lost in rounding are replaced by what QR gives."""
+    """Orthonormal rows that span these; directions lost in rounding are replaced by those of QR."""
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     if length.all():
         unit = rows / length[:, None]

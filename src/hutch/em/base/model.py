@@ -1,4 +1,4 @@
-"""What a model must offer so that online EM can learn it: four functions over mean sufficient statistics."""
+"""The interface of a model for online EM: four functions over mean sufficient statistics."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -39,14 +39,14 @@ class Model(ABC, Generic[P]):
         """E[s(x, z)] under the model itself: the statistics at which `parameters` is a fixed point of EM."""
 
     def constants(self) -> dict[str, NDArray[Any]]:
-        """What the model itself is made of, for a model file; its entry in `hutch.em.models` rebuilds it."""
+        """The fixed parts of the model, for a model file; its entry in `hutch.em.models` rebuilds it."""
         return {}
 
     def validate(self, batch: Any) -> Any:  # noqa: B027 - a model without input rules has nothing to check
-        """The batch as the model wants it.
+        """The batch in the form that the model needs.
 
         Raises:
-            DataError: the batch cannot be learned from; the text says where and why.
+            DataError: the batch cannot be learned from; the message gives place and reason.
         """
         return batch
 
@@ -59,8 +59,8 @@ class FisherModel(Model[P]):
         """`parameters - w(F⁻¹)(parameters - anchor)`, F the Fisher information at the anchor.
 
         Args:
-            parameters: what the M-step gave.
-            anchor: where F is taken and what is pulled to.
+            parameters: result of the M-step.
+            anchor: where F is taken, and the target of the pull.
             weight: maps eigenvalues of F⁻¹ to weights; the operator w(F⁻¹) has F's eigenvectors.
             metric: `complete` for the complete-data Fisher information, `identity` for F = I, the natural gradient of
                 the Fisher norm itself.

@@ -1,6 +1,6 @@
 """Latent features that keep their meaning while the model learns.
 
-Principal axes turn: two of nearly equal length may change places in one step, and whoever learns from latent features
+Principal axes turn: two of nearly equal length may change places in one step, and a learner above the latent features
 would have to relearn. The model is the same for any rotation of its axes, so one can be chosen: the one whose latent
 features are nearest, over the data, to those shown before (orthogonal Procrustes).
 """
@@ -14,7 +14,7 @@ from hutch.em.constrained.natural_kernel import dot
 _INERTIA = 1e-3
 """Weight of the rotation before: it decides for axes that explain nothing yet."""
 _LEAST = 1e-8
-"""Least squared singular value; below it nothing says how to turn, and the rotation stays."""
+"""Least squared singular value; below it no turn is determined, and the rotation stays."""
 _LANES = 64
 
 

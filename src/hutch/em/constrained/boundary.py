@@ -1,7 +1,7 @@
 """Where the classes of a stream end: given by the lines themselves, or by a drop in their likelihood.
 
-Whoever learns class by class counts boundaries in a CONSTRAINT record; these functions are called before and after each
-example and move that count.
+Learners that go class by class count boundaries in a CONSTRAINT record; these functions run before and after each
+example and advance that count.
 """
 
 from typing import Any, Literal
@@ -28,9 +28,9 @@ BOUNDARY = np.dtype(
         ("constraint", "u8"),  # address of the CONSTRAINT record that counts them
         ("source", "i8"),
         ("namespace", "i8"),
-        ("key", "f8"),  # what the last row's class was told by
-        ("known", "i8"),  # 1: there was a row
-        ("last", "u8"),  # 1 + number of the example whose likelihood was looked at last
+        ("key", "f8"),  # identifies the last row's class
+        ("known", "i8"),  # 1: a row was seen
+        ("last", "u8"),  # 1 + number of the last example whose likelihood was examined
         ("drift", "u8"),  # address of a DRIFT record
     ]
 )
@@ -38,12 +38,12 @@ boundary_of = record_of(BOUNDARY)
 
 
 class Boundaries:
-    """The record that kernels see, and what of it belongs in a model.
+    """The record that kernels see, and the part of it that belongs in a model.
 
     Args:
         constraint: CONSTRAINT array of length 1, whose boundaries are counted.
-        source: of boundaries; None: there are none.
-        namespace: the first feature of which tells the class, for the source `namespace`.
+        source: of boundaries; None: no boundaries.
+        namespace: its first feature identifies the class, for the source `namespace`.
         threshold: of the source `drift`.
         parser: how text is hashed.
     """
@@ -72,20 +72,20 @@ class Boundaries:
         return int(self._constraint["boundaries"][0])
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """The boundaries so far, what the last row was told by, and the drift test."""
+        """The boundaries so far, the key of the last row, and the drift test."""
         found = {name: self.record[name] for name in ("key", "known", "last")}
         found |= {f"drift.{name}": self._drift[name] for name in ("sum", "seen", "reference")}
         return found | {"boundaries": self._constraint["boundaries"]}
 
     def limits(self) -> dict[str, Limits]:
-        """What these may hold: counts are counts."""
+        """Their limits: counts are counts."""
         counts = dict.fromkeys(("boundaries", "last", "drift.seen"), COUNT)
         return counts | {"known": Limits(0, 1), "drift.sum": POSITIVE}
 
 
 @helper
 def _key(b, e, label):
-    """What identifies the class of an example; NaN if nothing does."""
+    """The value that identifies the class of an example; NaN without one."""
     if b.source == _GROUP:
         return float64(e.group)
     if b.source == _LABEL and label != UNLABELED:
@@ -100,7 +100,7 @@ def _key(b, e, label):
 
 @helper
 def before_example(address, e, label):
-    """Count a boundary if a class ends before this example, which is to teach.
+    """Count a boundary if a class ends before this example, which is about to be learned.
 
     Args:
         address: of a BOUNDARY record.

@@ -29,7 +29,7 @@ drift_at = view(DRIFT)
 
 
 class DriftDetector:
-    """One-sided CUSUM of how far each sample's log-likelihood lies below the usual.
+    """One-sided CUSUM of the distance of each sample's log-likelihood below the usual one.
 
     c ← max(0, c + min(5, (median - log-likelihood) / MAD) - 1.5); a boundary where c exceeds the threshold. Median and
     median absolute deviation (MAD) are those of the last 256 samples of the segment, its first 8 left out; the test

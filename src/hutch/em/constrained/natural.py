@@ -2,7 +2,7 @@
 
     θ⁺ = argmin N KL(p_θ* ‖ p_θ) - Σ_i log p_θ(x_i)
 
-The divergence is of the observed data and weighs as much as the N samples that the anchor θ* stands for. Its solution
+The divergence is of the observed data and weighs as much as the N samples that the anchor θ* represents. Its solution
 is a rank-q factorisation of the old factor beside the new rows: incremental PCA (Ross et al., IJCV 2008), with a valid
 noise, read as a natural-gradient step that is solved instead of approximated.
 """
@@ -68,7 +68,7 @@ class Sketch:
         return PPCAParameters(self.mean.copy(), self.loadings.copy(), float(self.noise[0]))
 
     def truncated(self, rank: int) -> PPCAParameters:
-        """The best model of lower rank: what is cut off becomes noise."""
+        """The best model of lower rank: the variance of the removed axes becomes noise."""
         rank = min(rank, self.mean.size - 1)
         rest = float(np.vdot(self.loadings[rank:], self.loadings[rank:])) / (self.mean.size - rank)
         length = np.einsum("ij,ij->i", self.loadings[:rank], self.loadings[:rank])
@@ -76,7 +76,7 @@ class Sketch:
         return PPCAParameters(self.mean.copy(), scale[:, None] * self.loadings[:rank], float(self.noise[0]) + rest)
 
     def completed(self, rows: Rows) -> tuple[Rows, float]:
-        """Rows with what is missing replaced by its expectation, and the variance that this leaves out, in sum."""
+        """Rows with missing values replaced by their expectations, and the total variance that this leaves out."""
         known, mean, loadings, noise = ~np.isnan(rows), self.mean, self.loadings, float(self.noise[0])
         latent, covariance = posterior(rows, mean, loadings, noise)
         unknown = (covariance.reshape(len(rows), -1).T @ ~known).reshape(*covariance.shape[1:], -1)
@@ -150,7 +150,7 @@ class NaturalPPCA(Learner[PPCAParameters]):
     """PPCA on a stream by exact natural steps: no boundaries, no step to tune, no latent lag.
 
     Args:
-        rows: the first rows, any number from 1; they set the start and are not learned. A single row says no scale.
+        rows: the first rows, any number from 1; they set the start and are not learned. A single row has no scale.
         rank: ≥ 1; more than `dimension - 1` components are zeros.
         schedule: how fast old samples fade. The default counts all alike; drift asks for an exponent of 0.9, or 0.
         block: rows of a step, ≥ 1; rows are learned in blocks of this many, a shorter one last.

@@ -18,14 +18,14 @@ _CONFIDENCE = 10
 class ClassPPCA(Learner[PPCAParameters]):
     """PPCA on a stream of classes: at each boundary the current sketch joins the past, and the anchor moves there.
 
-    What is reported weighs the past by `plasticity`; what is kept never does, so nothing is lost by turning the dial.
+    The report weighs the past by `plasticity`; the stored state never does, so nothing is lost by turning the dial.
 
     Args:
         rows: the first rows, any number from 1; they set the start and are not learned.
         rank: ≥ 1.
         block: rows of a step, ≥ 1.
         past: weight of the past in the report, > 0: 1 gives each sample its share, less follows the current class.
-        balanced: weigh classes alike instead of samples alike; wants true boundaries.
+        balanced: weigh classes alike instead of samples alike; needs true boundaries.
 
     >>> random = np.random.default_rng(0)
     >>> learner = ClassPPCA(random.normal(size=(20, 4)), rank=2)
@@ -91,7 +91,7 @@ class ClassPPCA(Learner[PPCAParameters]):
         self._counts[1] += len(rows)
 
     def boundary(self) -> None:
-        """The current class ends; one without samples is none."""
+        """End the current class; a class without samples does not count."""
         before, now, classes = self._counts
         if now == 0:
             return

@@ -1,4 +1,4 @@
-"""The exact natural step, compiled: what `hutch.em.constrained.natural` does to a sketch, in memory given once.
+"""The exact natural step of `hutch.em.constrained.natural` on a sketch, compiled, in memory allocated once.
 
 A workspace is one float64 array of `workspace_size`; kernels neither allocate nor call LAPACK.
 """
@@ -146,9 +146,9 @@ def absorb(rows, mean, loadings, noise, floor, old, workspace, orthogonal=0):
         loadings: float64 (q, d), rows orthogonal.
         noise: float64 (1).
         floor: least noise, > 0.
-        old: how many samples the sketch stands for, ≥ 0.
+        old: number of samples that the sketch represents, ≥ 0.
         workspace: for q + n rows.
-        orthogonal: the first so many of `loadings` are so to the last bits, and their products need not be taken.
+        orthogonal: the first so many of `loadings` are so to the last bits, and their products are not computed.
     """
     rank, dimension = loadings.shape
     new, total = len(rows), old + len(rows)
@@ -201,16 +201,16 @@ def merge(past, past_weight, current, current_weight, out, floor, workspace):
 
 @compiled
 def absorb_rows(rows, seen, mean, loadings, noise, floor, old, workspace):
-    """Each row in turn is a whole block.
+    """Learn each row in turn as a whole block.
 
     Args:
         rows: float64 (n, d).
-        seen: how many rows came before.
+        seen: number of earlier rows.
         mean, loadings, noise, floor: as in `absorb`.
-        old: float64 (n): how many samples the sketch stands for when row i comes.
+        old: float64 (n): number of samples that the sketch represents when row i comes.
         workspace: for q + 1 rows.
     """
     for i in range(len(rows)):
-        # What rounding leaves of the angles between axes grows from row to row unless it is looked at.
+        # Rounding errors in the angles between axes grow from row to row unless they are corrected.
         orthogonal = len(loadings) if (seen + i) % _TRUSTED else 0
         absorb(rows[i : i + 1], mean, loadings, noise, floor, old[i], workspace, orthogonal)

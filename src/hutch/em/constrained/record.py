@@ -9,7 +9,7 @@ from hutch.core.kernel.abi import record_of
 
 STEP, CLASS = 0, 1
 COUNTS = -1.0
-"""A beta that leaves the weight of the anchor to the layer below: as many samples as it stands for there."""
+"""A beta that leaves the weight of the anchor to the layer below: as many samples as the anchor represents there."""
 
 CONSTRAINT = np.dtype(
     [

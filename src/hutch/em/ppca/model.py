@@ -128,7 +128,7 @@ class PPCA(FisherModel[PPCAParameters]):
     ) -> Self:
         """The model for a stream that begins with these rows, any number from 1.
 
-        A single row, or equal ones, tell no scale: the variance is then taken as 1.
+        A single row, or equal ones, have no scale: the variance is then taken as 1.
         """
         rows = checked_rows(rows, None, missing).astype(np.float64)
         known = ~np.isnan(rows)
@@ -144,7 +144,7 @@ class PPCA(FisherModel[PPCAParameters]):
         return PPCAParameters(self.origin.copy(), scale * self.variance**0.5 * loadings, self.variance)
 
     def constants(self) -> dict[str, NDArray[Any]]:
-        """What the model itself is made of, for a model file."""
+        """The fixed parts of the model, for a model file."""
         numbers = {"rank": self.rank, "variance": self.variance, "missing": self.missing}
         recentred = np.array(self.m_step == "recentred")
         return {name: np.array(v) for name, v in numbers.items()} | {"origin": self.origin, "recentred": recentred}
@@ -242,9 +242,9 @@ def checked_rows(rows: Any, dimension: int | None, missing: bool) -> Rows:
     """Rows as an array (samples, dimension) of single or double precision; a single row may come as a vector.
 
     Args:
-        rows: anything NumPy makes numbers of.
+        rows: anything that NumPy turns into numbers.
         dimension: features of a row; None takes any number from 1.
-        missing: whether NaN is allowed; infinity, or what comes near it, never is.
+        missing: whether NaN is allowed; infinity, or a value near it, never is.
 
     Raises:
         DataError: not two-dimensional, another number of features, NaN or too large; with the place.
@@ -260,7 +260,7 @@ def checked_rows(rows: Any, dimension: int | None, missing: bool) -> Rows:
         raise DataError(f"rows: got shape {array.shape}, wanted (samples, features)")
     if dimension is not None and array.shape[1] != dimension:
         raise DataError(f"rows: got {array.shape[1]} features, wanted {dimension}")
-    # Maximum and minimum are NaN if any entry is: two cheap passes, and only what fails them is searched.
+    # Maximum and minimum are NaN if any entry is: two cheap passes, and only an array that fails them is searched.
     if array.size and not (float(array.min()) > -LARGEST and float(array.max()) < LARGEST):
         small = np.abs(array, dtype=np.float64) < LARGEST
         bad = ~(small | np.isnan(array)) if missing else ~small
