@@ -1,1 +1,1 @@
-"""Crowd models: who labels well, and what is true."""
+"""Crowd models: the skill of workers, and the true labels."""

@@ -1,4 +1,4 @@
-"""From labels to what is true and who labels well, in one call."""
+"""True labels and workers' skills from labels, in one call."""
 
 import json
 import math
@@ -42,8 +42,8 @@ class Options:
         method: `batch` EM over stored labels, or `online`, one item at a time.
         passes: online: over the labels.
         slots: online: rows of the worker table.
-        test: learn nothing, only score.
-        shards: batch: into how many the items are cut.
+        test: only score, without learning.
+        shards: batch: number of parts into which the items are cut.
         ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
     """
 
@@ -57,7 +57,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What the labels say.
+    """Result of aggregating labels.
 
     Attributes:
         labels: as given.
@@ -66,8 +66,8 @@ class Aggregate:
         confusions: float64 (workers, classes, labels): P(label | class) of every worker.
         class_prior: float64 (classes).
         scale: float64 (classes): values of ordered classes; None if they are only names.
-        factors: computes by what a label of every worker multiplies the probabilities (workers, labels, classes).
-        others: computes what everything but a label says of its item (labels, classes); see `CrowdModel.others`.
+        factors: computes the factors of the probabilities for a label of every worker (workers, labels, classes).
+        others: computes the evidence of all but a label about its item (labels, classes); see `CrowdModel.others`.
         population: computes P(label | class) of a worker of whom nothing is known (classes, labels); None if people and
             judges are told apart.
         beta: computes how easy each item is; see `CrowdModel.beta` (items).
@@ -92,7 +92,7 @@ class Aggregate:
 
     @property
     def doubt(self) -> str:
-        """Why these labels cannot tell what is true and who labels well; empty if they can."""
+        """Why these labels do not determine truth and skills; empty if they do."""
         trust = self.fit.state.shared.get("trust")
         if trust is not None and trust.any() and not Trust(*trust.tolist()).halves >= LEAST_HALVES:
             return "two halves of the workers do not predict each other: take the classes as unknown"
@@ -103,7 +103,7 @@ class Aggregate:
         return ""
 
     def tasks(self) -> Any:
-        """A frame of the library that the labels came from (else Arrow's): a row per task.
+        """A frame of the library that the labels came from (else Arrow's): one row per task.
 
         Columns: `task label confidence ratings`, and the probability of each class under `q:` and its name; in pandas
         the task is the index.
@@ -247,10 +247,10 @@ def aggregate(
 
 
 def population_of(model: CrowdModel, options: Options, state: State) -> Array | None:
-    """P(label | class) of a worker of whom a saved state knows nothing; None if people and judges are told apart.
+    """P(label | class) of a worker unknown to a saved state; None if people and judges are distinguished.
 
     Raises:
-        ModelError: the state is none of this model and method.
+        ModelError: the state is not one of this model and method.
     """
     if hasattr(model.parameters, "reference"):
         return None
@@ -285,10 +285,10 @@ def _default(options: Options, reference: tuple[str, ...]) -> CrowdModel:
 
 
 def _check_posterior(model: CrowdModel, labels: Labels, found: Any) -> None:
-    """Check what a model, maybe a plugin's, says of the items.
+    """Check the posteriors of a model, which may be a plugin's.
 
     Raises:
-        PluginError: it is no posterior of each.
+        PluginError: they are not posteriors of each item.
     """
     shape = (labels.items, len(labels.classes))
     got = found.shape if isinstance(found, np.ndarray) else type(found).__name__
@@ -300,12 +300,12 @@ def _check_posterior(model: CrowdModel, labels: Labels, found: Any) -> None:
 
 
 def _check_history(model: CrowdModel, options: Options, history: State) -> None:
-    """Compare a history's arrays, by name and shape, with those of a new crowd; it may come from anybody.
+    """Compare a history's arrays, by name and shape, with those of a new crowd; its origin is untrusted.
 
-    The new one is small: its sizes stand for the numbers of workers and classes.
+    The new one is small: its sizes are placeholders for the numbers of workers and classes.
 
     Raises:
-        ModelError: it lacks one, or has one of another shape.
+        ModelError: an array is missing, or has another shape.
     """
     workers, classes = 29, 31
     few, crew = ([str(k) for k in range(count)] for count in (classes, workers))
@@ -326,7 +326,7 @@ def _check_history(model: CrowdModel, options: Options, history: State) -> None:
 
 
 def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
-    """Write what a run learned; another run continues from it.
+    """Write the learned state; another run continues from it.
 
     Raises:
         HutchError: the file cannot be written.
@@ -348,7 +348,7 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
 
 
 def load(path: str) -> tuple[dict[str, Any], State]:
-    """Read what `save` wrote: its metadata (model, parameters, method, slots) and the state.
+    """Read a file written by `save`: its metadata (model, parameters, method, slots) and the state.
 
     Raises:
         ModelError: the file is missing, damaged, foreign or newer than this version.
@@ -388,7 +388,7 @@ def _check(name: str, array: Stored, classes: int, rows: int) -> None:
     """Check that an array is not larger than tables of all workers, and holds numbers; its shape is checked later.
 
     Raises:
-        ModelError: it is larger than what is stored of it and than such tables, or not finite.
+        ModelError: it is larger than its stored part and than such tables, or not finite.
     """
     if array.dtype != np.float64:
         raise ModelError(f"{name}: got numbers of type {array.dtype}, wanted float64")

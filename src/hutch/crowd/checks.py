@@ -34,7 +34,7 @@ def _labels(gold: bool = False) -> Labels:
 
 
 def _made(model: Model) -> CrowdModel:
-    """The model with its defaults, and a reference where it tells people from judges."""
+    """The model with its defaults, and a reference if it distinguishes people from judges."""
     named = any(parameter.name == "reference" for parameter in parameters_of(model.Parameters))
     return model(**{"reference": ("w4",)} if named else {})
 
@@ -46,7 +46,7 @@ def _same(got: Arrays, wanted: Arrays, what: str) -> None:
 
 
 def _crowd(state: State) -> Arrays:
-    """Copies of what a state knows of workers and crowd."""
+    """Copies of a state's arrays of workers and crowd."""
     return {name: array.copy() for name, array in (state.workers | state.shared).items()}
 
 
@@ -73,7 +73,7 @@ def finds_probabilities(model: Model) -> None:
 
 
 def counts_are_sums(model: Model) -> None:
-    """`count` over all items is the sum of what it is over parts of them, and changes nothing."""
+    """`count` over all items is the sum of its results over parts of them, and changes nothing."""
     labels, it = _labels(), _made(model)
     state = it.start(labels, None)
     before, whole = _crowd(state), it.count(labels, state)
@@ -84,7 +84,7 @@ def counts_are_sums(model: Model) -> None:
 
 
 def expects_item_by_item(model: Model) -> None:
-    """`expect` gives each item the same whatever other items are there, and changes nothing of the crowd."""
+    """`expect` gives each item the same result whichever other items are present, and leaves the crowd unchanged."""
     labels, it = _labels(), _made(model)
     state = it.start(labels, None)
     it.maximise(labels, state)
@@ -101,7 +101,7 @@ def expects_item_by_item(model: Model) -> None:
 
 
 def history_grows(model: Model) -> None:
-    """A state takes new workers and classes, keeps what it knows, and is not changed by those who read it."""
+    """A state takes new workers and classes, keeps what it has learned, and readers do not change it."""
     it = _made(model)
     history = it.fit(_labels()).state
     before = _crowd(history)
@@ -114,7 +114,7 @@ def history_grows(model: Model) -> None:
 
 
 def resumes(model: Model) -> None:
-    """Online, a stream that is saved and loaded goes on bit for bit; in batch a saved state is taken back."""
+    """Online, a saved and loaded stream continues bit for bit; in batch a saved state is accepted again."""
     labels, it, options = _labels(), _made(model), Options("online", slots=_SLOTS)
     whole = run(stream_of(it, labels.classes, _SLOTS), labels, 1)
     first = run(stream_of(it, labels.classes, _SLOTS), labels.between(0, _CUT), 1)

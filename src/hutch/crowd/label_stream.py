@@ -104,10 +104,10 @@ def _whole_tasks(pieces: Pieces) -> Pieces:
 
 @dataclass
 class Totals:
-    """What a stream has seen.
+    """Totals of a stream.
 
     Attributes:
-        tasks, labels: how many.
+        tasks, labels: numbers seen.
         objective: mean of the auxiliary function, before each task was learned.
     """
 
@@ -124,14 +124,14 @@ def run_blocks(
     file: BinaryIO | None,
     scale: Array | None = None,
 ) -> Totals:
-    """Learn block after block, and write each task's posterior as it was before the task was learned.
+    """Learn block after block, and write each task's posterior from before the task was learned.
 
     Args:
         stream: the model.
         blocks: of whole tasks.
-        first_pass: these labels are new; None: nothing is learned.
+        first_pass: these labels are new; None: only score.
         table: the progress table.
-        file: takes the posteriors, header first.
+        file: receives the posteriors, header first.
         scale: values of ordered classes.
     """
     totals = Totals()

@@ -1,4 +1,4 @@
-"""Whom to ask for what, where labels have prices: a judge, who is cheap, or a person, who is dear."""
+"""Requests where labels have prices: a cheap judge or an expensive person for each item."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ class Offers:
 
 
 def offers(result: Aggregate, workers: Sequence[int], prices: Sequence[float]) -> Offers:
-    """For every item that worker whose label brings most for its price, among those who have not labelled it.
+    """For every item, the worker whose label gains most for its price, among those who have not labelled it.
 
     Args:
-        result: of the aggregation; its model says how much a label counts, so that a judge who only repeats the others
-            is worth little.
-        workers: codes of those available.
-        prices: of a label of each of them, > 0.
+        result: of the aggregation; its model determines how much a label counts, so that a judge who only repeats the
+            others has little value.
+        workers: codes of the available workers.
+        prices: of one label of each, > 0.
     """
     labels = result.labels
     found = Offers(np.full(labels.items, -1), np.zeros(labels.items), np.ones(labels.items))
@@ -55,12 +55,12 @@ def offers(result: Aggregate, workers: Sequence[int], prices: Sequence[float]) -
 
 
 def expected_gain(posterior: Array, row: Array, factor: Array) -> Array:
-    """How much the entropy of each posterior is expected to fall by one label of a worker, at least 0 (items).
+    """Expected fall of each posterior's entropy by one label of a worker, at least 0 (items).
 
     Args:
         posterior: (items, classes).
-        row: P(label | class), by which labels are expected (classes, labels).
-        factor: by what each label multiplies the probabilities (labels, classes).
+        row: P(label | class), the expected distribution of labels (classes, labels).
+        factor: by which each label multiplies the probabilities (labels, classes).
 
     >>> sure, coin = np.eye(2), np.full((2, 2), 0.5)
     >>> expected_gain(np.array([[0.5, 0.5], [1.0, 0.0]]), sure, sure).round(3).tolist()

@@ -1,4 +1,4 @@
-"""What a run of `hutch crowd` writes: posteriors, workers, a summary."""
+"""Outputs of a run of `hutch crowd`: posteriors, workers, a summary."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ def write_workers(
 
     One line for each worker of the present labels; `accuracy` is empty for a worker with too few labels to judge,
     `low` and `high` bound it with 95 %, `confusions` are the three most probable wrong labels, `noise`
-    how often two labels of theirs on one task differ. With a question, whose answers the labels are, it is the last
+    how often two of their labels of one task differ. With a question, whose answers the labels are, it is the last
     column.
     """
     names, classes = cells(result.labels.worker_names), cells(result.labels.classes)
@@ -131,7 +131,7 @@ def summary(result: Aggregate) -> dict[str, Any]:
 
 
 def _effective(result: Aggregate) -> float | None:
-    """As how many independent labels those of a task count, on average; None where this is not estimated."""
+    """Effective number of independent labels per task, on average; None where this is not estimated."""
     trust = result.fit.state.shared.get("trust")
     if trust is None or not trust.any() or not result.labels.items:
         return None
@@ -169,7 +169,7 @@ def score(result: Aggregate, truth: np.ndarray[Any, np.dtype[np.int32]]) -> dict
 
 
 def label_pool(result: Aggregate) -> "Pool":
-    """What one more label would do to every task; the average worker is weighted by labels."""
+    """The effect of one more label on every task; the average worker is weighted by labels."""
     from hutch.crowd.requests import pool  # not at the top: only --next needs it
 
     labels, classes = result.labels, len(result.labels.classes)
@@ -185,8 +185,8 @@ def workers_to_ask(result: Aggregate, items: np.ndarray[Any, np.dtype[np.int64]]
 
     Args:
         result: of the aggregation.
-        items: what to ask for.
-        names: who is available; a worker without labels is taken to be average.
+        items: the items to request.
+        names: the available workers; a worker without labels counts as average.
     """
     from hutch.crowd.requests import best_worker
 
@@ -213,9 +213,9 @@ def next_rows(
     Args:
         result: of the aggregation.
         scores: of `label_pool`.
-        count: how many tasks.
-        names: who is available.
-        prices: of a label, by worker; empty if there are none.
+        count: number of tasks.
+        names: the available workers.
+        prices: of a label, by worker; may be empty.
     """
     if prices:
         return offer_rows(result, prices, names, count)
@@ -228,13 +228,13 @@ def next_rows(
 
 
 def offer_rows(result: Aggregate, prices: Mapping[str, float], names: list[str], count: int) -> list[dict[str, Any]]:
-    """The tasks and workers whose labels bring most for their price, as records.
+    """The tasks and workers whose labels gain most for their price, as records.
 
     Args:
         result: of the aggregation.
         prices: of a label, by worker.
-        names: who is available; none: everybody with a price.
-        count: how many tasks.
+        names: the available workers; empty: all with a price.
+        count: number of tasks.
 
     Raises:
         UsageError: a worker has no price.

@@ -1,4 +1,4 @@
-"""Who labels how well: a row for each worker, and the agreement of all."""
+"""Workers' skills: a row for each worker, and the agreement of all."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from hutch.crowd.models.ordered import scale
 from hutch.crowd.models.special import binomial_interval, binomial_tail
 
 MODEL_TRIALS = 50.0
-"""However many labels a worker gave, the truth is inferred: that error is as large as that of so many labels.
+"""However many labels a worker gave, the truth is inferred: this adds an error as large as that of so many labels.
 
 On simulated crowds the intervals then hold how often a worker is right in 95 % of the cases or more, with 3, 8, 20 and
 100 labels (`benchmarks/crowd/dependence.py`).
@@ -23,7 +23,7 @@ TOO_FEW = 5
 """A worker with fewer labels is not judged."""
 _SURE = 0.01
 _KNOWN, _SEVERAL, _NEARLY_NOBODY, _CONFUSED = 20, 4, 0.1, 0.15
-"""Labels, and workers with so many, from which a common confusion is told; who may be free of it; how large it is."""
+"""Labels, and workers with so many, for a common confusion; share of workers who may be free of it; its size."""
 Level = Literal["nominal", "ordinal", "interval"]
 
 
@@ -76,9 +76,9 @@ class WorkerReport:
 
 
 def usual_confusions(population: Array, classes: Sequence[str]) -> list[str]:
-    """A sentence for each pair of classes that a worker of whom nothing is known often confuses.
+    """A sentence for each pair of classes that an unknown worker often confuses.
 
-    The mean of a crowd does not tell an error of all from that of some; `WorkerReport.shared_confusions` does.
+    The mean of a crowd does not show whether all err or some; `WorkerReport.shared_confusions` does.
 
     Args:
         population: P(label | class) of such a worker (classes, labels).
@@ -100,11 +100,11 @@ def report(
 
     Args:
         labels: with gold where it is known.
-        others: computes what everything but a label says of its item's class (labels, classes); see
+        others: computes the evidence of everything but a label about its item's class (labels, classes); see
             `CrowdModel.others`.
         confusions: P(label | class) of every worker (workers, classes, labels).
         class_prior: (classes).
-        in_doubt: the crowd cannot tell what is true; the probability of spam stays at its prior.
+        in_doubt: the truth cannot be determined; the probability of spam stays at its prior.
     """
     from hutch.crowd.spam import SPAM_PRIOR, spam_probability  # not at the top: a summary needs the rest alone
 
@@ -142,7 +142,7 @@ def krippendorff_alpha(labels: Labels, level: Level = "nominal") -> float:
     """Krippendorff's alpha: 1 - observed / expected disagreement; NaN if it is not defined.
 
     Over the items with at least two labels: coincidences of item i weigh 1 / (m_i - 1). Two labels disagree by 1 if
-    they differ (nominal), by their squared distance (interval), or by the square of how many labels lie from one to
+    they differ (nominal), by their squared distance (interval), or by the square of the number of labels from one to
     the other, with half of those at the ends (ordinal). K. Krippendorff, "Computing Krippendorff's
     alpha-reliability", 2011.
 

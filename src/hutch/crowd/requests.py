@@ -1,4 +1,4 @@
-"""Which label to ask for next, and from whom."""
+"""The label to request next, and the worker to ask."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ HOPELESS = 20.0
 
 @dataclass(frozen=True)
 class Pool:
-    """What one more label of an average worker would do to every item.
+    """The effect of one more label of an average worker on every item.
 
     Attributes:
         score: (1 - max posterior) / (1 + labels) (items); the higher, the sooner to ask.
         gain: expected fall of the posterior's entropy by one label, in nats (items).
-        needed: entropy over gain: how many such labels would settle the item (items).
+        needed: entropy over gain: number of such labels that would settle the item (items).
         doubt: 1 - max posterior (items).
         hopeless: labels will not settle it because of the item itself (items).
     """
@@ -30,7 +30,7 @@ class Pool:
     hopeless: NDArray[np.bool_]
 
     def next(self, count: int) -> NDArray[np.int64]:
-        """The items to ask for, best first, without those that labels will not settle."""
+        """The items to request, best first, without those that labels will not settle."""
         order = np.argsort(-self.score, kind="stable")
         return order[~self.hopeless[order]][:count]
 
@@ -73,7 +73,7 @@ def pool(posterior: Array, label_counts: NDArray[np.int64], row: Array, informat
 
 
 def worker_value(confusions: Array, class_prior: Array, label_counts: NDArray[np.int64]) -> Array:
-    """How much to prefer each of the available workers: I(class; label), plus a bonus for those hardly known.
+    """Preference among the available workers: I(class; label), plus a bonus for those hardly known.
 
     value_w = I_w + mean(I) / sqrt(1 + n_w)
 

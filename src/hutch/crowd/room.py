@@ -1,4 +1,4 @@
-"""How many classes a crowd model can hold: every worker has a table of classes by classes."""
+"""The number of classes that a crowd model can hold: every worker has a table of classes by classes."""
 
 import math
 
@@ -12,11 +12,11 @@ _GIB = 1 << 30
 
 
 def bytes_needed(model: CrowdModel | type[CrowdModel], workers: int, items: int, classes: int) -> int:
-    """What batch EM allocates at least, in bytes.
+    """Lower bound of the memory that batch EM allocates, in bytes.
 
     Args:
         model: the model, or its class.
-        workers, items, classes: how many there are.
+        workers, items, classes: their numbers.
 
     >>> from hutch.crowd.models.one_coin import OneCoin
     >>> bytes_needed(OneCoin, workers=10, items=100, classes=1000) // 2**20
@@ -27,7 +27,7 @@ def bytes_needed(model: CrowdModel | type[CrowdModel], workers: int, items: int,
 
 
 def most_classes(model: CrowdModel | type[CrowdModel], workers: int, items: int, memory: int) -> int:
-    """How many classes fit into so many bytes."""
+    """Number of classes that fit into so many bytes."""
     tables, rows = model.room
     square, linear = _NUMBER * tables * workers, _NUMBER * rows * items
     if not square:
@@ -36,15 +36,15 @@ def most_classes(model: CrowdModel | type[CrowdModel], workers: int, items: int,
 
 
 def check_room(model: CrowdModel, labels: Labels, fresh: bool = True) -> None:
-    """See that there is memory for batch EM before any is allocated.
+    """Check that memory suffices for batch EM before any is allocated.
 
     Args:
         model: the model.
-        labels: what it is to explain.
-        fresh: nothing is known yet; what continues tries fewer starts, so half the room is taken to be enough.
+        labels: to be explained.
+        fresh: no history; a continued run tries fewer starts, so half the memory is taken to be enough.
 
     Raises:
-        UsageError: there is not; with the classes that would fit, and the model that holds most.
+        UsageError: it does not; with the classes that would fit, and the model that holds most.
     """
     memory, classes = available_memory(), len(labels.classes)
     workers, items = len(labels.worker_names), labels.items

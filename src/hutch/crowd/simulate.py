@@ -14,7 +14,7 @@ KINDS = {"expert": 0.15, "normal": 0.60, "biased": 0.12, "random": 0.05, "consta
 
 @dataclass(frozen=True)
 class SimulatedCrowd:
-    """A crowd and what it said.
+    """A crowd and its labels.
 
     Attributes:
         labels: the labels, blocks of one item, without gold.
@@ -37,7 +37,7 @@ def simulate(items: int, workers: int, classes: int, ratings: float, seed: int =
     log beta ~ N(0.5, 0.7). Workers are drawn with weights rank^-0.9, ratings of an item are 1 + Poisson(ratings - 1).
 
     Args:
-        items, workers, classes: how many, ≥ 1, ≥ 1, ≥ 2.
+        items, workers, classes: numbers, ≥ 1, ≥ 1, ≥ 2.
         ratings: mean labels of an item, ≥ 1.
         seed: of all draws.
     """

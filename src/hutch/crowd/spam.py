@@ -1,4 +1,4 @@
-"""How probable it is that a worker's labels do not depend on what they look at."""
+"""Probability that a worker's labels do not depend on the items."""
 
 import math
 
@@ -11,28 +11,28 @@ from hutch.crowd.models.model import Array
 SPAM_PRIOR = 0.1
 """Share of spammers expected before any label is seen."""
 ODD_PRIOR = 0.001
-"""Share of workers whose labels depend on the classes in a way of their own, such as adversaries."""
+"""Share of workers whose labels depend on the classes in an unusual way, such as adversaries."""
 HONEST_STRENGTH = 12.0
 """Pseudo-counts of the population's row in each row of an honest worker."""
 ODD_STRENGTH = 2.0
-"""Pseudo-counts of each row of a worker with a way of their own."""
+"""Pseudo-counts of each row of an unusual worker."""
 HABIT_STRENGTH = 4.0
 """Pseudo-counts of the crowd's label shares in a worker's own."""
-_ROUNDS = 3  # of estimating the population's row without those who look like spammers
+_ROUNDS = 3  # of estimating the population's row without apparent spammers
 
 
 def spam_probability(labels: Labels, others: Array, confusions: Array) -> Array:
     """P(a worker's labels do not depend on the classes), by the evidence of three explanations.
 
     A spammer draws every label from one habit, which is close to the crowd's label shares or to their own. An honest
-    worker has a row for each class, close to that of the population; a worker with a way of their own, say an
+    worker has a row for each class, close to that of the population; an unusual worker, say an
     adversary, has a row for each class that may be anything. The evidence is the probability of the labels one after
-    the other, each given the earlier ones and what all other labels say of its item; a label that the item's class did
-    not decide comes from the habit under every explanation. So where the others say nothing, the prior stays.
+    the other, each given the earlier ones and the evidence of all other labels; a label that the item's class did
+    not decide comes from the habit under every explanation. So where the others have no evidence, the prior stays.
 
     Args:
         labels: the labels.
-        others: float64 (labels, classes): for each label, how probable it is that class k decided it, by everything
+        others: float64 (labels, classes): for each label, the probability that class k decided it, by everything
             but this label; the rest to 1 is the item's difficulty. See `CrowdModel.others`.
         confusions: P(label | class) of every worker (workers, classes, labels).
 

@@ -1,1 +1,1 @@
-"""What judges are worth: reports on the logs of evaluations."""
+"""The worth of judges: reports on the logs of evaluations."""

@@ -22,10 +22,10 @@ def winning_rate(people: Labels, judge: Labels, epsilon: float = 0.15) -> float 
 
     Args:
         people, judge: their labels of the same items.
-        epsilon: what a judge's lower cost is worth: .2 against experts, .15 against skilled people, .1 against a crowd.
+        epsilon: the value of a judge's lower cost: .2 against experts, .15 against skilled people, .1 against a crowd.
 
     Returns:
-        The share, from .5 of which the judge may stand in for people; None: nobody can be compared with.
+        The share, from .5 of which the judge may stand in for people; None: no person can be compared.
     """
     votes = people.vote_share() * np.diff(people.item_ptr)[:, None]
     said = np.full(people.items, -1)
@@ -51,13 +51,13 @@ def winning_rate(people: Labels, judge: Labels, epsilon: float = 0.15) -> float 
 
 
 def discoveries(chances: Array, rate: float) -> int:
-    """How many hypotheses are rejected at a false discovery rate, whatever their dependence.
+    """Number of hypotheses rejected at a false discovery rate, whatever their dependence.
 
     Y. Benjamini, D. Yekutieli, Annals of Statistics 29, 2001.
 
     Args:
         chances: p-values, in any order.
-        rate: at most this share of the rejected hypotheses holds, on average.
+        rate: at most this share of the rejected hypotheses is true, on average.
 
     >>> discoveries(np.array([0.001, 0.5, 0.01]), 0.05)
     2

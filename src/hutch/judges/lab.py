@@ -20,10 +20,10 @@ from hutch.judges.measures import FEW, Judged, Row
 from hutch.judges.runs import Runs
 
 Report = dict[str, list[Row]]
-"""The rows of each section: texts, numbers, intervals, and None for what cannot be judged."""
+"""The rows of each section: texts, numbers, intervals, and None for figures that cannot be estimated."""
 PANEL = "panel"
 TEACH, FOLDS = 20, 5
-"""Items or clusters with a true class from which a panel learns from them; into how many parts they are cut."""
+"""Least number of items or clusters with a true class for a panel to learn from them; number of folds."""
 
 
 def report(
@@ -38,10 +38,10 @@ def report(
         seed: of permutations and folds.
 
     Returns:
-        The sections that have rows, and what the panel says of all items; None of scores.
+        The sections that have rows, and the panel's result for all items; None for scores.
 
     Raises:
-        UsageError: a pair names no judge, or slices are asked for and people say nothing.
+        UsageError: a pair names no judge, or slices are requested and no item has a label by people or gold.
     """
     for name in (name for pair in pairs for name in pair if name not in runs.judges):
         raise UsageError(f"--compare: no judge is {name!r}; {did_you_mean(name, runs.judges)}")
@@ -81,7 +81,7 @@ def _against_people(runs: Runs, judge: int) -> Row:
 
 
 def _for_all_looks(rows: list[Row]) -> None:
-    """Put p-values that hold for all rows at once behind those that rows have."""
+    """Add, after the p-values of rows, p-values that hold for all rows at once."""
     looks = [row for row in rows if row["p"] is not None]
     for row, chance in zip(looks, holm(np.array([row["p"] for row in looks])).tolist(), strict=True):
         row["p of all"] = chance
@@ -124,7 +124,7 @@ def _chances(y: Array, cluster: Places, slice_of: Places, count: int, seed: int)
 
 
 def compared(runs: Runs, old: Judged, new: Judged, confidence: float, seed: int) -> list[Row]:
-    """Drift from one judge to another on the items of both: accuracy or error, then what they say."""
+    """Drift from one judge to another on the items of both: accuracy or error, then the shares of labels."""
     shares = [of.counts.sum(axis=1) / np.where((n := of.counts.sum(axis=(1, 2))) > 0, n, np.nan)[:, None]
               for of in (old, new)]  # fmt: skip
     same = old.mean((shares[0] * shares[1]).sum(axis=1), confidence)
@@ -151,9 +151,9 @@ def compared(runs: Runs, old: Judged, new: Judged, confidence: float, seed: int)
 
 
 def _panel(runs: Runs, everyone: list[Judged], confidence: float, seed: int) -> tuple[Aggregate | None, Row]:
-    """What all judges say together, and how often people agree, of items whose truth the panel has not seen.
+    """The joint result of all judges, and its agreement with people, on items whose truth the panel has not seen.
 
-    Items are taken in the order of their names and judges in the order of what they say, so that neither the order of
+    Items are taken in the order of their names and judges in the order of their labels, so that neither the order of
     the labels nor the names of the judges matter.
     """
     items = np.argsort(np.array(runs.items), kind="stable")

@@ -1,4 +1,4 @@
-"""What is measured of each judge: agreement with people, noise of repeated runs, position bias, scores."""
+"""Measures of each judge: agreement with people, noise of repeated runs, position bias, scores."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from hutch.judges.runs import Runs
 
 Row = dict[str, Any]
 FEW = 5
-"""Items or clusters below which nothing is judged."""
+"""Fewest items or clusters for an estimate."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ def judged(runs: Runs, judge: int) -> Judged:
 
 
 def agreement(runs: Runs, of: Judged, confidence: float) -> Row:
-    """How often a judge says what people say, of all runs of both orders."""
+    """The rate of a judge's agreement with people, over all runs of both orders."""
     return {"items": int(of.counts.any(axis=(1, 2)).sum()), "accuracy": of.mean(of.agreed, confidence)}
 
 
 def repeats(runs: Runs, of: Judged, confidence: float) -> Row:
-    """How often two runs of one order differ, and what of the errors is noise.
+    """How often two runs of one order differ, and the share of the errors that is noise.
 
     A run is wrong because two runs are (bias), or because this one is and another is not (noise): the mean of 1 - p is
     that of (1 - p)² + p (1 - p), if p is how often the runs of an item are right. Both are counted in pairs of runs.
@@ -84,7 +84,7 @@ def repeats(runs: Runs, of: Judged, confidence: float) -> Row:
 
 
 def order(runs: Runs, of: Judged, confidence: float) -> Row:
-    """What it does to a judge's verdicts that an answer is shown first.
+    """The effect of an answer's place on a judge's verdicts.
 
     P(first) = 1 / (1 + exp(-(x + b))) with x for the usual order and -x for the other one, whatever x of an item is:
     then pairs of verdicts for both answers shown first are to those for none as exp(2 b) to 1 (G. Rasch; D. Cox, 1958).
@@ -116,7 +116,7 @@ def _half_logit(share: float) -> float:
 
 
 def scores(runs: Runs, of: Judged, confidence: float) -> Row:
-    """How a judge's scores lie to those of people: bias, correlation, and the line from one to the other.
+    """Relation of a judge's scores to those of people: bias, correlation, and the line from one to the other.
 
     `slope` is that of people's scores on the judge's; `error` is the mean distance, `calibrated` that from the line of
     the other clusters. The intervals are jackknives over clusters, of the correlation by R. Fisher's transform.

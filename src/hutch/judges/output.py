@@ -13,7 +13,7 @@ from hutch.judges.measures import FEW, Row
 
 
 class Section(NamedTuple):
-    """What is said of a section: its heading, the meaning of its figures, and the intervals that a page plots."""
+    """A section's heading, the meaning of its figures, and the intervals that a page plots."""
 
     title: str
     meaning: str
@@ -57,7 +57,7 @@ def text_lines(report: Report) -> Iterator[str]:
 
 
 def as_json(report: Report) -> dict[str, list[dict[str, Any]]]:
-    """The report as objects of JSON; an interval is an object, null is what cannot be judged."""
+    """The report as JSON objects; an interval is an object, a figure that cannot be estimated is null."""
     return {name: [{key: _plain(value) for key, value in row.items()} for row in rows] for name, rows in report.items()}
 
 

@@ -1,4 +1,4 @@
-"""The runs of judges, from logs of evaluations, and what people say of the same items."""
+"""The runs of judges, from logs of evaluations, and people's labels of the same items."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -21,18 +21,18 @@ from hutch.estimate.means import Array
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How logs are read.
+    """Options for reading logs.
 
     Attributes:
         reference: names or globs of the workers who are people.
         columns: of the logs; `extra` is set from the names below.
-        order: the column whose two values say in which order two answers were shown; the second one is swapped.
+        order: the column whose two values give the order in which two answers were shown; the second one is swapped.
         swapped: suffix of the names of judges who saw the answers swapped; it is taken off.
         answers: the labels for the answer that is usually shown first, and for the other; empty: found.
         by_place: labels name the place of an answer, so that those of swapped runs are turned back.
-        cluster: the column of what several items belong to; empty: each item is its own.
+        cluster: the column of the unit to which several items belong; empty: each item is its own.
         slices: the columns by which items are grouped.
-        versions: judges of each log are their own, `NAME@LOG`; else the same name is the same judge.
+        versions: judges of each log are separate, `NAME@LOG`; else the same name is the same judge.
         scores: labels are numbers on a scale; None: if they are three numbers or more.
     """
 
@@ -56,13 +56,13 @@ class Runs:
         judges, items, classes: names; classes as of `class_order`.
         judge, item, label: int32, codes of each run (runs).
         swapped: bool, the two answers were shown in the other order (runs).
-        truth: what people say of each item, P(class) (items, classes), or the mean score (items, 1); NaN: nothing.
+        truth: P(class) of each item by people (items, classes), or the mean score (items, 1); NaN without labels.
         people: their labels of the same items; None without people.
         cluster: of each item (items).
         slices: by column, the slice of each item, -1 for none (items), and the names of slices.
         values: of the classes if they are scores (classes); else None.
         answers: classes for the answer usually shown first, and for the other; None without swapped runs.
-        notices: what users should know.
+        notices: for users.
     """
 
     judges: list[str]
@@ -82,7 +82,7 @@ class Runs:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Items of which people say something (items)."""
+        """Items with labels by people or gold (items)."""
         return ~np.isnan(self.truth[:, 0])
 
 
@@ -149,7 +149,7 @@ def _runs(
     extra: tuple[str, ...],
     notices: list[str],
 ) -> Runs:
-    """Combine what was read; codes (labels, worker item label and further columns), names by column."""
+    """Combine the labels read; codes (labels, worker item label and further columns), names by column."""
     classes = class_order([*names[2], *truths.values()])
     label = recoded(codes[:, 2], names[2], classes)
     told, own = codes[~person], label[~person]
@@ -203,7 +203,7 @@ def _check_meet(
 def _orders(
     told: NDArray[np.int32], names: list[list[str]], how: Reading, extra: tuple[str, ...]
 ) -> tuple[list[str], NDArray[np.int32], NDArray[np.bool_]]:
-    """Judges by name, who ran, and whether the answers were swapped."""
+    """Judges by name, the judge of each run, and whether the answers were swapped."""
     swapped = np.zeros(len(told), np.bool_)
     plain = list(names[0])
     if how.swapped:
@@ -238,7 +238,7 @@ def _answers(
 def _truth(
     items: list[str], classes: list[str], truths: dict[str, str], people: Labels | None, values: Array | None
 ) -> Array:
-    """What people say, and before that gold; see `Runs`."""
+    """Gold, or else people's votes; see `Runs`."""
     truth = np.full((len(items), len(classes)), np.nan)
     if people:
         answered = np.diff(people.item_ptr) > 0

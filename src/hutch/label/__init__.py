@@ -1,1 +1,1 @@
-"""Labels for the least money: who labels what next, and a certificate that says when it is enough."""
+"""Labels at the lowest cost: who labels what next, and a certificate that shows when it is enough."""

@@ -1,4 +1,4 @@
-"""A certificate for labels: how many of them may still be wrong, from audits drawn by lot, at every look.
+"""A certificate for labels: how many of them may still be wrong, from random audits, at every look.
 
 Labels are frozen before the first audit; from then on only people change them. For every m the hypothesis "m of the
 frozen labels were wrong" is bet against. Draw t shows one of the items that are left, item i with probability q_t(i),
@@ -23,7 +23,7 @@ from hutch.core.errors import UsageError
 
 Array = NDArray[np.float64]
 STAKES = 24
-"""Stakes of which the best is taken."""
+"""Number of stakes to choose the best from."""
 LARGEST = 0.98
 """The largest share of the wealth that a draw may cost."""
 _HYPOTHESES, _REACH = 80, 0.7
@@ -31,22 +31,22 @@ _PARTS = 40
 
 
 class Certificate:
-    """What audits have proved about frozen labels.
+    """Bounds that audits have proved for frozen labels.
 
-    An item about which people cannot tell counts as wrong, and stays so.
+    An item that people cannot judge counts as wrong, and stays so.
 
     Args:
-        items: how many labels were frozen.
-        allowed: how many of them may be wrong in the end, at least 0.
+        items: number of frozen labels.
+        allowed: number of them that may be wrong in the end, at least 0.
         confidence: of all looks together, between 0 and 1.
 
     Raises:
-        UsageError: a confidence that is none.
+        UsageError: the confidence is not in this range.
 
     Attributes:
-        needed: the logarithm of the wealth that proves.
+        needed: the logarithm of the wealth that is a proof.
         found: frozen labels that people found wrong, or could not judge.
-        fixed: those that people put right.
+        fixed: those that people corrected.
         audited: draws so far.
 
     >>> audit = Certificate(1000, 100, 0.95)
@@ -71,7 +71,7 @@ class Certificate:
 
     @property
     def log_wealth(self) -> float:
-        """Of the bet against the least number of wrong labels that is too many, a wrong label put right being none."""
+        """Of the bet against the least number of wrong labels that is too many; a corrected label no longer counts."""
         return float(self._log_wealth[self._place])
 
     @property
@@ -86,34 +86,34 @@ class Certificate:
 
     @property
     def errors_left(self) -> int | None:
-        """The least number of wrong labels left that is proved, at least `allowed`; None: nothing is."""
+        """The least proved bound on the number of wrong labels left, at least `allowed`; None if none is proved."""
         place = self._place
         refuted = np.flatnonzero(self._log_wealth[place:] >= self.needed)
         return max(int(self._errors[place + refuted[0]]) - 1 - self.fixed, self.allowed) if len(refuted) else None
 
     @property
     def estimate(self) -> float | None:
-        """How many wrong labels are left: the mean of what the draws say, which is unbiased; None without draws."""
+        """Unbiased estimate of the number of wrong labels left, from the mean over draws; None without draws."""
         return max(self._total / self.audited - self.fixed, float(self.unsettled)) if self.audited else None
 
     def fix(self, wrong: int, unknown: int = 0) -> None:
-        """Take answers about items that were chosen, not drawn: they say nothing about the others.
+        """Record answers about items that were chosen, not drawn: they carry no information about the others.
 
         Args:
-            wrong: labels that people put right.
+            wrong: number of labels that people corrected.
             unknown: items that people could not judge.
         """
         self.found += wrong + unknown
         self.fixed += wrong
 
     def draw(self, wrong: bool, chance: float, least: float, stake: float, unknown: bool = False) -> None:
-        """Take the answer about an item that was drawn.
+        """Record the answer about an item that was drawn.
 
         Args:
-            wrong: people say something else.
+            wrong: people give another label.
             chance: with which this item was drawn from those left.
             least: the least chance of any of those left.
-            stake: lambda, chosen before the answer; it is cut to what no answer can ruin.
+            stake: lambda, chosen before the answer; it is cut so that no answer ruins the wealth.
             unknown: people could not judge it.
         """
         most = LARGEST / max(1 / least - (self.allowed + 1 - self.unsettled), 1e-9)
@@ -148,15 +148,15 @@ def weights_of(p: Array, tilt: float) -> Array:
 
 
 def draw_by_lot(weights: Array, count: int, random: np.random.Generator) -> tuple[NDArray[np.int64], Array, Array]:
-    """Draw items one after the other without putting back.
+    """Draw items one after the other without replacement.
 
     Sorting by exponential(1) / weight draws in proportion to the weights of those that are left (P. Efraimidis,
     P. Spirakis, Information Processing Letters 97, 2006).
 
     Args:
         weights: of the items, above 0.
-        count: how many to draw, at most all.
-        random: what chooses.
+        count: number to draw, at most all.
+        random: the generator.
 
     Returns:
         Places of the items in the order drawn, the chance with which each was drawn, and the least chance of any item
@@ -174,12 +174,12 @@ def draw_by_lot(weights: Array, count: int, random: np.random.Generator) -> tupl
 
 
 def best_stake(p: Array, chance: Array, errors: float) -> float:
-    """Of some stakes the one under which wealth grows fastest, if p is right.
+    """Of some stakes, return the one under which wealth grows fastest, if p is right.
 
     Args:
         p: probabilities that labels are wrong (items).
         chance: with which each is drawn first (items).
-        errors: how many wrong labels are bet against.
+        errors: number of wrong labels of the hypothesis.
     """
     stakes = LARGEST / max(float((1 / chance).max()) - errors, 1e-9) * np.geomspace(0.005, 1, STAKES)
     parts = np.array_split(np.argsort(p), min(_PARTS, len(p)))  # alike enough: the mean of each is as good

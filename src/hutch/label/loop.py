@@ -1,7 +1,7 @@
-"""The loop: votes of judges by gain per price, labels frozen, then people, until the certificate holds.
+"""The loop: judges' votes by gain per price, labels frozen, then people, until the certificate holds.
 
-Every decision follows from the settings and the answers so far, so a run that was interrupted is run again from the
-start, and finds what it had bought.
+Every decision follows from the settings and the answers so far, so an interrupted run starts again from the beginning
+and finds the answers that it had bought.
 """
 
 import math
@@ -18,7 +18,7 @@ from hutch.label.plan import SLACK, Plan, plan
 from hutch.label.posterior import Array, Codes, ErrorModel, Votes, error_features, posterior
 
 PILOT = 30
-"""Items that people and all judges label first, drawn by lot: they teach the labels, so they are no evidence."""
+"""Items that people and all judges label first, drawn at random: training data for the labels, so no evidence."""
 TILT = 0.65
 """Share of the draws that follow the probability of an error."""
 LEAST_BATCH, LEAST_AUDITS, GROWTH, QUARTER, FIRST = 25, 3, 0.15, 0.25, 1.5
@@ -30,14 +30,14 @@ SAMPLES, LIKELY = 40, 0.65
 
 @dataclass(frozen=True)
 class Settings:
-    """What is wanted.
+    """Targets of a run.
 
     Attributes:
         target: share of the delivered labels that must be right, between 0 and 1.
         confidence: of the certificate, between 0 and 1.
-        budget: money at most.
+        budget: the most money to spend.
         seed: of the draws.
-        informed: believe posteriors where they say what is likely to be wrong; otherwise all items are alike.
+        informed: use posteriors to predict which labels are wrong; otherwise all items are alike.
     """
 
     target: float
@@ -47,24 +47,24 @@ class Settings:
     informed: bool = True
 
     def allowed(self, items: int) -> int:
-        """How many of some items may be wrong."""
+        """Number of items that may be wrong."""
         return math.floor((1 - self.target) * items + 1e-9)
 
 
 @dataclass
 class Outcome:
-    """Labels, and what is promised of them.
+    """Labels, and the guarantees for them.
 
     Attributes:
-        label: codes of classes, or -1 where there is none (items).
+        label: codes of classes, or -1 without a label (items).
         posterior: P(class) (items, classes).
         checked: whether people labelled the item (items).
-        state: `proved`; `all`: so many were labelled by people that nothing is left to prove; `money`: gone before.
-        low: share of right labels that is proved at the confidence.
+        state: `proved`; `all`: people labelled so many that nothing is left to prove; `money`: the budget is spent.
+        low: proved share of right labels, at the confidence.
         accuracy: estimate of that share.
-        audited: items drawn by lot.
-        planned: what was thought after the pilot to be spent in all.
-        next_hundred: how many wrong labels the next hundred labels of people would put right.
+        audited: number of items drawn at random.
+        planned: the total cost planned after the pilot.
+        next_hundred: number of wrong labels that the next hundred labels of people would correct.
     """
 
     label: Codes
@@ -84,13 +84,13 @@ class Loop:
     """One run over some items.
 
     Args:
-        items: how many there are.
-        classes: how many there are.
+        items: number of items.
+        classes: number of classes.
         judges: in the order in which they are asked, by price.
         people: whose labels are the truth.
         market: sells the answers.
-        settings: what is wanted.
-        given: votes that are there already, which cost nothing.
+        settings: targets of the run.
+        given: existing votes, which cost nothing.
     """
 
     def __init__(
@@ -108,11 +108,11 @@ class Loop:
         self.random = np.random.default_rng([settings.seed, *b"label"])
         self.votes = [*given, *(Votes.none(items, each.labels) for each in judges)]
         self.first = len(given)
-        self.truth = np.full(items, -2, np.int32)  # what people said; -2: not asked
+        self.truth = np.full(items, -2, np.int32)  # people's labels; -2: not asked
         self.price = people.price * people.labels
         self.allowed = settings.allowed(items)
 
-    @one_thread()  # the bits of sums, and so who is asked, must not depend on the machine's threads
+    @one_thread()  # rounding of sums, and hence the requests, must not depend on the machine's threads
     def run(self) -> Outcome:
         """Buy until the certificate holds, or the budget is spent."""
         self._pilot()
@@ -150,7 +150,7 @@ class Loop:
         return posterior(self.votes, self.classes, known, self.truth[known])
 
     def _buy_votes(self) -> None:
-        """Each further judge votes on the items where the vote is worth more than its price.
+        """Buy each further judge's votes on the items where a vote is worth more than its price.
 
         An item with error probability p costs people min(1, p / p*), where p* is that of the last item that the plan
         gives to people. A vote is bought if it is expected to save more than it costs.
@@ -170,7 +170,7 @@ class Loop:
             self._buy(judge, np.flatnonzero(open_ & (worth * self.price > seller.price * seller.labels)))
 
     def _skill(self, votes: Votes, hits: float) -> Array:
-        """How often a judge is right, on items of several kinds: what they claim, moved to how often they were."""
+        """A judge's accuracy on items of several kinds: the claimed probabilities, shifted to the accuracy seen."""
         said = votes.probability[np.isfinite(votes.probability)]
         if len(said) < 5 or self.classes < 2:
             return np.array([hits])
@@ -242,12 +242,12 @@ class Loop:
     def _outcome(
         self, q: Array, label: Codes, p: Array, left: Places, proof: Certificate, state: str, planned: float, goal: Plan
     ) -> Outcome:
-        """What is delivered and promised."""
+        """The delivered labels and their guarantees."""
         checked = self.truth >= 0
         final = np.where(checked, self.truth, label)
         q = q.copy()
         q[checked] = np.eye(self.classes)[self.truth[checked]]
-        lost = self.allowed - proof.allowed  # of the pilot, and of what could not be judged
+        lost = self.allowed - proof.allowed  # of the pilot, and of items that could not be judged
         worst = min(proof.errors_left or self.items, len(left) + proof.unsettled) + lost
         expected = proof.estimate
         mistakes = min(max(float(p.sum()) if expected is None else expected, 0.0), len(left) + proof.unsettled) + lost
@@ -261,15 +261,15 @@ class Loop:
 
 
 def vote_gain(p: Array, skill: Array, star: float, classes: int) -> Array:
-    """How much less of a person's label an item is expected to cost after one more vote (items).
+    """Expected saving, in people's labels, of one more vote on each item (items).
 
-    An item with error probability p costs min(1, p / star). Wrong classes are taken to be alike.
+    An item with error probability p costs min(1, p / star). Wrong classes are assumed to be equally likely.
 
     Args:
         p: error probabilities (items).
-        skill: how often the voter is right, on items of several kinds.
+        skill: the voter's accuracy, on items of several kinds.
         star: the error probability from which an item goes to people.
-        classes: how many there are.
+        classes: number of classes.
 
     >>> vote_gain(np.array([0.01, 0.2, 0.5]), np.array([0.9]), 0.1, 2).round(2).tolist()
     [0.0, 0.54, 0.0]

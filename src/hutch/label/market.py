@@ -11,7 +11,7 @@ from hutch.label.posterior import Array, Codes, Votes
 
 Places = NDArray[np.int64]
 UNKNOWN = -1
-"""The answer of people who cannot tell."""
+"""The answer of people who cannot decide."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +39,21 @@ class Market(Protocol):
         """The price of all that was bought."""
 
     def votes(self, judge: int, items: Places) -> Votes:
-        """What a judge says of some items."""
+        """A judge's votes on some items."""
 
     def people(self, fixes: Places, audits: Places, chances: Array) -> Iterator[int]:
-        """What people say: the code of a class or `UNKNOWN`, first of items that were chosen, then of items that were
+        """People's labels: the code of a class or `UNKNOWN`, first of items that were chosen, then of items that were
         drawn, with their chances; each is bought when it is taken.
         """
 
 
 class Hidden:
-    """Answers that are all there, and stay hidden until they are bought.
+    """Answers that all exist, but stay hidden until they are bought.
 
     Args:
-        judges, people: what a label costs.
+        judges, people: prices of their labels.
         votes: of the judges, on all items.
-        truth: what people say, codes of classes, or `UNKNOWN` (items).
+        truth: people's labels, codes of classes, or `UNKNOWN` (items).
     """
 
     def __init__(self, judges: Sequence[Seller], people: Seller, votes: Sequence[Votes], truth: Codes) -> None:
@@ -67,13 +67,13 @@ class Hidden:
         return sum(price * count for price, count in zip(prices, self.bought, strict=True))
 
     def votes(self, judge: int, items: Places) -> Votes:
-        """What a judge says of some items."""
+        """A judge's votes on some items."""
         found = self._votes[judge].of(items)
         self.bought[judge] += int((found.label >= 0).sum())
         return found
 
     def people(self, fixes: Places, audits: Places, chances: Array) -> Iterator[int]:
-        """What people say, one after the other."""
+        """People's labels, one after the other."""
         for item in (*fixes.tolist(), *audits.tolist()):
             self.bought[-1] += self._people.labels
             yield int(self._truth[item])

@@ -8,18 +8,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 SLACK = 0.7
-"""What to add to the logarithm of the wealth that proves: half of the runs need more than the mean."""
+"""Added to the logarithm of the wealth that is a proof: half of the runs need more than the mean."""
 _SHARES = np.concatenate([[0.0], np.geomspace(0.004, 1, 36)])
 _GRID = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is still to be done.
+    """The remaining work.
 
     Attributes:
         fixes: items to give to people because their labels are likely to be wrong, the least certain first.
-        audits: items to draw by lot from the others.
+        audits: items to draw at random from the others.
         threshold: the largest probability of being wrong among the items that are not to be fixed.
     """
 
@@ -34,9 +34,9 @@ class Plan:
 
 
 def plan(p: Array, allowed: int, needed: float) -> Plan:
-    """The cheapest plan that proves.
+    """The cheapest plan that leads to a proof.
 
-    Of M items with sum of p equal to P, n audits find about f = n P / M wrong labels, which are put right. On average
+    Of M items with sum of p equal to P, n audits find about f = n P / M wrong labels, which are corrected. On average
     over the audits P - f / 2 of M - n / 2 labels are wrong and allowed + 1 + f / 2 are bet against, and the logarithm
     of wealth grows by their Kullback-Leibler divergence per audit, times (M P / (sum of sqrt p)^2)^.8 as draws are
     uneven. The exponent is fitted to simulated crowds.
@@ -44,7 +44,7 @@ def plan(p: Array, allowed: int, needed: float) -> Plan:
     Args:
         p: probabilities that labels are wrong, of the items that people have not labelled (items).
         allowed: wrong labels that may be left.
-        needed: logarithm of the wealth that is still to be gained.
+        needed: logarithm of the wealth still to be gained.
 
     >>> plan(np.full(1000, 0.02), 50, 3.7)
     Plan(fixes=0, audits=230, threshold=0.02)

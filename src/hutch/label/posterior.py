@@ -1,7 +1,7 @@
-"""What votes say of every item, and how likely each label is to be wrong.
+"""Posteriors of every item from votes, and the probability that each label is wrong.
 
-The crowd models of Hutch turn votes without probabilities into claims; judges who give probabilities claim by
-themselves. A conditional logit on the claims, taught by some items that people labelled, says what claims are worth.
+The crowd models of Hutch turn votes without probabilities into claims; judges that give probabilities make claims
+directly. A conditional logit on the claims, trained on some items that people labelled, estimates their value.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ WORTH, LESS = 0.6, 0.2
 """Claims are taken to be worth .6 / (1 + .2 (sources - 1)) before anything is known."""
 CLAIM_RIDGE, CLASS_RIDGE = 5.0, 2.0
 FEW_CLASSES, FEW_JUDGES, CROWD = 20, 64, 3
-"""Classes at most that have an intercept; judges at most whom people teach; workers at least for a crowd model."""
+"""Most classes with an intercept each; most judges trained on people; fewest workers for a crowd model."""
 SURE = 3.0
 """Log-odds above which a label counts as sure."""
 _LEAST, _MOST = 1e-6, 0.999
@@ -30,12 +30,12 @@ _LEAST, _MOST = 1e-6, 0.999
 
 @dataclass(frozen=True)
 class Votes:
-    """What one kind of annotators said of every item; -1 where they have not.
+    """Votes of one kind of annotators on every item; -1 without a vote.
 
     Attributes:
         label: int32 (items, votes), codes of classes, or -1.
-        probability: float64 (items, votes), that they give to their label; NaN: none.
-        worker: int32 (items, votes), codes of who said so; each kind has codes of its own.
+        probability: float64 (items, votes), of the label, as the voter states it; NaN: none.
+        worker: int32 (items, votes), codes of the voters; each kind has separate codes.
     """
 
     label: Codes
@@ -68,9 +68,9 @@ def posterior(votes: Sequence[Votes], classes: int, known: NDArray[np.int64], tr
 
     Args:
         votes: by kind.
-        classes: how many there are.
+        classes: number of classes.
         known: places of the items that people labelled, which have votes of all kinds.
-        truth: what they said, codes of classes.
+        truth: people's labels of these, codes of classes.
     """
     sources = _sources(votes, classes, known, truth)
     there = np.array([each for each, _ in sources]).T
@@ -101,7 +101,7 @@ def _weighed(claims: Sequence[Array], classes: int, items: NDArray[np.int64]) ->
 def _sources(
     votes: Sequence[Votes], classes: int, known: NDArray[np.int64], truth: Codes
 ) -> list[tuple[NDArray[np.bool_], Array]]:
-    """Who has something to say of which items, and what (items, classes), as log-probabilities.
+    """Sources of claims: their items, and their claims (items, classes) as log-probabilities.
 
     They are the judges with probabilities, and the crowd models of all other votes.
     """
@@ -124,7 +124,7 @@ def _sources(
 
 
 def _claim(votes: Votes, classes: int) -> Array:
-    """What probabilities say: that of the label they belong to, the rest even over the others (items, classes)."""
+    """Claims from probabilities: that of the label given, the rest shared evenly by the others (items, classes)."""
     given = np.isfinite(votes.probability)
     said = np.where(given, votes.probability, votes.probability[given].mean())
     p = np.clip(said, 1 / classes if classes > 1 else _LEAST, _MOST)
@@ -160,7 +160,7 @@ def margin(q: Array) -> Array:
 
 
 def error_features(q: Array, votes: Sequence[Votes]) -> Array:
-    """What tells whether the likeliest class is wrong (items, features): margin, sureness, discord, missing votes."""
+    """Predictors of an error in the likeliest class (items, features): margin, sureness, discord, missing votes."""
     label, sure = q.argmax(axis=1)[:, None], margin(q)
     differ, missing = np.zeros(len(q), np.bool_), np.zeros(len(q), np.bool_)
     for each in votes:

@@ -22,7 +22,7 @@ class World:
     """Items whose truth is known.
 
     Attributes:
-        classes: how many there are.
+        classes: number of classes.
         truth: (items).
         votes: of each judge on all items.
     """
@@ -35,20 +35,20 @@ class World:
 def simulated(
     items: int, accuracies: list[float], classes: int = 2, difficulty: str = "calibrated", seed: int | list[int] = 0
 ) -> World:
-    """Draw items and what judges say of them.
+    """Draw items and the votes of judges on them.
 
     A judge is right on an item with probability 1/K + (1 - 1/K) Beta(1.5 m, 1.5 (1 - m)), with m such that the mean is
     their accuracy, and claims that probability, or a distortion of it.
 
     Args:
-        items: how many.
+        items: number of items.
         accuracies: of the judges, above 1 / classes.
-        classes: how many, at least 2; the first is 1.5 times as likely as the others.
+        classes: number of classes, at least 2; the first is 1.5 times as likely as the others.
         difficulty: one of `DIFFICULTIES`.
         seed: of all draws.
 
     Raises:
-        UsageError: a kind of errors that is not known, or a judge who is no better than chance.
+        UsageError: an unknown kind of errors, or a judge who is no better than chance.
 
     >>> world = simulated(1000, [0.7, 0.9], seed=1)
     >>> [round(float((each.label[:, 0] == world.truth).mean()), 2) for each in world.votes]
@@ -93,16 +93,16 @@ def cascade(
 
     Args:
         label: of the judge (items).
-        sure: how confident it is, in any unit (items).
-        truth: what people say (items).
+        sure: its confidence, in any unit (items).
+        truth: people's labels (items).
         target: share of right labels wanted, among those kept.
         confidence: of the guarantee.
-        audits: people's labels at most for tests.
-        random: what draws the samples.
-        credit: count what people label as right, so that more of what is kept may be wrong.
+        audits: the most labels of people for tests.
+        random: generator of the samples.
+        credit: count labels by people as right, so that more of the kept ones may be wrong.
 
     Returns:
-        How many items people label, and how many delivered labels are wrong.
+        Number of items that people label, and of wrong delivered labels.
     """
     items, needed = len(truth), -math.log(1 - confidence)
     order = np.lexsort((random.random(items), -sure))
@@ -137,16 +137,16 @@ def cascade(
 
 @dataclass(frozen=True)
 class Rule:
-    """What a rule did in some runs.
+    """Results of a rule in some runs.
 
     Attributes:
-        held: share of the runs in which so many of the delivered labels were right as was wanted.
+        held: share of the runs in which at least the target share of the delivered labels was right.
         bill: mean price of all labels.
         share: that over people's price of all items.
         accuracy: mean share of the delivered labels that were right.
-        audited: mean number of items drawn by lot.
-        plan: median of what was planned after the pilot over the bill; NaN without a plan.
-        runs: how many there were.
+        audited: mean number of items drawn at random.
+        plan: median of the planned cost after the pilot over the bill; NaN without a plan.
+        runs: number of runs.
     """
 
     held: float
@@ -159,9 +159,9 @@ class Rule:
 
 
 def invented(items: int, classes: int, judges: Sequence[Seller], people: Seller, settings: Settings) -> float:
-    """What a run is likely to cost, before anything is bought: the median over some simulated worlds.
+    """The likely cost of a run, before anything is bought: the median over some simulated worlds.
 
-    Judges are as accurate as is guessed, claim probabilities with noise, and err independently. Real ones cost more:
+    Judges have their guessed accuracy, claim probabilities with noise, and err independently. Real ones cost more:
     up to 1.5 times as much where errors are hard to foresee.
     """
     spent = []
@@ -177,17 +177,17 @@ def invented(items: int, classes: int, judges: Sequence[Seller], people: Seller,
 def compare(
     draw: Callable[[int], World], judges: Sequence[Seller], people: Seller, settings: Settings, runs: int
 ) -> dict[str, Rule]:
-    """Hutch beside what people do otherwise, on items whose truth is known.
+    """Compare Hutch with common alternatives on items whose truth is known.
 
     Of the cascades the one that was cheapest over all runs is shown, which flatters them: of each judge, with 100 and
     300 audits. With credit they count people's labels as right, which the literature does not, and all judges together
     make one more.
 
     Args:
-        draw: gives the items of a run.
-        judges, people: what they cost.
-        settings: what is wanted; the seed of the first run.
-        runs: how many.
+        draw: returns the items of a run.
+        judges, people: their prices.
+        settings: targets of the runs; the seed of the first run.
+        runs: number of runs.
 
     Returns:
         The rules by name: `hutch`, `random`, `cascade`, `cascade with credit`, `majority`, `people`.
@@ -239,7 +239,7 @@ def _rule(rows: Array, target: float) -> Rule:
 
 
 def _together(votes: Sequence[Votes], classes: int) -> tuple[Codes, Array]:
-    """What some judges say, and how sure they are, without people."""
+    """Joint labels of some judges, and their confidence, without people."""
     nobody = np.zeros(0, np.int64)
     q = posterior(votes, classes, nobody, np.zeros(0, np.int32))
     return q.argmax(axis=1).astype(np.int32), q.max(axis=1)

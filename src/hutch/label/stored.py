@@ -30,13 +30,13 @@ class Waiting(Exception):
 
 
 class Stored:
-    """Sells answers, and keeps them.
+    """Sells answers, and stores them.
 
     Args:
         store: of requests and answers.
-        items: what is to be labelled.
+        items: the items to label.
         classes: their names, at least 2.
-        who: who labels.
+        who: the annotators.
         files: votes by kind, of those that have a file.
     """
 
@@ -57,10 +57,10 @@ class Stored:
             self._answers.setdefault(id, []).append((worker, label))
 
     def pin(self, settings: Mapping[str, object]) -> None:
-        """Note what decides who is asked for what; it must not change.
+        """Record the settings that determine all requests; they must not change.
 
         Raises:
-            StoreError: it was something else before.
+            StoreError: they differ from the recorded ones.
         """
         names = hashlib.sha256("\n".join(self._items.names).encode()).hexdigest()[:16]
         kinds = {name: [kind.price, kind.labels] for name, kind in (*self._judges, self._who.people)}
@@ -83,7 +83,7 @@ class Stored:
         return self._store.counts().open
 
     def votes(self, judge: int, items: Places) -> Votes:
-        """What a judge says of some items."""
+        """A judge's votes on some items."""
         name, kind = self._judges[judge]
         ids = [dumps([name, self._items.names[item]], ensure_ascii=False) for item in items.tolist()]
         missing = np.array([item for item, id in zip(items.tolist(), ids, strict=True) if id not in self._requests])
@@ -143,11 +143,11 @@ class Stored:
             self._store.record(requests, Round(name, len(requests), float(len(requests)), None), answers)
 
     def people(self, fixes: Places, audits: Places, chances: Array) -> Iterator[int]:
-        """What people say, one after the other.
+        """People's labels, one after the other.
 
         Raises:
             Waiting: they have not answered yet.
-            StoreError: something else was asked for before.
+            StoreError: earlier requests were different.
         """
         name, kind = self._who.people
         asked = dict(zip([*fixes.tolist(), *audits.tolist()], [1.0] * len(fixes) + chances.tolist(), strict=True))
@@ -171,7 +171,7 @@ class Stored:
             yield self._said(id, kind)
 
     def _said(self, id: str, kind: Kind) -> int:
-        """What most people say of an item; one more is asked where that is no class."""
+        """The majority label of an item; without a majority one more person is asked."""
         if self._requests[id][2] == "open":
             raise Waiting
         given = [label for _, label in self._answers.get(id, []) if label not in (SKIP, DONT_KNOW)]
@@ -188,14 +188,14 @@ class Stored:
 
 
 def ask_command(command: str, items: Items, chosen: Places, classes: Sequence[str]) -> Iterator[tuple[int, int, float]]:
-    """What a command says of some items: place, class or -1, probability or NaN, as its lines come.
+    """A command's answers for some items: place, class or -1, probability or NaN, as its lines arrive.
 
-    It reads a JSON object per item and prints `{"id": ..., "label": ..., "probability": ...}` for each; a label that is
-    null says that there is none.
+    It reads a JSON object per item and prints `{"id": ..., "label": ..., "probability": ...}` for each; a label of
+    null means no label.
 
     Raises:
-        DataError: a line that is no answer, with its place, or an item without one.
-        HutchError: it fails.
+        DataError: a line that is not an answer, with its place, or an item without an answer.
+        HutchError: the command fails.
     """
     source, missing = f"<{command}>", {items.names[item]: item for item in chosen.tolist()}
     codes = {name: k for k, name in enumerate(classes)}

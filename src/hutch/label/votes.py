@@ -18,7 +18,7 @@ from hutch.crowd.exports.json_export import is_json
 from hutch.label.posterior import Array, Votes
 
 PROBABILITY = "probability"
-"""The column of what an annotator gives to their label."""
+"""The column of the probability that an annotator gives to their label."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Said:
 
 
 def read_votes(path: str) -> Said:
-    """Read votes, as `hutch crowd` does; a column `probability` is what a worker gives to their label.
+    """Read votes, as `hutch crowd` does; a column `probability` holds the worker's probability of the label.
 
     Raises:
         DataError: the file cannot be read, or a place in it is wrong.
@@ -108,10 +108,10 @@ def _chance(text: str) -> float:
 
 
 def classes_of(said: Sequence[Said], known: Sequence[str] = ()) -> list[str]:
-    """The classes that votes name, after those that are known, in their order.
+    """The classes that votes name, after the known ones, in their order.
 
     Raises:
-        DataError: two names differ in spelling only, or a file names a class that is not among those known.
+        DataError: two names differ in spelling only, or a file names a class that is not a known one.
     """
     if known:
         for each in said:
@@ -129,11 +129,11 @@ def classes_of(said: Sequence[Said], known: Sequence[str] = ()) -> list[str]:
 
 @dataclass(frozen=True)
 class Items:
-    """What is to be labelled.
+    """Items to label.
 
     Attributes:
         names: of the items, all different.
-        documents: what people and commands see of each.
+        documents: shown to people and commands for each.
     """
 
     names: list[str]

@@ -1,4 +1,4 @@
-"""Who labels: kinds of judges and people, their prices, and how their answers come, from a YAML file."""
+"""The annotators: kinds of judges and people, their prices, and the source of their answers, from a YAML file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,8 @@ class Kind(Parameters):
     Attributes:
         kind: `judge`, or `person`, whose labels are the truth; exactly one kind is people.
         price: of one label, in any currency.
-        labels: labels of each item, from different annotators; of people the most frequent one counts, and where none
-            is, one more is asked for.
+        labels: labels of each item, from different annotators; of people the most frequent one counts, and without
+            one, one more is asked for.
         accuracy: a guess of how often they are right, for the plan before anything is bought.
         votes: a file with their answers, as `hutch crowd` reads it, maybe with a column `probability`.
         command: reads items as JSON lines, prints an answer for each: `{"id": ..., "label": ..., "probability": ...}`.
@@ -49,11 +49,11 @@ class Kind(Parameters):
 
 @dataclass(frozen=True)
 class Who:
-    """Everybody who labels.
+    """All annotators.
 
     Attributes:
         judges: by name, the cheapest first.
-        people: the name of the kind that is people, and the kind.
+        people: the name of the kind of people, and the kind.
     """
 
     judges: dict[str, Kind]
@@ -70,7 +70,7 @@ def _seller(name: str, kind: Kind) -> Seller:
 
 
 def read_who(path: str | Path) -> Who:
-    """Read who labels.
+    """Read the annotators from a file.
 
     Raises:
         DataError: the file cannot be read.
@@ -84,7 +84,7 @@ def read_who(path: str | Path) -> Who:
 
 
 def parse_who(text: str, source: str = "who.yaml") -> Who:
-    """Who labels, from YAML: name -> `Kind`.
+    """The annotators, from YAML: name -> `Kind`.
 
     >>> who = parse_who('''
     ... large: {kind: judge, price: 0.02, command: python ask.py}

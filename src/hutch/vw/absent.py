@@ -1,6 +1,6 @@
 """The options of Vowpal Wabbit that Hutch does not have, part by part, with what to use instead.
 
-What is named as a way instead is never refused itself; a test reads the options of the installed peer and tries.
+An option named as the alternative is never refused itself; a test reads the options of the installed peer and tries.
 """
 
 _CONTINUOUS = "cut the range of actions into N classes, and use --cb_explore N"
@@ -146,10 +146,10 @@ _PARTS: tuple[tuple[str, str], ...] = (
         _SIMULATE,
     ),
 )
-"""Options by part, its main ones first, with what to use instead. An option of several parts stands with the first."""
+"""Options by part, its main ones first, with the alternative. An option of several parts is listed with the first."""
 
 ABSENT: dict[str, str] = {}
-"""What to use instead, by option."""
+"""The alternative, by option."""
 for _names, _instead in _PARTS:
     for _name in _names.split():
         ABSENT.setdefault(_name, _instead)

@@ -1,4 +1,4 @@
-"""The Vowpal Wabbit command line that a chain stands for: the reverse of `hutch.vw.translate`."""
+"""The Vowpal Wabbit command line of a chain: the reverse of `hutch.vw.translate`."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -20,7 +20,7 @@ _LOSSES = ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "
 
 
 def options_of(chain: Chain) -> tuple[list[str], list[str], list[str]]:
-    """The options of VW that stand for a chain as it is now, and the values of its `--ngram` and its `--skips`.
+    """The options of VW for a chain in its present state, and the values of its `--ngram` and its `--skips`.
 
     Raises:
         UsageError: VW has no such chain; the message names the layer.
@@ -45,10 +45,10 @@ def options_of(chain: Chain) -> tuple[list[str], list[str], list[str]]:
 
 
 def _as_it_is(layer: Any) -> Layer:
-    """A layer with what its state says now; a table of weights says what the weights began as.
+    """A layer with the parameters of its present state; the initial weights are left out, as the weight table has them.
 
     Raises:
-        UsageError: it is one that VW cannot continue.
+        UsageError: VW cannot continue the layer.
     """
     given = layer.parameters
     if layer.name == "linear":
@@ -63,7 +63,7 @@ def _as_it_is(layer: Any) -> Layer:
 
 
 def _check(chain: Chain, again: Chain, layers: list[Layer], found: list[Layer]) -> None:
-    """Compare a chain with what its options bring.
+    """Compare a chain with the one that its options make.
 
     Raises:
         UsageError: they differ.
@@ -90,7 +90,7 @@ def _words(chain: Chain, layers: list[Layer]) -> Iterator[str]:
     names = [name for name, _ in layers]
     explores = any(name.startswith("explore_") for name in names)
     of_classes = any(DECLARED[name].makes_actions for name in names if name in DECLARED)
-    unsaid = {"cb" if explores else "cb_explore", "cb_explore_adf", "noop"}  # or said by others
+    unsaid = {"cb" if explores else "cb_explore", "cb_explore_adf", "noop"}  # or implied by others
     unsaid |= {"cb_adf"} if explores or of_classes else set()
     unsaid |= {"csoaa_ldf"} if "contextual_bandit" in names else set()
     if explores and not of_classes:
@@ -113,7 +113,7 @@ def _words(chain: Chain, layers: list[Layer]) -> Iterator[str]:
 
 
 def _sets(name: str) -> Iterator[tuple[Option, str]]:
-    """The options for a layer, each with the parameter that it sets; empty for what brings the layer."""
+    """The options for a layer, each with the parameter that it sets; empty for an option that adds the layer."""
     if name in DECLARED:
         for option in DECLARED[name].options:
             if option.key or option is DECLARED[name].options[0]:
@@ -126,7 +126,7 @@ def _sets(name: str) -> Iterator[tuple[Option, str]]:
 
 
 def _said(option: Option, key: str, given: Any) -> list[str]:
-    """The words of an option where a parameter is not what it is by default."""
+    """The words of an option if its parameter differs from the default."""
     name = f"--{option.name}"
     value: Any = getattr(given, key, None) if key else True
     brings = option.brings_layer or (option.name == "csoaa_ldf")
@@ -153,5 +153,5 @@ def _said(option: Option, key: str, given: Any) -> list[str]:
 
 
 def _coded(text: Any) -> str:
-    """Letters as options have them, `\\xNN` for what is neither letter nor digit."""
+    """Letters in the form of options, `\\xNN` for all but letters and digits."""
     return "".join(one if one.isalnum() or one in "_:" else f"\\x{ord(one):02x}" for one in "".join(text))

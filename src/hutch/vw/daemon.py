@@ -28,13 +28,13 @@ _SAVE = re.compile(rb"^[^|\n]*?'?(save(?:_[^ |\n]*)?) ?\|.*\n", re.MULTILINE)
 
 
 class Daemon:
-    """Answers lines as the command line says.
+    """Answers lines as the command line asks.
 
     Args:
         options: the command line.
 
     Raises:
-        HutchError: it is wrong.
+        HutchError: the command line is wrong.
     """
 
     def __init__(self, options: Namespace) -> None:
@@ -84,7 +84,7 @@ class Daemon:
         return bytes(self._lines(batch, outputs))
 
     def _save(self, command: str) -> None:
-        """Save the model as the tag of a line says: `save`, or `save_NAME` in the working directory."""
+        """Save the model under the tag of a line: `save`, or `save_NAME` in the working directory."""
         name = command.removeprefix("save").removeprefix("_") or self._options.final_regressor
         try:
             if not name:
@@ -102,9 +102,9 @@ class Daemon:
 
 
 def run(options: Namespace) -> int:
-    """Serve until a signal says to stop; returns the exit status.
+    """Serve until a signal stops it; returns the exit status.
 
-    Without `--foreground` the server is a process of its own, and this one returns once it listens.
+    Without `--foreground` the server is a separate process, and this one returns once it listens.
 
     Raises:
         HutchError: the command line is wrong, or the port is taken.

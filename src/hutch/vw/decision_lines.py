@@ -12,7 +12,7 @@ from hutch.core.run.output import Lines
 
 
 def decision_prediction_lines(chain: Chain) -> Lines:
-    """What `-p` writes."""
+    """The writer of `-p`."""
     if chain.takes is not Labels.ACTION_COSTS:
         return lines_of(chain)
     if chain.layers[0].name == "action_probabilities":

@@ -9,7 +9,7 @@ from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.table import NAMED
 
 SLOT_NAMESPACE = "\u00ff"
-"""The namespace by which the layers of slots tell them apart."""
+"""The namespace by which the layers of slots distinguish them."""
 _BANDITS = ("cb_adf", "cb", *EXPLORING)
 
 
@@ -73,7 +73,7 @@ def _actions(options: Namespace) -> list[Any]:
 
 
 def _losses(options: Namespace) -> tuple[float, float]:
-    """What a right and a wrong class cost in a simulation; of labels with costs VW turns no sign."""
+    """The costs of a right and a wrong class in a simulation; VW flips no sign of labels with costs."""
     sign = -1 if options.flip_loss_sign and not options.cbify_cs else 1
     right = 0.0 if options.loss0 is None else options.loss0
     wrong = 1.0 if options.loss1 is None else options.loss1
@@ -100,7 +100,7 @@ def _explorer(options: Namespace) -> list[Any]:
 
 
 def _range_of_costs(options: Namespace) -> dict[str, Any]:
-    """Of a simulation: what a right and a wrong class cost.
+    """For a simulation, the costs of a right and a wrong class.
 
     Raises:
         UsageError: the options name another range.

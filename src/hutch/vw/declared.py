@@ -1,4 +1,4 @@
-"""What layers say in their own files that Vowpal Wabbit calls them."""
+"""Vowpal Wabbit's names for layers, from the layers' own files."""
 
 import re
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ _DECLARATION = re.compile(
     r'\n    (?:name(?:: ClassVar\[str\])? = "(?P<name>\w+)"|vw = (?P<vw>VwLayer\((?:[^\n]+\)\n|\n.*?\n    \)\n)))',
     re.DOTALL,
 )
-"""Of a class: its name, and what it says of VW, which ends with a line that closes the parenthesis."""
+"""Of a class: its name, and its declaration for VW, which ends with a line that closes the parenthesis."""
 
 
 def declarations(source: str) -> Iterator[tuple[str, VwLayer]]:
-    """The layers of a file that say what Vowpal Wabbit calls them.
+    """The layers of a file that declare their names in Vowpal Wabbit.
 
     Args:
-        source: its text; it is not imported, since that would take all that compiles kernels along.
+        source: its text; it is not imported, since that would import everything that compiles kernels.
 
     >>> dict(declarations('\\n    name: ClassVar[str] = "top"\\n    vw = VwLayer(learner="best")\\n'))["top"].learner
     'best'
@@ -45,7 +45,7 @@ def _declared() -> Iterator[tuple[str, VwLayer]]:
 
 
 DECLARED = dict(sorted(_declared()))
-"""What Vowpal Wabbit calls each layer that says so, by the layer's name."""
+"""Vowpal Wabbit's view of each layer that declares it, by the layer's name."""
 
 BASES = {name: layer for name, layer in DECLARED.items() if layer.in_place_of}
 """Those of them that are learners in place of the usual one."""

@@ -75,7 +75,7 @@ class Feature:
             raise ValueError(f"as_type: got {self.as_type!r}, wanted 'numerical' or 'categorical'")
 
     def process(self, table: Any) -> Any:
-        """The column of features; empty where there is no value."""
+        """The column of features; empty for missing values."""
         values = _texts(table, self.value).map(valid_name)
         number = self.as_type == "numerical" or (self.as_type is None and table[self.value].dtype.kind in "iuf")
         name = valid_name(self.value if self.rename_feature is None else self.rename_feature)
@@ -111,7 +111,7 @@ class DFtoVW:
         df: the table.
         features: one or more; or
         namespaces: one or more.
-        label: what the lines begin with; several are written one after the other.
+        label: the beginning of the lines; several are written one after the other.
         tag: the column of tags.
 
     Raises:

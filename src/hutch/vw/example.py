@@ -51,7 +51,7 @@ class MulticlassLabel(NamedTuple):
 
 
 class ClassCost(NamedTuple):
-    """What a class, or an action, costs; an action chosen with this probability."""
+    """The cost of a class, or of an action; an action chosen with this probability."""
 
     label: int
     cost: float
@@ -70,7 +70,7 @@ class CostLabel(NamedTuple):
 
 
 class Owner(Protocol):
-    """What an example asks of its workspace."""
+    """The part of a workspace that an example uses."""
 
     def learn(self, ec: Any) -> None: ...
 
@@ -87,17 +87,17 @@ class Example:
     Args:
         workspace: that it belongs to.
         content: a line; or features by namespace; None for nothing.
-        labelType: of no effect: the chain says what labels it takes.
+        labelType: of no effect: the chain determines the kind of labels.
 
     Attributes:
         vw: its workspace.
         finished: whether it was counted.
-        prediction: what was predicted last.
-        counted: the counters before and after it was run last.
+        prediction: the latest one.
+        counted: the counters before and after its latest run.
 
     Raises:
         TypeError: content of another kind.
-        DataError: a feature that a line cannot say.
+        DataError: a feature that a line cannot express.
     """
 
     def __init__(self, workspace: Owner, content: str | Mapping[str, Any] | None = None, labelType: Any = None) -> None:
@@ -119,7 +119,7 @@ class Example:
         return self._label + self._features
 
     def set_label_string(self, string: str) -> None:
-        """Give it a label, as it stands before the bar of a line."""
+        """Set its label, in the form before the bar of a line."""
         self._label = f"{string} "
 
     def learn(self) -> None:
@@ -127,7 +127,7 @@ class Example:
         self.vw.learn(self)
 
     def get_prediction(self, prediction_type: int | None = None) -> Prediction:
-        """What was predicted last.
+        """The latest prediction.
 
         Args:
             prediction_type: a `PredictionType`; None: the chain's own.
@@ -165,7 +165,7 @@ class Example:
         return self.vw.batch_of([self.line]).tag(0).decode(errors="replace")
 
     def get_feature_number(self) -> int:
-        """How many features it has, the constant included, interactions not."""
+        """Number of its features, the constant included, interactions not."""
         return len(self.vw.batch_of([self.line]).indices)
 
     def iter_features(self) -> Iterator[tuple[int, float]]:
@@ -174,7 +174,7 @@ class Example:
         yield from zip(batch.indices.tolist(), batch.values.tolist(), strict=True)
 
     def get_label(self, label_class: Any = None) -> SimpleLabel | MulticlassLabel | CostLabel:
-        """Its label, of the kind that the chain takes; of a number not given VW's largest float stands for none.
+        """Its label, of the kind that the chain takes; VW's largest float means a missing number.
 
         Args:
             label_class: of no effect.

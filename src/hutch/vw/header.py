@@ -1,4 +1,4 @@
-"""What Vowpal Wabbit prints before its table, and the options that it writes into a model."""
+"""The lines that Vowpal Wabbit prints before its table, and the options that it writes into a model."""
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
@@ -27,10 +27,10 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
     """All lines up to the table's head.
 
     Args:
-        chain: as built or loaded; what it was loaded with counts, not what the command line repeats.
+        chain: as built or loaded; the loaded values count, not those that the command line repeats.
         options: files and passes of the run.
         given: the command line.
-        cached: the data comes from a cache that was there.
+        cached: the data comes from an existing cache.
     """
     base = chain.layers[-1].parameters
     testing = "" if options.learn and getattr(base, "learning_rate", True) else "only testing"
@@ -102,7 +102,7 @@ def kept_options(given: Namespace) -> str:
 
 
 def output_kind(chain: Chain, given: Namespace) -> str:
-    """What VW calls the kind of the predictions."""
+    """VW's name for the kind of the predictions."""
     if given.scores or given.probabilities:
         return "SCALARS"
     top = chain.layers[0]
@@ -117,7 +117,7 @@ def output_kind(chain: Chain, given: Namespace) -> str:
 
 
 def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
-    """From bottom to top, by VW's names; what VW calls the scorer stands above an active layer."""
+    """Learners from bottom to top, by VW's names; VW puts its scorer above an active layer."""
     base, link = chain.layers[-1].parameters, layer_named(chain, "link")
     scorer = f"scorer-{link.parameters.function if link else 'identity'}"
     for layer in reversed(chain.layers):
@@ -155,7 +155,7 @@ def _suffix(layer: Any, given: Namespace) -> str:
 
 
 def _interaction_lines(*groups: Iterable[str]) -> Iterator[str]:
-    """What is said of pairs, of triples and of other terms."""
+    """The lines about pairs, triples and other terms."""
     titles = ("quadratic features for pairs", "cubic features for triples", "features for following interactions")
     yield from (f"creating {title}: {' '.join(terms)}" for title, terms in zip(titles, groups, strict=True) if terms)
 

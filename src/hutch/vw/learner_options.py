@@ -25,11 +25,11 @@ def vw_chain(values: Any) -> dict[str, Any]:
 
 
 def vw_overrides(values: Any, source: Any) -> list[str]:
-    """The `path=value` overrides that VW's options stand for.
+    """The `path=value` overrides for VW's options.
 
     Args:
         values: those of `LEARNER_OPTIONS` as attributes; None and empty lists are not given.
-        source: the chain that they override, as `read_chain` takes it.
+        source: the chain that they override, as for `read_chain`.
 
     Raises:
         UsageError: options that contradict each other or the chain.

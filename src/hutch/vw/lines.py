@@ -35,16 +35,16 @@ Make = Callable[[Iterable[bytes], str, bool], Iterator[bytes]]
 
 
 class LineReader:
-    """Reads text line by line; a batch is one line, or one block of lines, where a watcher looks at each.
+    """Reads text line by line; a batch is one line, or one block of lines, so that watchers see each.
 
     Args:
         labels: names of the classes 1, 2, …; empty if labels are numbers.
         blocks: an example is a block of lines.
         costs: a label names any number of classes, each with `:` and its cost.
-        made: makes lines of VW's text of those of a source.
+        made: turns lines of a source into lines of VW's text.
 
     Attributes:
-        watchers: told of each example before the chain is.
+        watchers: called with each example before the chain gets it.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class LineReader:
 
 
 def class_weights(chain: Chain, texts: Iterable[str]) -> See:
-    """Multiplies the importance of examples, as `--classweight` says.
+    """The watcher for `--classweight`, which multiplies the importance of examples.
 
     Raises:
-        UsageError: what is said is not CLASS:NUMBER, or labels are neither numbers nor classes.
+        UsageError: a value is not CLASS:NUMBER, or labels are neither numbers nor classes.
     """
     if chain.takes not in (Labels.SIMPLE, Labels.MULTICLASS):
         raise UsageError("--classweight: got labels with costs, wanted numbers or classes")
@@ -125,10 +125,10 @@ def class_weights(chain: Chain, texts: Iterable[str]) -> See:
 
 
 def csv_lines(given: Namespace) -> Make:
-    """Makes lines of text of those of CSV, as the command line says.
+    """The converter of lines of CSV into lines of text, for a command line.
 
     Raises:
-        UsageError: a separator of several letters, or a value of a namespace that is no number.
+        UsageError: a separator of several letters, or a value of a namespace that is not a number.
     """
     separator = {None: ",", r"\t": "\t"}.get(given.csv_separator, given.csv_separator)
     if len(separator) != 1 or separator in '"|:':
@@ -150,7 +150,7 @@ def csv_lines(given: Namespace) -> Make:
         for name, k in places.items():
             space, _, own = name.rpartition("|")
             spaces.setdefault(space, []).append((k, own))
-        columns: list[tuple[int, str, str]] = []  # place, and what stands before a cell and in place of an empty one
+        columns: list[tuple[int, str, str]] = []  # place, prefix of a cell, replacement of an empty one
         for space, cells in spaces.items():
             opening = f"{' ' if columns else ''}|{space}{values.get(space, '')}"
             columns += [(k, f"{'' if i else opening} {own}:", "" if i else opening) for i, (k, own) in enumerate(cells)]
@@ -300,9 +300,9 @@ def _products(spaces: list[list[str]], term: list[int], permutations: bool) -> I
 
 
 def audit_line(chain: Chain, features: list[Named], learns: bool) -> str:
-    """What VW's `--audit` prints of an example: `name:index:value:weight@G` by falling contribution, tabs between.
+    """A line of VW's `--audit` for an example: `name:index:value:weight@G` by falling contribution, tabs between.
 
-    G, the sum of squared gradients, is there only if the run learns.
+    G, the sum of squared gradients, is present only if the run learns.
     """
     contraction, gravity = map(np.float32, chain.layers[-1].saved().get("regularization", (1.0, 0.0)))
     adaptive = learns and getattr(chain.layers[-1].parameters, "adaptive", False)

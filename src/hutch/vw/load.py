@@ -1,4 +1,4 @@
-"""The chain of a VW command line that continues a model: what the options may change, and what they must not."""
+"""The chain of a VW command line that continues a model: the changes that options may make, and those refused."""
 
 import json
 from argparse import Namespace
@@ -28,7 +28,7 @@ _STATELESS = {
 
 _OF_SLOTS = {"choose_slots", "choose_slate"}
 _CHANGEABLE = {"explore_softmax": ("rate",), "choose_slots": ("all_slots",)}
-"""Parameters of a layer that the options may change, beside `epsilon` and what a model's explorer does not set."""
+"""Parameters of a layer that the options may change, beside `epsilon` and those a model's explorer leaves unset."""
 
 
 def load_chain(options: Namespace) -> Chain:
@@ -54,19 +54,19 @@ def load_chain(options: Namespace) -> Chain:
         wanted.append(declared_layer(explorer, options))
     changed: dict[str, dict[str, Any]] = {}
     for layer in reversed(wanted):  # each that is added goes above those below it
-        if explorer and layer_name(layer) == "explore_epsilon":  # asked for by --cb_explore_adf; the model says how
+        if explorer and layer_name(layer) == "explore_epsilon":  # from --cb_explore_adf; the model names the explorer
             layer = declared_layer(explorer, options)
         name, parameters = str(layer_name(layer)), _parameters(layer)
         free = {"epsilon", *_CHANGEABLE.get(name, ())}
         if name == explorer:
-            free |= parameters.keys() - there[name].keys() - {"regressor"}  # what the model leaves as it is by default
+            free |= parameters.keys() - there[name].keys() - {"regressor"}  # parameters at their defaults in the model
         changed[name] = {key: parameters.pop(key) for key in free & parameters.keys()}
         _check_or_add({name: parameters} if name in map(layer_name, layers) else layer, layers)
     arrays = _moved(arrays, chain["chain"], layers)
     if "choose_slots" in changed.keys() - there.keys():
         arrays["layer.0.choose_slots.several"] = np.zeros(1, np.uint64)
     learner = linear_parameters(options)
-    if changed.keys() & _OF_SLOTS and not terms_of(options):  # the model says which
+    if changed.keys() & _OF_SLOTS and not terms_of(options):  # the model has the terms
         terms = _parameters(layers[-1]).get("interactions", [])
         learner["interactions"] = terms if there.keys() & _OF_SLOTS else with_slots(terms)
     overrides = [f"chain.{len(layers) - 1}.{layer_name(layers[-1])}.{name}={json.dumps(value)}"
@@ -87,7 +87,7 @@ def load_chain(options: Namespace) -> Chain:
 
 
 def _model(path: str, options: Namespace) -> tuple[dict[str, Stored], Mapping[str, Any]]:
-    """What a model holds, whether Hutch or VW has written it."""
+    """The content of a model written by Hutch or VW."""
     from hutch.vw.model_binary import is_vw_model, read_vw_model
 
     if not is_vw_model(path):
@@ -104,10 +104,10 @@ def _parameters(layer: Any) -> dict[str, Any]:
 
 
 def _check_or_add(layer: Any, layers: list[Any]) -> None:
-    """Find a layer that the command line asks for in the model's, or put it where it belongs if it holds no state.
+    """Match a layer of the command line with the model's, or insert it if it holds no state.
 
     Raises:
-        UsageError: the model has it otherwise, or not at all.
+        UsageError: the model has it with other parameters, or not at all.
     """
     name, asked = layer_name(layer), _parameters(layer)
     for found in layers:

@@ -14,7 +14,7 @@ def vw(arguments: list[str]) -> int:
     """Run a VW command line; returns the exit status.
 
     Args:
-        arguments: VW's options; with `--to-yaml` among them the chain that they stand for is printed instead.
+        arguments: VW's options; with `--to-yaml` among them, their chain is printed instead.
 
     Raises:
         HutchError: the command line, the data or a model is wrong.

@@ -1,8 +1,8 @@
 """Models of Vowpal Wabbit 8 and 9, read into chains and written from them.
 
 Such a file holds a header (version, id, range of labels, bits, n-grams, the options that VW keeps, a checksum of all
-that), counters of a few reductions from the top of the stack down, and what the base learner knows: a byte that says
-whether it can go on learning, its sums if so, and (row, numbers) for each row in use. Numbers are little-endian.
+that), counters of a few reductions from the top of the stack down, and the state of the base learner: a byte that
+tells whether it can go on learning, its sums if so, and (row, numbers) for each row in use. Numbers are little-endian.
 """
 
 import re
@@ -28,7 +28,7 @@ from hutch.vw.translate import chain_of
 _VERSION = re.compile(rb"[\x02-\x20]\0\0\0(\d+)\.(\d+)\.(\d+)\0", re.DOTALL)
 _MOST_TEXT = 1 << 20
 _OF_EXAMPLES = ("simulation", "mellowness", "probabilities", "scores")
-"""Options beside the learner's own that VW does not keep, and that a layer of the model needs to be told again."""
+"""Options beside the learner's own that VW does not keep, and that a layer of the model needs again."""
 _COUNTERS = {
     "explore_first": ("left", "<u8"),
     "explore_squarecb": ("decisions", "<u8"),
@@ -38,7 +38,7 @@ _COUNTERS = {
     "choose_slate": ("several", "<u1"),
     "contextual_bandit": ("counts", "<u8"),
 }
-"""What reductions write between the header and the learner's part: the name of the array, and its type in the file."""
+"""State that reductions write between the header and the learner's part: the array's name, and its type in the file."""
 _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_class", "simulate_bandit"}
 """Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
 _OLDEST, _WITH_REGULARIZATION = (8, 3, 3), (9, 0, 0)
@@ -87,7 +87,7 @@ class _Reader:
         return self.bytes(size).rstrip(b"\0").decode(errors="replace")
 
     def error(self, text: str) -> ModelError:
-        """What is wrong with the file."""
+        """The error for a mistake in the file."""
         return ModelError(at(self.path, None, None, text))
 
 
@@ -115,7 +115,7 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
     """The chain of a model of VW 8.3.3 or later.
 
     Args:
-        path: what VW wrote.
+        path: of a file written by VW.
         given: the command line: VW's models do not hold the loss, nor other options that only learning needs.
 
     Raises:
@@ -131,7 +131,7 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
     try:
         options = parse([*header.words, "-b", str(header.bits), "--no_stdin"])
         if options.cb or options.cb_explore or options.cbify:
-            options.cb_adf = options.cb_explore_adf = False  # they bring them
+            options.cb_adf = options.cb_explore_adf = False  # these options imply them
         seed, options.random_seed = options.random_seed, None  # VW keeps the generator's state under this name
         chain_of(options)
     except HutchError as error:
@@ -230,8 +230,8 @@ def _counters(chain: Chain, per_model: bool) -> Iterator[tuple[NDArray[Any], str
 def vw_model(chain: Chain) -> bytes:
     """A model of Vowpal Wabbit that predicts and learns on as the chain does.
 
-    Its options are all that the chain needs, the loss among them; a model that VW saves again keeps those that VW
-    keeps. Of several sub-models the norms are there by `--per_model_save_load`.
+    Its options are all that the chain needs, the loss included; a model that VW saves again keeps those that VW
+    keeps. With several sub-models, `--per_model_save_load` adds the norms.
 
     Raises:
         UsageError: VW has no such chain; the message names the layer.

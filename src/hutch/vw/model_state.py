@@ -1,4 +1,4 @@
-"""What a model of Vowpal Wabbit holds of its learner, whether as text or as bytes."""
+"""The learner's state in a model of Vowpal Wabbit, as text or as bytes."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -33,17 +33,17 @@ STATE = (
     ("l1_state", "<f8", ""),
     ("l2_state", "<f8", ""),
 )
-"""What VW needs to go on learning: the name in the text, the type in the bytes, and what SHARED calls it."""
+"""State that VW needs to go on learning: the name in the text, the type in the bytes, and the name in SHARED."""
 
 PER_MODEL = ("norm normalizer", "total_weight")
-"""Those of which `--per_model_save_load` keeps one for each sub-model."""
+"""Those that `--per_model_save_load` keeps for each sub-model."""
 
 _COLUMNS = {"coin_betting": 6, "ftrl_proximal": 3, "pistol": 4}
-"""Numbers per row of the learners that VW's `--ftrl` and its kin stand for."""
+"""Numbers per row of the learners for VW's `--ftrl` and its kin."""
 
 
 def norms_of(base: Any) -> Sequence[NDArray[np.float64]]:
-    """Sums of the norms and of the importances of examples, by sub-model; views of what the learner has."""
+    """Sums of the norms and of the importances of examples, by sub-model; views of the learner's arrays."""
     saved = base.saved()
     norms: Sequence[NDArray[np.float64]] = (
         saved["norms"].T if "norms" in saved else (saved["norm"], saved["importance"])
@@ -68,10 +68,10 @@ def state_of(chain: Engine) -> dict[str, Any]:
 
 
 def set_regularization(chain: Engine, options: Namespace) -> None:
-    """Let what was regularised so far be what `--l1_state` and `--l2_state` say.
+    """Set the regularisation so far to the values of `--l1_state` and `--l2_state`.
 
     Raises:
-        UsageError: the learner is not regularised so.
+        UsageError: the learner has no such regularisation.
     """
     for place, name in enumerate(("l2_state", "l1_state")):
         if (value := getattr(options, name)) is not None:

@@ -42,10 +42,10 @@ def model_lines(
     Args:
         chain: its base learner is `linear`.
         kept_options: the options that VW keeps in a model.
-        predict_only: leave out what is needed to go on learning.
-        weights_only: of each row write only the weight.
+        predict_only: leave out the state that only learning needs.
+        weights_only: write only the weight of each row.
         hexadecimal: weights in full, as C's hexadecimal numbers.
-        names: of rows; given, only named rows are written.
+        names: of rows; if given, only named rows are written.
 
     Raises:
         UsageError: another base learner.

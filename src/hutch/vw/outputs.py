@@ -14,16 +14,16 @@ from hutch.core.run.output import Lines, class_lines, number_lines, predictions_
 
 
 def layer_named(chain: Chain, *names: str) -> Any:
-    """The first layer with one of these names, None if there is none."""
+    """The first layer with one of these names, None without one."""
     return next((layer for layer in chain.layers if layer.name in names), None)
 
 
 class FirstClass:
-    """Tells for each example whether classes counted from 0 or from 1 when it was predicted.
+    """Reports for each example whether classes counted from 0 or from 1 when it was predicted.
 
     Args:
-        chain: VW's reductions of classes detect it from the first label that tells.
-        late: the label that tells does not yet count for its own example.
+        chain: VW's reductions of classes detect it from the first label that determines it.
+        late: that label does not yet count for its own example.
     """
 
     def __init__(self, chain: Chain, *, late: bool) -> None:
@@ -133,7 +133,7 @@ def is_bounded(chain: Chain) -> bool:
 
 
 def prediction_lines(chain: Chain, given: Namespace) -> Lines:
-    """What `-p` writes, and a daemon answers.
+    """The writer of `-p`, and of a daemon's answers.
 
     Args:
         chain: makes the predictions.

@@ -101,14 +101,14 @@ def refuse(words: Sequence[str]) -> None:
     """Refuse options that are not supported, all of them at once and by name.
 
     Raises:
-        UsageError: there is one; it says what to use instead.
+        UsageError: there are any; the message names the alternatives.
     """
     if words:
         raise UsageError("\n".join(_refusals(dict.fromkeys(words))))
 
 
 def _refusals(words: Iterable[str]) -> Iterator[str]:
-    """What is said of each word; options for which the same is to be used stand together."""
+    """Messages for the words; options with the same alternative share one."""
     absent: dict[str, list[str]] = {}
     unknown = []
     for word in words:
@@ -130,7 +130,7 @@ _COLUMN = 32
 
 
 def help_text() -> str:
-    """What `hutch vw --help` prints."""
+    """The text of `hutch vw --help`."""
     columns = width()
     lines = ["Usage: hutch vw [--to-yaml] ARGS...", "", "  Run a Vowpal Wabbit command line.", ""]
     example = "Example: hutch vw -d train.vw --loss_function logistic -q ab -f model"

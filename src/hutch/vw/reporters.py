@@ -1,4 +1,4 @@
-"""What a run reports to users of Vowpal Wabbit beyond what all runs do."""
+"""Reports for users of Vowpal Wabbit beyond those of all runs."""
 
 import json
 from argparse import Namespace
@@ -51,7 +51,7 @@ class LogLoss(Reporter):
 
 
 class NoCosts(Reporter):
-    """Says at the end how often an action without a cost was chosen: VW's average loss tells nothing then."""
+    """Reports at the end how often an action without a cost was chosen: VW's average loss is meaningless then."""
 
     def __init__(self) -> None:
         self._count = 0

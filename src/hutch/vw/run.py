@@ -52,7 +52,7 @@ def build_chain(options: Namespace) -> Chain:
 
 
 def run_options(options: Namespace) -> RunOptions:
-    """What the command line says about files, passes and reports."""
+    """The files, passes and reports of the command line."""
     data = [*options.data, *options.files] or ([] if options.no_stdin else ["-"])
     passes, period, after, patience = (
         NAMED[name].default if (value := getattr(options, name)) is None else value
@@ -143,7 +143,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
 
 
 def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[Reporter]:
-    """What the command line asks for, in VW's order."""
+    """The reporters of the command line, in VW's order."""
     log_loss = None
     if given.probabilities:
         log_loss = DecisionLogLoss() if chain.predicts.of_actions else LogLoss(chain)

@@ -1,8 +1,8 @@
-"""Vowpal Wabbit's options as one table: what each is, which part of a chain it sets, and whether Hutch does the same.
+"""Vowpal Wabbit's options as one table: their meaning, the part of a chain that each sets, and whether Hutch has it.
 
-`hutch vw` reads its command line by this table, `hutch train` and `hutch predict` take theirs from it, and so does the
-documentation. An option that sets a parameter of a layer needs one line and nothing else: here, where `sets` names
-both, or, of a layer that decides or is a learner without rates, in the layer's own file.
+`hutch vw` parses its command line by this table, `hutch train` and `hutch predict` take their options from it, and so
+does the documentation. An option that sets a parameter of a layer needs only one line: here, where `sets` names
+both, or, for a layer that decides or is a learner without rates, in the layer's own file.
 """
 
 from hutch.core.chain.vw_option import LEARNER, Option, new_flag, new_float, new_int, new_text, new_words

@@ -16,7 +16,7 @@ _MULTICLASS = ("oaa", "ect", "csoaa")
 
 
 def decode(text: str) -> str:
-    r"""Letters of an option in which `\xNN` stands for a byte.
+    r"""Letters of an option; `\xNN` is a byte.
 
     >>> decode(r"a\x20")
     'a '
@@ -25,10 +25,10 @@ def decode(text: str) -> str:
 
 
 def chain_of(options: Namespace) -> dict[str, Any]:
-    """The chain, as YAML would give it, that a VW command line stands for.
+    """The chain, as YAML would give it, of a VW command line.
 
     Args:
-        options: what `hutch.vw.parse.parse` returns.
+        options: as `hutch.vw.parse.parse` returns them.
 
     Raises:
         UsageError: options that contradict each other.
@@ -37,7 +37,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     >>> chain_of(parse(["--oaa", "3", "-b", "10"]))["chain"]
     [{'one_against_all': {'classes': 3, 'first_class': 'detect'}}, 'linear']
     """
-    if options.ccb_explore_adf or options.slates:  # which bring them in VW, too
+    if options.ccb_explore_adf or options.slates:  # which imply them in VW, too
         options.cb_explore_adf = options.cb_sample = True
     _check_needs(options)
     linear = linear_parameters(options)
@@ -94,7 +94,7 @@ def linear_parameters(options: Namespace) -> dict[str, Any]:
 
 
 def options_of_first_weights(options: Namespace) -> list[str]:
-    """Those given of what makes the first weights."""
+    """The given options that set the first weights."""
     names = ("initial_weight", "random_weights", "normal_weights", "truncated_normal_weights")
     return [f"--{name}" for name in names if getattr(options, name)]
 
@@ -167,7 +167,7 @@ LOSS_PARAMETERS = {
     "logistic_min": ("logistic", "lower"),
     "logistic_max": ("logistic", "upper"),
 }
-"""The loss and the parameter of it that an option stands for."""
+"""The loss, and its parameter, that an option sets."""
 
 
 def _layers(options: Namespace) -> list[Any]:
@@ -176,7 +176,7 @@ def _layers(options: Namespace) -> list[Any]:
     Raises:
         UsageError: an option has a value that it cannot have.
     """
-    elsewhere = ("probabilities",) if options.csoaa_ldf is not None else ()  # a layer that decides has it
+    elsewhere = ("probabilities",) if options.csoaa_ldf is not None else ()  # a layer that decides declares it
     asked: dict[str, dict[str, Any]] = {}
     for option in OPTIONS:
         if option.layer in DECLARED or option.name in elsewhere:
@@ -281,4 +281,4 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "link": _link,
     "active": _active,
 }
-"""Layers of which an option's value is not the parameter as it is."""
+"""Layers with an option whose value is not the parameter's value."""

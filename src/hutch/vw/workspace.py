@@ -39,7 +39,7 @@ _NEED_DATA = (
     "daemon",
 )
 _COUNTED = ("time", "features")
-"""The first and the last of the counters to which an example adds when VW is told that it is finished."""
+"""The first and the last of the counters to which an example adds when VW finishes it."""
 _LABELS = {
     "simple": LabelType.SIMPLE,
     "multiclass": LabelType.MULTICLASS,
@@ -57,15 +57,15 @@ class Workspace:
 
     Args:
         arg_str: options as one text, cut at blanks.
-        enable_logging: keep what is printed for `get_log`.
+        enable_logging: keep printed text for `get_log`.
         arg_list: options as words.
         **options: options by name: `b=24`, `quiet=True`, `q=["ab", "ac"]`.
 
     With `-d` the data is read, and learned, before the constructor returns. `finish`, or the end of a `with` block,
-    writes what `-f` and `--readable_model` name.
+    writes the files of `-f` and `--readable_model`.
 
     Raises:
-        HutchError: options that are wrong or that Hutch does not have, all named at once, or data that is.
+        HutchError: options that are wrong or that Hutch does not have, all listed at once, or wrong data.
 
     >>> with Workspace("--loss_function logistic --quiet") as model:
     ...     for _ in range(20):
@@ -134,8 +134,8 @@ class Workspace:
         """Learn an example, or a decision of several lines.
 
         Args:
-            ec: a line, what `example` or `parse` gave, or of a chain of decisions a list of either. An example that
-                was made counts in the statistics once it is finished.
+            ec: a line, or a result of `example` or `parse`; for a chain of decisions a list of either. An `Example`
+                counts in the statistics once it is finished.
 
         Raises:
             TypeError: a list of single lines, or something else.
@@ -151,11 +151,11 @@ class Workspace:
         """Predict without learning.
 
         Args:
-            ec: as `learn`; or a mapping, as `example` takes it.
+            ec: as for `learn`; or a mapping, as for `example`.
             prediction_type: a `PredictionType`; None: the chain's own.
 
         Returns:
-            What VW's own method returns: a float, a class as int, or a list of floats by class or by action.
+            As VW's own method: a float, a class as int, or a list of floats by class or by action.
         """
         if type(ec) is str and self._fast and prediction_type is None:
             outputs = self._one.run(ec, False, stays=False)
@@ -171,11 +171,11 @@ class Workspace:
         return self._run(example, False)[0].get_prediction(prediction_type)
 
     def parse(self, str_ex: str | Sequence[str] | Example | Sequence[Example], labelType: Any = None) -> Any:
-        """One example of a line, or of a chain of decisions a list of examples.
+        """One example from a line, or for a chain of decisions a list of examples.
 
         Args:
             str_ex: a text of one or more lines, or a list of lines.
-            labelType: of no effect: the chain says what labels it takes.
+            labelType: of no effect: the chain determines the kind of labels.
 
         Raises:
             TypeError: several lines for a chain that takes one at a time.
@@ -204,7 +204,7 @@ class Workspace:
         return Example(self, stringOrDict)
 
     def finish_example(self, ex: Example | Sequence[Example]) -> None:
-        """Count what was learned or predicted of an example last.
+        """Count an example's latest learning or prediction.
 
         Raises:
             ValueError: one example of a chain of decisions, or several of another.
@@ -244,7 +244,7 @@ class Workspace:
         """Nothing: data of `-d` has been read before the constructor returned."""
 
     def finish(self) -> None:
-        """Write what `-f` and `--readable_model` name; a second call does nothing."""
+        """Write the files of `-f` and `--readable_model`; a second call does nothing."""
         if self.finished:
             return
         self.finished = True
@@ -283,16 +283,16 @@ class Workspace:
 
         Args:
             name: of the feature.
-            space: what `hash_space` gave.
+            space: a result of `hash_space`.
         """
         return hash_text(name, space, self._chain.parser.hash) & (len(self._chain.weights) - 1)
 
     def get_prediction_type(self) -> PredictionType:
-        """What `predict` returns."""
+        """The kind of `predict`'s results."""
         return self._kind
 
     def get_label_type(self) -> LabelType:
-        """What labels lines have."""
+        """The kind of labels in lines."""
         return _LABELS[self._chain.takes.value]
 
     def get_sum_loss(self) -> float:
@@ -361,7 +361,7 @@ class Workspace:
             [(_, _, scores)] = ranked_actions(batch, outputs)
             values = [scores] * len(examples)
         elif self._chain.takes.value == "action_costs":
-            values = [classes_of(batch)[int(outputs.ranked[0])], *[0] * (len(examples) - 1)]  # VW's first line has it
+            values = [classes_of(batch)[int(outputs.ranked[0])], *[0] * (len(examples) - 1)]  # as VW: in its first line
         elif self._chain.takes.value == "logged_class":
             [(_, ranked, _)] = ranked_actions(batch, outputs)
             values = [ranked[0] + 1]
@@ -392,7 +392,7 @@ class _Counts:
         return bytes(self._bytes[self._place])
 
     def taken_back(self, before: bytes) -> tuple[bytes, bytes]:
-        """Set them to what they were; returns both values."""
+        """Reset the counters to `before`; returns both values."""
         after = self.now
         self._bytes[self._place] = before
         return before, after

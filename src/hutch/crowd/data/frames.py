@@ -18,10 +18,10 @@ class FrameVotes:
     Attributes:
         triples: (worker, task, label) as text.
         originals: for each of them the values that the frame holds, by their text.
-        package: `pandas`, `polars` or `pyarrow`: what results come back as.
+        package: `pandas`, `polars` or `pyarrow`: the library of the results.
         classes: those that the type of the label column declares, whether or not a row has them; empty if it declares
             none.
-        ordered: the type says that they are ordered.
+        ordered: the type declares an order of them.
     """
 
     triples: list[tuple[str, str, str]] = field(default_factory=list)
@@ -128,7 +128,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def _missing(value: Any) -> bool:
-    """None, NaN, NaT or NA: whatever is not equal to itself, or does not say whether it is."""
+    """None, NaN, NaT or NA: any value that is not equal to itself, or whose comparison fails."""
     if value is None:
         return True
     try:

@@ -35,13 +35,13 @@ class Labels:
         item_names, worker_names: in the order of first appearance; items as `Names`, as there may be many.
         classes: numbers by value, other names by the alphabet; given classes first.
         gold: int32 (items), the true class or -1.
-        duplicates: exact repetitions of a triple; of what a worker says repeatedly of an item, only the most frequent
-            labels are kept, each once (`scan.group_by_item`).
+        duplicates: exact repetitions of a triple; of a worker's repeated labels of an item, only the most frequent
+            ones are kept, each once (`scan.group_by_item`).
         contradictions: labels that differ from an earlier one of the same worker on the same item.
         unmatched_gold: gold lines for tasks without labels.
-        problems: labels that were left out, and why.
-        form: what the source was read as; empty for a plain table.
-        repeats: pairs of labels that a worker gave one item, and how many are equal (workers, 2); empty if unknown.
+        problems: labels that were left out, with reasons.
+        form: the detected format of the source; empty for a plain table.
+        repeats: pairs of labels that a worker gave one item, and the number of equal ones (workers, 2); or empty.
         divided: bool (labels), the most frequent of three or more that differ much; empty if there are none.
     """
 
@@ -65,7 +65,7 @@ class Labels:
 
     @property
     def items(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         return len(self.item_ptr) - 1
 
     @property
@@ -109,10 +109,10 @@ class Labels:
         return np.repeat(np.arange(self.items, dtype=np.int32), np.diff(self.item_ptr))
 
     def vote_share(self, gold: bool = False) -> NDArray[np.float64]:
-        """Share of each class among an item's labels (items, classes); uniform where there are none.
+        """Share of each class among an item's labels (items, classes); uniform without labels.
 
         Args:
-            gold: give all to the gold class where it is known.
+            gold: give everything to the gold class where it is known.
         """
         classes = len(self.classes)
         cells = self.label_items.astype(np.int64) * classes + self.labels
@@ -127,7 +127,7 @@ class Labels:
 
 
 def restricted(labels: Labels, classes: int) -> tuple[Labels, int]:
-    """Only the labels of the first `classes` classes, and how many others there were; other gold is forgotten."""
+    """Only the labels of the first `classes` classes, and the number of the others; other gold is dropped."""
     keep = labels.labels < classes
     dropped = len(labels) - int(keep.sum())
     if len(labels.classes) == classes:
@@ -179,7 +179,7 @@ def from_codes(
 
     Args:
         codes: int32 (rows, 3).
-        worker_names, item_names, label_names: what the codes stand for.
+        worker_names, item_names, label_names: by code.
         classes, workers: those known beforehand; they keep their numbers, new ones follow.
         gold: true class of some tasks.
     """
@@ -251,19 +251,19 @@ def read_labels(
     Text separated by tabs, commas or semicolons (`worker task label`, or any order under a header that names them, or a
     column per worker), UTF-8 or UTF-16 unless an encoding is named, gzip or Zstandard, `-` for standard input, or what
     tools export: Label Studio, Toloka, Mechanical Turk, Prodigy, doccano, Argilla, Inspect, promptfoo, DeepEval and
-    lm-eval, found by what is in it. An empty worker is the anonymous worker; a label that is empty, `N/A` or the like
+    lm-eval, detected by content. An empty worker is the anonymous worker; a label that is empty, `N/A` or the like
     in a plain table, or that is several, is left out and counted.
 
     Args:
         path: the file.
         classes, workers: those known beforehand; they keep their numbers, new ones follow.
         gold: true class of some tasks, as from `read_gold`; it goes before gold in the file.
-        columns: names of the columns or fields, as `worker=who,task=id,label=answer`, where they are not found.
-            As `Columns` they also say the encoding of the text.
+        columns: names of the columns or fields, as `worker=who,task=id,label=answer`, if they are not recognised.
+            As `Columns` they also give the encoding of the text.
 
     Raises:
         DataError: the file cannot be read, or a place in it is wrong.
-        UsageError: `columns` is not understood.
+        UsageError: `columns` is malformed.
     """
     piece, form = read_piece(path, classes, Columns.of(columns))
     people, tasks, answers = piece.names
@@ -272,7 +272,7 @@ def read_labels(
 
 
 def read_piece(path: str | Path, classes: Sequence[str], columns: Columns) -> tuple[Piece, str]:
-    """All labels of a file as they are, and what it was read as; arguments and errors are those of `read_labels`."""
+    """All labels of a file as they are, and its detected format; arguments and errors are those of `read_labels`."""
     with reading(source_name(path)):
         data = _read(path, columns.encoding)
         if is_json(data):

@@ -1,4 +1,4 @@
-"""Labels of which a task may have several: for each a question of its own, whose answer is yes or no."""
+"""Labels of which a task may have several: one yes/no question for each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,19 +35,19 @@ def set_in(text: str) -> str:
 def read_multi_label(
     path: str, classes: Sequence[str] = (), gold: Mapping[str, str] | None = None, columns: Columns | None = None
 ) -> dict[str, Labels]:
-    """Read labels of which a worker may give a task several, by label: who said that a task has it, and who did not.
+    """Read labels of which a worker may give a task several, as the yes and no answers for each label.
 
-    A worker who labels a task says no to every label that they do not give it. Rows of one worker and task are taken
-    together. An empty list, or a row of boxes of which none is ticked, says no to all; an empty cell is no answer.
+    A worker who labels a task says no to every label that they do not give it. Rows of one worker and task are merged.
+    An empty list, or a row of boxes without a tick, says no to all; an empty cell is not an answer.
 
     Args:
         path: a file as of `hutch.crowd.data.labels.read_labels`; cells have `|` between labels, or are JSON lists.
-        classes: all labels there are; without them, those in the file.
+        classes: all possible labels; without them, those in the file.
         gold: sets of some tasks, as `set_in` reads them; they go before those in the file.
         columns: as of `read_labels`.
 
     Returns:
-        For each label what was said, with the classes no and yes; the tasks and workers are the same in all.
+        For each label its votes, with the classes no and yes; the tasks and workers are the same in all.
 
     Raises:
         DataError: as of `read_labels`, or a label is not among the classes.

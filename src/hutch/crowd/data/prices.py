@@ -1,4 +1,4 @@
-"""What a label of each worker costs, by the column `price` of a file."""
+"""The price of a label of each worker, from the column `price` of a file."""
 
 import math
 from pathlib import Path

@@ -20,11 +20,11 @@ LINE = re.compile(rb"[^\r\n][^\n]*")
 
 @dataclass(frozen=True)
 class Layout:
-    """How the rows of a separated text look.
+    """The layout of the rows of separated text.
 
     Attributes:
         separator: between fields, a tab or a comma.
-        columns: int64 (roles), where each role stands.
+        columns: int64 (roles), the place of each role.
         width: fields of a row.
         header: the names of these columns; empty without a header.
     """
@@ -41,7 +41,7 @@ class Rows:
 
     Attributes:
         codes: int32 (rows, roles).
-        names: what the codes stand for, by role, in the order of first appearance; of tasks, which are many, `Names`.
+        names: by role and code, in the order of first appearance; of tasks, which are many, `Names`.
         place: the line and the column where a name of a role appears first.
         line: the line on which a row begins.
     """
@@ -183,11 +183,11 @@ class Coder:
     """Codes the cells of a column: a name's code is its number in the order of first appearance.
 
     Args:
-        cells: how many there are at most.
-        size: bytes of all of them at most; room that is not needed takes no memory.
+        cells: the most there can be.
+        size: the most bytes of all of them; unused room takes no memory.
 
     Attributes:
-        places: int64, the byte of the text at which each name appears first, and room for more.
+        places: int64, the byte of the text at which each name appears first, and spare room.
     """
 
     def __init__(self, cells: int, size: int) -> None:
@@ -235,16 +235,16 @@ def _columns(fields: list[str], roles: Sequence[str], number: int) -> tuple[NDAr
 
 
 def wrong_width(got: int, roles: Sequence[str]) -> str:
-    """What is wrong with a first line that is neither a row nor a header."""
+    """Message about a first line that is neither a row nor a header."""
     hint = "; votes on pairs need --pairs" if (got, len(roles)) == (4, 3) else ""
     return f"got {counted(got, 'field')}, wanted {len(roles)} ({', '.join(roles)}) or a header that names them{hint}"
 
 
 def only_column(fields: Sequence[str], role: str, line: int) -> int:
-    """The one column whose name is known for a role.
+    """The only column whose name is known for a role.
 
     Raises:
-        Problem: there is none, or two have the same name.
+        Problem: no column matches, or two have the same name.
     """
     keys = [key_of(field) for field in fields]
     found = places_of(fields, role)
@@ -281,12 +281,12 @@ def recoded_text(data: bytes, encoding: str) -> bytes:
     """A text, or whole lines of one, in UTF-8.
 
     Args:
-        data: in some encoding; with the mark of UTF-16, in that, as spreadsheets save what they call Unicode.
+        data: in some encoding; with the mark of UTF-16, in that, which spreadsheets call Unicode.
         encoding: its name; empty: UTF-8, which is left as it is.
 
     Raises:
-        Problem: it is not of that encoding.
-        UsageError: there is no such encoding.
+        Problem: its bytes do not fit the encoding.
+        UsageError: the encoding is unknown.
     """
     name = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else encoding
     try:

@@ -63,9 +63,9 @@ def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_
 
     Args:
         workers, items, labels: int32 (rows), codes in the order read.
-        worker_count: how many codes of workers there are.
+        worker_count: number of codes of workers.
         anonymous: code of the worker whose repetitions are not duplicates, -1 for none.
-        pointer: int64 (items + 1), zeros; out: where each item's labels begin.
+        pointer: int64 (items + 1), zeros; out: the start of each item's labels.
         out_workers, out_labels: out, int32 (rows), by item.
         repeats: out, float64 (workers, 2): pairs of labels that a worker gave one item, and those that are equal.
         divided: out, bool (rows): labels kept of three or more of their worker there, less than `SURE` of which agree.

@@ -1,4 +1,4 @@
-"""Labels in separated text: a plain table, a wide one, or what a tool exports, found by the header."""
+"""Labels in separated text: a plain table, a wide one, or a tool's export, recognised by the header."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,10 +29,10 @@ class Piece:
 
     Attributes:
         codes: int32 (labels, 3): worker, task, label.
-        names: what the codes stand for.
+        names: by code.
         gold: true class of some tasks.
-        problems: what was left out.
-        extras: codes (labels, columns) and names of the further columns that are wanted; None if none is.
+        problems: labels left out, with reasons.
+        extras: codes (labels, columns) and names of the requested further columns; None without any.
     """
 
     codes: NDArray[np.int32]
@@ -162,12 +162,12 @@ class SheetReader:
 
 
 def sheet_reader(data: bytes, columns: Columns, classes: Sequence[str] = ()) -> SheetReader | None:
-    """How to read a text, as its first line shows it; None for a blank text.
+    """The reader for a text, from its first line; None for a blank text.
 
     Args:
         data: the text, or its beginning.
-        columns: those wanted.
-        classes: those known beforehand: a cell that says so is no missing value.
+        columns: the requested ones.
+        classes: known beforehand: a cell with such a name is not a missing value.
 
     Raises:
         Problem: the first line is neither a row nor a header with all roles.
@@ -199,7 +199,7 @@ def sheet_reader(data: bytes, columns: Columns, classes: Sequence[str] = ()) -> 
 
 
 def value_of_cell(text: str, missing: Collection[str], sets: bool) -> Any:
-    """What a cell of a table without a tool says; a set of labels is JSON or has `|` between them."""
+    """The value of a cell of a table without a tool; a set of labels is JSON or has `|` between them."""
     if text.strip() in missing:
         return None
     if not sets:

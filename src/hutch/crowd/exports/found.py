@@ -1,4 +1,4 @@
-"""What the readers of exports share: which columns are wanted, what was found, what was left out and why."""
+"""Shared by the readers of exports: the requested columns, the labels found, and those left out with reasons."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,11 +14,11 @@ NO_NAME = "with a label that is neither a word nor a number"
 REJECTED = "rejected"
 SKIPPED = "skipped"
 TWO_TRUTHS = "with a second, different gold label"
-"""Why a label is left out, as messages say it."""
+"""A reason for leaving a label out, as in messages."""
 NO_LABELS = (NO_LABEL, SEVERAL, NO_NAME)
-"""What `label_of` says of values that are not labels."""
+"""Results of `label_of` for values that are not labels."""
 MISSING = frozenset(("N/A", "n/a", "#N/A", "NA", "<NA>", "NaN", "nan", "NULL", "null"))
-"""What spreadsheets, pandas and R write into a cell without a value."""
+"""Texts that spreadsheets, pandas and R write into a cell without a value."""
 
 ROLES = ("worker", "task", "label", "gold")
 SET_SIGN = "\x1f"
@@ -27,15 +27,15 @@ SET_SIGN = "\x1f"
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the columns, or of the fields, that hold what is wanted; empty: found by the reader.
+    """The names of the requested columns or fields; empty: recognised by the reader.
 
     Attributes:
         worker, task, gold: one name each.
         label: one name or glob; several, or a glob that fits several, are the columns of a wide table, one per worker.
         encoding: of the text, as Python names it; empty: UTF-8, or UTF-16 with its mark.
         sets: a worker may give a task several labels at once; they are read as one name, see `SET_SIGN`.
-        scores: labels are scores where a tool has them beside pass and fail.
-        extra: further columns, fields, or metadata of samples, which are read beside each label.
+        scores: labels are scores if a tool has them beside pass and fail.
+        extra: further columns, fields, or metadata of samples to read beside each label.
     """
 
     worker: str = ""
@@ -52,7 +52,7 @@ class Columns:
         """Columns as `worker=who,task=id,label=answer`, or as a mapping.
 
         Raises:
-            UsageError: not ROLE=NAME, or no such role.
+            UsageError: not ROLE=NAME, or an unknown role.
 
         >>> Columns.of("worker=who,label=ann,label=bob").label
         ('ann', 'bob')
@@ -78,7 +78,7 @@ def named_roles(given: str, roles: Sequence[str]) -> list[tuple[str, str]]:
     """The pairs of a text like `worker=who,task=id`.
 
     Raises:
-        UsageError: not ROLE=NAME, or no such role.
+        UsageError: not ROLE=NAME, or an unknown role.
     """
     parts = [part.partition("=") for part in given.split(",")]
     for name, equals, value in parts:
@@ -91,7 +91,7 @@ def named_roles(given: str, roles: Sequence[str]) -> list[tuple[str, str]]:
 
 @dataclass
 class Problems:
-    """What was left out: how often, and where first, by reason."""
+    """Labels left out: their number and first place, by reason."""
 
     found: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -108,7 +108,7 @@ class Problems:
 
     @property
     def total(self) -> int:
-        """How many labels were left out."""
+        """Number of labels left out."""
         return sum(count for count, _ in self.found.values())
 
     def lines(self, source: str) -> list[str]:
@@ -124,16 +124,16 @@ class Problems:
 
 @dataclass
 class Found:
-    """What a reader found in one source.
+    """The labels that a reader found in one source.
 
     Attributes:
-        columns: those wanted.
-        worker: who labelled, where the export is one worker's; else empty, the anonymous worker.
+        columns: the requested ones.
+        worker: the annotator, if the export is one worker's; else empty, the anonymous worker.
         triples: (worker, task, label).
         gold: true class of some tasks.
-        problems: what was left out.
-        about: what the reader knows of the sample whose labels it adds.
-        extras: what the columns' `extra` say beside each triple.
+        problems: labels left out, with reasons.
+        about: the reader's data about the sample whose labels it adds.
+        extras: values of the columns' `extra` beside each triple.
     """
 
     columns: Columns = field(default_factory=Columns)
@@ -145,7 +145,7 @@ class Found:
     problems: Problems = field(default_factory=Problems)
 
     def add(self, worker: Any, task: Any, value: Any, place: str) -> None:
-        """Add a label, or count why it is none."""
+        """Add a label, or count the reason why it is invalid."""
         label = label_of(value, self.columns.sets)
         if label in NO_LABELS:
             self.problems.add(label, place)
@@ -154,7 +154,7 @@ class Found:
             self.extras.append(tuple(name_of(self.about.get(name)) for name in self.columns.extra))
 
     def add_gold(self, task: Any, value: Any, place: str) -> None:
-        """Add the true class of a task, or count why it is none; the first one counts."""
+        """Add the true class of a task, or count the reason why it is invalid; the first one counts."""
         label, name = label_of(value, self.columns.sets), name_of(task)
         if label in NO_LABELS:
             self.problems.add(label, place)
@@ -162,13 +162,13 @@ class Found:
             self.problems.add(TWO_TRUTHS, place)
 
     def question(self, names: Iterable[str]) -> str:
-        """The one question whose answers are wanted.
+        """The one question whose answers are requested.
 
         Args:
             names: of the questions that have answers.
 
         Raises:
-            Problem: there are several and none is named, or the one that is named is not among them.
+            Problem: there are several and none is named, or the named one is not among them.
         """
         known = list(dict.fromkeys(names))
         if self.columns.label:
@@ -182,10 +182,10 @@ class Found:
         return known[0] if known else ""
 
     def chosen(self, names: Iterable[str]) -> set[str]:
-        """Those whose labels are wanted, of metrics or scorers that may each ask something else: all if none is named.
+        """The requested ones of metrics or scorers that may each measure something else: all if none is named.
 
         Raises:
-            Problem: what is named is not among them.
+            Problem: the named one is not among them.
         """
         known = list(dict.fromkeys(names))
         found = self.columns.matching(known) if self.columns.label else known

@@ -47,7 +47,7 @@ def roles_in(fields: Sequence[str], columns: Columns) -> dict[str, str]:
     """The name of the field of each role: those given, else those known; `worker` and `gold` may be missing.
 
     Raises:
-        Problem: there is no task or no label, or a name that is given is not there.
+        Problem: no task or no label, or a given name does not exist.
     """
     given = {"worker": columns.worker, "task": columns.task, "label": (*columns.label, "")[0], "gold": columns.gold}
     found: dict[str, str] = {}

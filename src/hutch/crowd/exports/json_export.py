@@ -1,4 +1,4 @@
-"""Exports in JSON, JSON lines and archives of them: which tool wrote a file is found by what is in it."""
+"""Exports in JSON, JSON lines and archives of them: the tool that wrote a file is recognised by the content."""
 
 import re
 from collections.abc import Callable
@@ -12,13 +12,13 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class JsonExport:
-    """What one tool exports.
+    """The export format of one tool.
 
     Attributes:
-        name: of the tool, as messages have it.
+        name: of the tool in messages.
         records: the records of a parsed file, each with its place, or None if another tool wrote it. JSON lines are
             given as the list of their values.
-        read: adds the labels of the records to what was found.
+        read: adds the labels of the records to those found.
     """
 
     name: str

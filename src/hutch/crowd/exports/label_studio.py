@@ -1,7 +1,7 @@
 """Label Studio: the JSON export with all annotations of a task, the minimal JSON, CSV and TSV.
 
-In the JSON export an annotation that is marked as ground truth is the task's gold label, and not a label of whoever
-gave it. The other exports are one record per annotation. A choice below others is named by its path, `Animal/Dog`.
+In the JSON export an annotation that is marked as ground truth is the task's gold label, and not a label of its
+author. The other exports are one record per annotation. A choice below others is named by its path, `Animal/Dog`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
     wanted = found.question(question for *_, given in answers for question, _ in given)
     for worker, name, truth, why, given in answers:
         values = [value for question, value in given if question == wanted]
-        if found.columns.sets and not values:  # boxes of which none is ticked have no result
+        if found.columns.sets and not values:  # boxes without a tick have no result
             values = [[]]
         if not values or any(value != values[0] for value in values):  # of none or several regions or items
             found.problems.add(SEVERAL if values else why, f"task {name}")
@@ -126,7 +126,7 @@ def _label_column(fields: list[str], rows: Sequence[Mapping[str, Any]], columns:
     """The column of the answers: data is the same in all annotations of a task, answers are not.
 
     Raises:
-        Problem: it cannot be told.
+        Problem: no single column qualifies.
     """
     if columns.label:
         return columns.label[0]

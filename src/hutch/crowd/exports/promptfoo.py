@@ -40,7 +40,7 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
 
 
 def _judge(assertion: Any) -> str:
-    """The name of who judged: the metric, or the kind of the assertion and what it looks for."""
+    """The name of the judge: the metric, or the kind of the assertion and the value it checks for."""
     if not isinstance(assertion, dict):
         return ""
     if assertion.get("metric"):

@@ -11,14 +11,14 @@ from hutch.crowd.exports.found import Columns
 
 @dataclass(frozen=True)
 class Sheet:
-    """Which columns are read.
+    """The columns to read.
 
     Attributes:
-        tool: the name of what wrote it, empty for a plain table.
+        tool: the name of the tool that wrote it, empty for a plain table.
         fields: the header.
-        places: the column of each role: `worker`, `task`, `label`, and, where there are such, `gold` and `status`.
+        places: the column of each role: `worker`, `task`, `label`, and, if present, `gold` and `status`.
         value_of: the label that a cell holds, as `hutch.crowd.exports.found.label_of` takes it.
-        left_out: why rows of a status are left out.
+        left_out: the reason for leaving out rows of a status.
         workers: of a wide table: the column of each worker.
         choices: where each choice has a column of `true` and `false`: the names of these columns and the choices.
     """
@@ -44,13 +44,13 @@ class Sheet:
         """A sheet whose columns are given by name.
 
         Raises:
-            Problem: there is no such column.
+            Problem: a column does not exist.
         """
         places = {role: place_of(name, fields, role) for role, name in names.items()}
         return cls(tool, tuple(fields), places, value_of, left_out, choices=choices or {})
 
     def describe(self) -> str:
-        """What is read from where, for people."""
+        """The source of each role, for people."""
         told = f"{self.tool}: " if self.tool else ""
         if self.workers:
             listed = ", ".join(self.fields[place] for place in self.workers[:8])
@@ -76,10 +76,10 @@ SheetFinder = Callable[[Sequence[str], Columns, Sequence[Sequence[str]]], Sheet 
 
 
 def place_of(name: str, fields: Sequence[str], role: str) -> int:
-    """Where a column stands.
+    """The position of a column.
 
     Raises:
-        Problem: there is no such column, or there are two.
+        Problem: no column has this name, or two have.
     """
     if (count := list(fields).count(name)) != 1:
         missing = f"no column {name!r} for the {role}; {did_you_mean(name, fields)}"

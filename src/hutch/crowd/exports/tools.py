@@ -1,4 +1,4 @@
-"""The exports that are read, in the order in which they are tried; the first that knows what is in a file reads it."""
+"""The supported exports, in the order in which they are tried; the first that recognises a file's content reads it."""
 
 from pathlib import PurePath
 from typing import Any
@@ -47,13 +47,13 @@ def read_json(data: bytes, source: str, columns: Columns) -> tuple[str, Found]:
     Args:
         data: the file.
         source: its name in messages.
-        columns: those wanted.
+        columns: the requested ones.
 
     Returns:
-        The name of the tool, and what was found.
+        The name of the tool, and the labels found.
 
     Raises:
-        DataError: it is not JSON, or of no tool that is known.
+        DataError: it is not JSON, or of no known tool.
     """
     found, tool = Found(columns), ""
     for worker, values, unit in _parts(data, source):
@@ -117,7 +117,7 @@ def _parts(data: bytes, source: str) -> list[tuple[str, Any, str]]:
 
 
 def _parsed(data: bytes, source: str) -> tuple[Any, str]:
-    """A text's value and what a place in it is called; JSON lines are the list of their values."""
+    """A text's value, and the name of a place in it; JSON lines are the list of their values."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

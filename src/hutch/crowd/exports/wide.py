@@ -20,7 +20,7 @@ _NOT_PEOPLE = frozenset(
 )
 """Words in the names of columns that hold something about the task, or the labels' outcome, but no person's labels."""
 _NOBODY = frozenset("attempt expert model reviewer run trial".split())
-"""Words that, without a name or a number, do not say which person: such a column may hold who it was."""
+"""Words that, without a name or a number, do not identify a person: such a column may hold the worker's name."""
 
 
 def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]]) -> Sheet | None:
@@ -89,7 +89,7 @@ def _task(fields: Sequence[str], columns: Columns, workers: list[int]) -> int | 
 
 
 def _alike(sample: Sequence[Sequence[str]], candidates: Sequence[int]) -> list[int]:
-    """Columns of few values each of which another one of them has, too."""
+    """Columns of few values, each of which occurs in another one of them, too."""
     values = {place: {row[place] for row in sample if place < len(row) and row[place].strip()} for place in candidates}
     few = {place: found for place, found in values.items() if 0 < len(found) <= _FEW}
     return [place for place, found in few.items() if any(found & other for at, other in few.items() if at != place)]

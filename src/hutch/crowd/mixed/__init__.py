@@ -1,1 +1,1 @@
-"""Crowds of people and judges: judges predict what a person would say, people are the crowd."""
+"""Crowds of people and judges: judges predict people's labels, people are the crowd."""

@@ -1,4 +1,4 @@
-"""What a person would say of an item, predicted from judges' labels: a stack that needs no gold.
+"""A person's label of an item, predicted from judges' labels: a stack that needs no gold.
 
     f_i[k] ~ pi_k^e0 prod_j (P(x_ij | k) / P(x_ij))^e_j,   e >= 0
 
@@ -31,14 +31,14 @@ HABIT, OWN, NEIGHBOUR = 2.0, 2.0, 30.0
 
 @dataclass(frozen=True)
 class Judging:
-    """What is known about the judges.
+    """Statistics of the judges.
 
     Attributes:
-        counts: float64 (judges, labels, classes), people's votes on what a judge labelled.
-        said: float64 (judges, labels), how often each label was given.
+        counts: float64 (judges, labels, classes), people's votes on the items that a judge labelled.
+        said: float64 (judges, labels), number of times that each label was given.
         targets: float64 (classes), people's votes.
         exponents: float64 (1 + judges), the class prior's first.
-        precision: float64 (1 + judges), how sure the exponents are: the diagonal of the negative Hessian.
+        precision: float64 (1 + judges), certainty of the exponents: the diagonal of the negative Hessian.
     """
 
     counts: Array
@@ -57,12 +57,12 @@ def fresh(judges: int, classes: int) -> Judging:
 
 
 def learn(labels: Labels, targets: Array, before: Judging, ordered: bool, seed: int = 0) -> tuple[Array, Judging]:
-    """Cross-fitted log-forecasts of all items, and what is known of the judges afterwards.
+    """Cross-fitted log-forecasts of all items, and the statistics of the judges afterwards.
 
     Args:
         labels: the judges' labels alone; their workers are places in `before`.
-        targets: float64 (items, classes): people's votes, zeros where there are none.
-        before: what earlier runs learned; it acts as prior.
+        targets: float64 (items, classes): people's votes, zeros without any.
+        before: learned by earlier runs; it acts as prior.
         ordered: classes are ordered, neighbours are confused more often.
         seed: of the divisions.
 
@@ -112,7 +112,7 @@ def learn(labels: Labels, targets: Array, before: Judging, ordered: bool, seed: 
 
 
 def apply(labels: Labels, judging: Judging, ordered: bool) -> Array:
-    """Log-forecasts (items, classes) under what is known; nothing is learned."""
+    """Log-forecasts (items, classes) from the current statistics, without learning."""
     result = np.zeros((labels.items, len(judging.targets)))
     kernels.forecast(
         labels.item_ptr, labels.workers, labels.labels, np.zeros(labels.items, np.int64),
@@ -132,8 +132,8 @@ def channels(counts: Array, said: Array, ordered: bool, named: NDArray[np.int64]
     """P(label | class) of every judge (judges, labels, classes).
 
     Args:
-        counts: people's votes on what a judge labelled (judges, labels, classes).
-        said: how often each label was given (judges, classes).
+        counts: people's votes on the items that a judge labelled (judges, labels, classes).
+        said: number of times that each label was given (judges, classes).
         ordered: neighbours are confused more often.
         named: the labels of the rows, all that were given (judges, labels); None: all, and if ordered in that order.
     """
@@ -167,8 +167,8 @@ class _Problem:
     """The exponents of one fold: a conditional logit with ridge and e >= 0, by projected Newton steps.
 
     Attributes:
-        before: where the ridge pulls to, the harder the surer.
-        scale: how many items each of `items` stands for.
+        before: the target of the ridge, pulled to the harder the surer.
+        scale: number of items that each of `items` represents.
     """
 
     labels: Labels

@@ -161,10 +161,10 @@ def _count(first, last, workers, labels, gold, judge, scores, said, rate, counts
 
 @compiled
 def count_people(item_ptr, workers, labels, gold, judge, log_forecast, said, rho, counts, totals, crowd):
-    """Add the labels of people to their rows, each by the posterior of its item that leaves the label out.
+    """Add the labels of people to their rows, each by the posterior of its item without that label.
 
     Args:
-        item_ptr, workers, labels: of all labels; those of judges are passed over.
+        item_ptr, workers, labels: of all labels; those of judges are skipped.
         gold: int32 (items), -1 for none.
         judge: bool (workers).
         log_forecast: float64 (items, classes), normalised.
@@ -184,15 +184,15 @@ def expect(
     item_ptr, workers, labels, gold, judge, log_forecast, counts, totals, crowd, pooled, person, trust, learned, learns,
     rho, said, objectives, q,
 ):  # fmt: skip
-    """What each label of a person says of its item, and posteriors from that and the forecast.
+    """The evidence of each label of a person about its item, and posteriors from that and the forecast.
 
     Args:
         item_ptr, workers, labels, gold, judge, log_forecast, rho: as for `count_people`.
         counts, totals: rows of people (workers, labels, classes) and their sums over labels (workers, classes).
-        crowd: sums of rows over people (labels, classes); read by none, changed if `learns`.
+        crowd: sums of rows over people (labels, classes); only written, if `learns`.
         pooled: P(label | class) of all people (labels, classes), which counts as `person` labels in each row.
-        trust: how often people are right by themselves.
-        learned: the labels are in the rows, as `count_people` added them; each is left out of its own.
+        trust: the rate at which people are right independently of judges.
+        learned: the labels are in the rows, as `count_people` added them; each is left out of its own row.
         learns: each item's labels are added to the rows before the next item is read.
         said: in and out, float64 (labels, classes), log P(label | class).
         objectives: out, float64 (items), log-likelihood of an item's labels.

@@ -27,7 +27,7 @@ from hutch.crowd.models.model import (
 )
 from hutch.crowd.models.ordered import whole_numbers
 
-_MAGIC = re.compile(r"[*?\[]")  # what makes a pattern a glob
+_MAGIC = re.compile(r"[*?\[]")  # marks a pattern as a glob
 NO_REFERENCE = "mixed: wanted a reference: whose labels define the classes (--reference NAME)"
 NO_JUDGES = "--reference: every worker is one; leave it out where all workers are alike"
 ROW, RIGHT, PERSON = 5.0, 0.7, 10.0
@@ -44,7 +44,7 @@ class MixedParameters(Parameters):
     Attributes:
         reference: names or globs of the workers whose labels define the classes.
         people_rho: correlation of the errors of people on one item.
-        judge_slots: online: rows of the table of judges; people have a table of their own.
+        judge_slots: online: rows of the table of judges; people have a separate table.
         ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
         seed: of the divisions into folds.
     """
@@ -61,14 +61,14 @@ class MixedParameters(Parameters):
 class Mixed(CrowdModel):
     """Crowds of people and judges.
 
-    The labels of judges forecast what a person would say (`forecast`); this forecast is each item's prior in the crowd
-    model of the people, whose rows are counted with the posterior that leaves the label at hand out:
+    The labels of judges predict a person's label (`forecast`); this forecast is each item's prior in the crowd
+    model of the people, whose rows are counted with the posterior without the label at hand:
 
         q_i ~ f_i prod_p H_p[., h_ip]^r,   r = 1 / (1 + rho (m_i - 1)),   H <- (1 - t) H + t I
 
     H_p is shrunk to the pooled row of all people. The guard t is high where judges explain little of people's labels:
     judges who predict nothing cannot judge people either. Gold is the class where it is known, and for the forecast
-    what one person said.
+    one person's label.
     """
 
     name = "mixed"
@@ -83,7 +83,7 @@ class Mixed(CrowdModel):
         return self._start(labels, history, learn=True)
 
     def infer(self, labels: Labels, history: State) -> Fit:
-        """Posteriors under what earlier runs learned; nothing is learned from these labels."""
+        """Posteriors from what earlier runs learned, without learning from these labels."""
         state = self._start(labels, history, learn=False)
         objective, _ = self.expect(labels, state, learned=False)
         return Fit(state, self.posterior(state), 0, objective, True, self.informative(state))
@@ -118,7 +118,7 @@ class Mixed(CrowdModel):
         return state
 
     def improve(self, labels: Labels, state: State, done: int = 0, over: Over = InProcess) -> Fit:
-        """As of every model; then what each worker is expected to say under the last posteriors."""
+        """As for every model; then each worker's expected labels under the last posteriors."""
         fit = super().improve(labels, state, done, over)
         if fit.iterations > done:
             q = state.items["posterior"]
@@ -153,7 +153,7 @@ class Mixed(CrowdModel):
         return float(objectives.sum() / max(labels.items, 1)), change
 
     def reference(self, names: list[str]) -> NDArray[np.bool_] | None:
-        """People; what copies of judges are worth is in their exponents."""
+        """The people; copies among judges are handled by their exponents."""
         return matches(names, self.parameters.reference) if self.parameters.reference else None
 
     def posterior(self, state: State) -> Array:
@@ -172,7 +172,7 @@ class Mixed(CrowdModel):
     def confusions(self, state: State) -> Array:
         """Expected labels of every worker under the posteriors, smoothed.
 
-        What the model itself uses is less: channels predict people's labels, and a person's row leaves the label at
+        The model itself uses less: channels predict people's labels, and a person's row leaves the label at
         hand out, so both hold errors of other people.
         """
         rows = forecast.channels(state.workers["expected"], state.workers["said"], ordered=False)
@@ -257,13 +257,13 @@ def check_both(
 
 
 def targets(people: Labels) -> Array:
-    """What people voted (items, classes), gold as one vote; zeros where there are none."""
+    """People's votes (items, classes), gold as one vote; zeros without any."""
     weight = np.where(people.gold >= 0, 1.0, np.diff(people.item_ptr).astype(np.float64))
     return np.asarray(people.vote_share(gold=True) * weight[:, None])
 
 
 def guard(people: Labels, log_forecast: Array, otherwise: float) -> float:
-    """How often people are right by themselves: high where forecasts explain little of what they say.
+    """The rate at which people are right independently of judges: high where forecasts explain little of their labels.
 
     Args:
         people: their labels.
@@ -311,7 +311,7 @@ def _grown_state(labels: Labels, history: State | None) -> State:
 
 
 def _judging(state: State, judges: NDArray[np.bool_]) -> forecast.Judging:
-    """What a state knows about the judges; new ones start from the design effect of all."""
+    """A state's statistics of the judges; new ones start from the design effect of all."""
     workers, shared = state.workers, state.shared
     start = forecast.fresh(int(judges.sum()), len(state.classes))
     exponents, precision = start.exponents, start.precision

@@ -1,4 +1,4 @@
-"""Judges without people: gold teaches a ridge regression on their labels, above what they agree on."""
+"""Judges without people: gold trains a ridge regression on their labels, on top of their consensus."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ CORRELATION = 0.5
 """Correlation of judges' errors by which the posterior of `TwoLevel` is tempered before it is the offset."""
 RIDGE = 2.0
 _STEPS = 150
-_OWN = "two_level."  # before the names of what TwoLevel learned
+_OWN = "two_level."  # prefix of the arrays that TwoLevel learned
 
 
 def forecast(labels: Labels, state: State, history: State | None, learn: bool) -> Array:
@@ -28,9 +28,9 @@ def forecast(labels: Labels, state: State, history: State | None, learn: bool) -
 
     Args:
         labels: judges' labels; gold on some items if there is no history.
-        state: takes what is learned; `factor` in its scratch is what each label adds (workers, labels, classes).
-        history: what an earlier run learned, or None.
-        learn: from these labels; else the history settles all.
+        state: receives the result; `factor` in its scratch is the effect of each label (workers, labels, classes).
+        history: learned by an earlier run, or None.
+        learn: from these labels; else only the history counts.
 
     Returns:
         float64 (items, classes), normalised.
@@ -74,19 +74,19 @@ def _own(history: State) -> State:
 
 
 def _factor(weights: Array, scale: float) -> Array:
-    """What each label adds to the log-odds: weights over the mean of their row."""
+    """Effect of each label on the log-odds: weights over the mean of their row."""
     return np.asarray((weights - weights.mean(axis=1, keepdims=True)) / scale)
 
 
 def _sum(labels: Labels, factor: Array) -> Array:
-    """What an item's labels add, summed (items, classes)."""
+    """Sum of the effects of an item's labels (items, classes)."""
     result = np.zeros((labels.items, factor.shape[2]))
     np.add.at(result, labels.label_items, factor[labels.workers, labels.labels])
     return result
 
 
 def _solve(labels: Labels, known: NDArray[np.int64], offset: Array, scale: float) -> Array:
-    """What to add to the weights (workers, labels, classes): ridge regression in the span of the gold items' labels."""
+    """Increment of the weights (workers, labels, classes): ridge regression in the span of the gold items' labels."""
     workers, classes = len(labels.worker_names), len(labels.classes)
     votes = np.zeros((len(known), workers, classes))
     place = np.full(labels.items, -1)

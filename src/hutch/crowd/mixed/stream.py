@@ -14,20 +14,20 @@ from hutch.crowd.models.model import Array, State, grown, without_own
 from hutch.crowd.models.online import Progress, Stream, hash_workers
 
 PACE = 0.05
-"""What judges' labels are worth is estimated again when the items have grown by this share."""
+"""The value of judges' labels is estimated again when the items have grown by this share."""
 ITEMS, DUE, MET, SAID, GAIN, GAIN_SQUARES = range(6)
-"""Places in the clock: items, items at which that is due, judges met, labels of people, what forecasts explain of them,
+"""Places in the clock: items, items at which that is due, judges met, labels of people, the forecasts' gain on them,
 its squares."""
 
 
 class MixedStream(Stream):
-    """Every item is forecast, and its people are judged, by what was known before it: nothing need be left out.
+    """Every item is forecast, and its people are judged, by earlier items only: nothing need be left out.
 
     Rows of people follow item by item. Lifts and exponents of judges, the pooled row and the guard are estimated
     whenever the items have grown by `PACE`; until then the items' likelihood is summed by its quadratic approximation.
 
-    People have hashed slots. Judges have a table of their own, `judge_slots` rows, in the order in which they come;
-    further ones share rows. A second pass would judge labels by themselves, so there is none.
+    People have hashed slots. Judges have a separate table, `judge_slots` rows, in the order in which they come;
+    further ones share rows. A second pass would judge labels by themselves, so only one is allowed.
     """
 
     parameters: model.MixedParameters
@@ -105,7 +105,7 @@ class MixedStream(Stream):
         return progress
 
     def score(self, labels: Labels) -> tuple[Array, Array, float]:
-        """Posteriors under what is known."""
+        """Posteriors from the current state."""
         made = Progress(np.zeros(labels.items), np.zeros((labels.items, len(self.state.classes))))
         self._read(labels, self._divided(labels)[1], slice(0, labels.items), self._known(), made, learns=False)
         return made.posterior, np.ones(labels.items), float(made.objective.sum() / max(labels.items, 1))
@@ -151,7 +151,7 @@ class MixedStream(Stream):
         return labels.chosen(labels.workers < self.slots), replace(judges, workers=judges.workers - self.slots)
 
     def _known(self) -> dict[str, Array]:
-        """What is known now: sums of the quadratic approximation, and what items are read with."""
+        """The current state: sums of the quadratic approximation, and the parameters for reading items."""
         assert isinstance(self.model, model.Mixed)
         shared, clock = self.state.shared, self.state.shared["clock"]
         met, exponents, lifts = int(clock[MET]), shared["exponents"].copy(), np.zeros_like(shared["lifts"])

@@ -1,1 +1,1 @@
-"""Crowd models, batch and online, and the table of those that are built in."""
+"""Crowd models, batch and online, and the table of the built-in ones."""

@@ -11,7 +11,7 @@ from hutch.crowd.models.model import Array, Fit, State, grown
 from hutch.crowd.models.online import Progress, Stream, fit_of
 
 FIRST = 8000
-"""Labels of the first block, at least. What it takes to be true stays, and fewer may mislead: see `OneCoin`."""
+"""Labels of the first block, at least. Its estimates of the truth stay, and fewer may mislead: see `OneCoin`."""
 BLOCK = 2000
 """Labels of the others, at least, and one for each worker met: a label costs the same however many workers."""
 ROUNDS = 2
@@ -22,12 +22,12 @@ _NONE = np.zeros((0, 4))
 
 
 class BlockStream(Stream):
-    """Batch EM on a block of items, the blocks before being its history; then the block is forgotten.
+    """Batch EM on a block of items, with the blocks before as its history; then the block is dropped.
 
-    The history holds sums over items, and every worker met is estimated anew from theirs in each block under the prior
+    The history holds sums over items, and every worker met is re-estimated from theirs in each block under the prior
     of the present crowd: a prior that is learned and applied when it is read, hence exact (incremental EM, R. Neal and
     G. Hinton, 1998, with every item visited once). A block ends where its labels are enough, wherever a file ends: the
-    labels of one that is not full are part of the state. What is read from the stream has learned them.
+    labels of a block that is not full are part of the state. Values read from the stream include them.
     """
 
     def start(self, classes: list[str], slots: int, history: State | None) -> State:
@@ -46,7 +46,7 @@ class BlockStream(Stream):
         return state
 
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
-        """Each item is scored under what the blocks before its own have taught; F_i is its mean over a block."""
+        """Score each item with the state learned from the blocks before its own; F_i is its mean over a block."""
         if not first_pass:
             raise UsageError(f"--passes: {self.model.name} learns a block once; wanted 1 pass, or --method batch")
         progress, first = Progress(np.empty(labels.items), np.empty((labels.items, len(labels.classes)))), 0
@@ -92,7 +92,7 @@ class BlockStream(Stream):
         return self.model.probability(labels, fit_of(self._learned()[1], posterior))
 
     def _known(self) -> tuple[NDArray[np.int64], State]:
-        """The slots met, ascending, and what the blocks before have taught of them."""
+        """The slots met, ascending, and their state from the blocks before."""
         state, rows = self.state, np.flatnonzero(self.state.workers["seen"] > 0)
         workers = {name: array[rows] for name, array in state.workers.items() if name not in _OWN}
         shared = {name: array for name, array in state.shared.items() if name not in _OWN}
@@ -126,7 +126,7 @@ class BlockStream(Stream):
         return rows, State(self.state.classes, block.worker_names, learned.workers, learned.shared)
 
     def _learn_pending(self) -> None:
-        """Move what the block has taught into the table, and forget the block."""
+        """Move the block's results into the table, and drop the block."""
         rows, learned = self._learned()
         state, slots = self.state, self.state.shared["pending"][:, _SLOT].astype(np.int64)
         for name, array in learned.workers.items():

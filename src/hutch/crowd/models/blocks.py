@@ -1,4 +1,4 @@
-"""What kernels of several crowd models need of items whose labels lie together."""
+"""Helpers of several crowd models' kernels for items whose labels lie together."""
 
 from hutch.core.kernel.decorators import helper
 

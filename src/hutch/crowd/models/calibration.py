@@ -1,4 +1,4 @@
-"""Probabilities that can be believed, and how to tell."""
+"""Calibrated probabilities, and measures of calibration."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Workers who copy: who say the same more often than chance and their skills explain, and what they say as one voice.
+"""Workers who copy: they agree more often than chance and their skills explain; merging each group into one voice.
 
 With n_wv tasks that w and v share, kappa_wv is their agreement beyond chance over what it could be, and kappa_wv ~ a_w
 a_v with skills a from -1 (adversaries) to 1. Skills are found by weighted medians, which a minority of copies does not
@@ -25,18 +25,18 @@ from hutch.crowd.models.special import binomial_tail
 COPIED, PARTLY = 0.5, 0.25
 """Share of copied labels above which two workers are one voice; above which three or more are, up to half of all.
 
-Several who each copy seven labels of ten from one source share half of them; two may share a third by what they read.
+Several who each copy seven labels of ten from one source share half of them; two may share a third by common input.
 """
 LEVEL = 0.01
 """False alarms per crowd, at most."""
 LEAST_TASKS = 8
 """Tasks that two workers must share to be compared."""
 ALIKE = 0.9
-"""Kappa from which two workers say nothing of each other's skill, and may belong to one group."""
+"""Kappa from which a pair gives no evidence of either's skill, and may belong to one group."""
 REST_AGREES = 0.1
-"""Least mean kappa of all others, without which nobody can tell copies from experts."""
+"""Least mean kappa of all others; below it, copies cannot be distinguished from experts."""
 LEAST_SKILL = 0.3
-"""Mean skill of others who can say how skilled a worker is."""
+"""Mean skill of others from which they can tell how skilled a worker is."""
 MOST_PAIRS, MOST_COMPARED = 500_000, 100_000
 """Pairs of labels that are counted; pairs of workers that skills are estimated from."""
 _ROUNDS, _PSEUDO_WEIGHT = 15, 10.0
@@ -49,9 +49,9 @@ class Group:
     Attributes:
         workers: their codes.
         tasks: shared tasks, over all pairs.
-        agreement, expected: share of these on which they agree, and what chance and skills explain.
-        one_voice: they count as one worker; else nobody agrees with anybody: they may be experts among guessers.
-        in_stream: they do not count as one worker, since a stream cannot take back what it learned.
+        agreement, expected: share of these on which they agree, and the share that chance and skills explain.
+        one_voice: they count as one worker; else no others agree with each other: they may be experts among guessers.
+        in_stream: they do not count as one worker, since a stream cannot undo what it learned.
     """
 
     workers: tuple[int, ...]
@@ -62,7 +62,7 @@ class Group:
     in_stream: bool = False
 
     def describe(self, names: Sequence[str]) -> str:
-        """What to tell people.
+        """Message for people.
 
         >>> Group((0, 2), 41, 0.97, 0.61, True).describe(["ann", "bob", "cy"])
         'ann, cy agree on 97 % of the 41 tasks they share; their skills explain 61 %: counted as one voice'
@@ -84,7 +84,7 @@ class Pairs:
     Attributes:
         first, second: codes.
         tasks, agreed: shared tasks, and those on which they agree.
-        chance: how often they would agree if each gave their labels as often as they do, whatever the task.
+        chance: how often they would agree if each gave their labels at the same rates, whatever the task.
     """
 
     first: NDArray[np.int64]
@@ -108,9 +108,9 @@ def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None, *, taugh
 
     Args:
         labels: the labels.
-        among: which workers are looked at (workers); None: all. The anonymous worker never is.
-        taught: gold or a history says who is right: some who agree may be those among many who err together, so only
-            copies of more than half of the labels count, as where there is gold in the labels.
+        among: which workers to examine (workers); None: all. The anonymous worker never is.
+        taught: gold or a history shows who is right: some who agree may be those among many who err together, so only
+            copies of more than half of the labels count, as with gold in the labels.
     """
     workers = len(labels.worker_names)
     looked_at = np.ones(workers, np.bool_) if among is None else among.copy()
@@ -143,7 +143,7 @@ def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None, *, taugh
     one = _joined(workers, pairs, np.concatenate([several, surely(COPIED)]))
     for members in _groups(_joined(workers, pairs, np.flatnonzero(alike))):
         group = _described(pairs, expected, members, one)
-        # where nobody else agrees with anybody, those who are alike have no witness of their skill
+        # where no others agree, nothing shows the skill of those who are alike
         inside = np.isin(pairs.first, members) & np.isin(pairs.second, members)
         witnesses = skills[np.setdiff1d(present, members, assume_unique=True)]
         identical = float(np.average(kappa[inside], weights=pairs.tasks[inside])) > ALIKE
@@ -157,12 +157,12 @@ def find_copies(labels: Labels, among: NDArray[np.bool_] | None = None, *, taugh
 
 
 def copies_in_stream(labels: Labels, among: NDArray[np.bool_] | None = None) -> list[Group]:
-    """As `find_copies`, what is to be said of labels that a stream learns from, one by one."""
+    """As `find_copies`, for labels that a stream learns from one by one: reports only groups that are one voice."""
     return [replace(group, in_stream=True) for group in find_copies(labels, among) if group.one_voice]
 
 
 def one_voice(labels: Labels, groups: Sequence[Group]) -> tuple[Labels, NDArray[np.int64]]:
-    """Labels in which each group is one worker, who says on a task what most of its members say.
+    """Labels in which each group is one worker, with the majority label of its members on each task.
 
     Returns:
         the labels; the place among them of each label given (labels).
@@ -221,12 +221,12 @@ def count_pairs(labels: Labels) -> Pairs:
 
 
 def _skills(pairs: Pairs, alike: NDArray[np.bool_], workers: int) -> Array:
-    """The skill of each worker; in a crowd with skill, of those in pairs that are alike at most what other pairs say.
+    """The skill of each worker; in a crowd with skill, pairs that are alike get at most what other pairs show.
 
     Args:
         pairs: all of them.
-        alike: which say nothing of each other's skill (pairs).
-        workers: how many.
+        alike: which give no evidence of either's skill (pairs).
+        workers: number of workers.
     """
     if len(pairs.tasks) > MOST_COMPARED:
         most = np.sort(np.argpartition(-pairs.tasks, MOST_COMPARED)[:MOST_COMPARED])
@@ -255,7 +255,7 @@ def _fitted(pairs: Pairs, workers: int) -> Array:
 
 
 def _joined(workers: int, pairs: Pairs, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of each worker the least of those whom edges connect."""
+    """For each worker, the lowest code among those connected by edges."""
     one = np.arange(workers)
     for edge in edges.tolist():
         a, b = one[pairs.first[edge]], one[pairs.second[edge]]
@@ -269,7 +269,7 @@ def _groups(one: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def _agree_too_often(labels: Labels, members: NDArray[np.int64], expected: float) -> bool:
-    """Test all labels of a group: on each task, all but one may repeat what was said."""
+    """Test all labels of a group: on each task, all but one may repeat another's label."""
     mine = np.isin(labels.workers, members)
     classes = len(labels.classes)
     cells = labels.label_items[mine].astype(np.int64) * classes + labels.labels[mine]
@@ -282,7 +282,7 @@ def _agree_too_often(labels: Labels, members: NDArray[np.int64], expected: float
 
 
 def _described(pairs: Pairs, expected: Array, members: NDArray[np.int64], one: NDArray[np.int64]) -> Group:
-    """A group, and whether the others agree on enough to say that it is one."""
+    """A group, and whether the others agree enough to show that it is one."""
     in_first, in_second = np.isin(pairs.first, members), np.isin(pairs.second, members)
     inside, outside = in_first & in_second, ~in_first & ~in_second & (one[pairs.first] != one[pairs.second])
     weight = pairs.tasks[inside]
@@ -302,7 +302,7 @@ def pair_keys(item_ptr, workers, labels, worker_count, keys):
         keys: out, int64.
 
     Returns:
-        how many there are.
+        the number of pairs.
     """
     count = 0
     for item in range(len(item_ptr) - 1):

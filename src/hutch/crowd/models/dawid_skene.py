@@ -25,7 +25,7 @@ class DawidSkeneParameters(Parameters):
 
 
 class CountModel(CrowdModel):
-    """A model of which all is estimated from expected counts, of workers [worker, label, class] and of classes."""
+    """A model estimated entirely from expected counts, of workers [worker, label, class] and of classes."""
 
     room: ClassVar[tuple[int, int]] = (4, 3)
 
@@ -97,5 +97,5 @@ class DawidSkene(CountModel):
         return np.asarray(self.confusions(replace(state, workers=pooled))[0])
 
     def class_prior(self, state: State) -> Array:
-        """Share of each class among the items, with half a pseudo-count, or what was given."""
+        """Share of each class among the items, with half a pseudo-count, or the given prior."""
         return self.prior_of(state.shared["class_counts"] + 0.5)

@@ -11,7 +11,7 @@ touched, makes it exact: the distance of any untouched parameter from the ghost 
 
     lambda_i(s) = m(s) + exp(-(s - s_i)) (lambda_i(s_i) - m(s_i)),
 
-so that a distance and the time of its last touch are all that is stored; m itself has the closed form of `ghost_after`.
+so that only a distance and the time of its last touch are stored; m itself has the closed form of `ghost_after`.
 A touch that moves lambda_i moves mu at once. A parameter that joins starts at mu, which leaves mu where it is.
 """
 

@@ -1,4 +1,4 @@
-"""What every crowd model is: an E step, an M step, priors; and the loops around them."""
+"""The interface of crowd models: an E step, an M step, priors; and the loops around them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Sums = dict[str, Array]
-"""What an M step needs of the labels, by name: arrays that are sums over items."""
+"""Inputs of an M step from the labels, by name: arrays that are sums over items."""
 
 
 class Parameters(parameters.Parameters):
-    """What can be set on every model; models add their own.
+    """The parameters of every model; models add their own.
 
     Attributes:
         iterations: EM iterations at most.
         tolerance: stop when no posterior changes by more.
         class_prior: P(Z), not learned; on any scale, one number per class.
         rho: correlation of the labels of an item, for calibration; 0 for none; None: two_level estimates in batch how
-            far posteriors are to be trusted, others take 0.1.
+            far posteriors can be trusted, others take 0.1.
     """
 
     iterations: Annotated[int, Within(ge=1, le=100_000)] = 50
@@ -43,7 +43,7 @@ class Parameters(parameters.Parameters):
 
 @dataclass
 class State:
-    """What a model knows.
+    """Learned state of a model.
 
     Attributes:
         classes: names of the classes, by code.
@@ -51,7 +51,7 @@ class State:
         workers: arrays with one row per worker: what is carried over to the next run.
         shared: arrays of the whole crowd, carried over too.
         items: arrays with one row per item of the present labels; never saved, as is `scratch`.
-        scratch: whatever else a run needs that is the same for all items.
+        scratch: anything else that a run needs and that is the same for all items.
         labels: arrays with one row per label, never saved.
     """
 
@@ -66,10 +66,10 @@ class State:
 
 @dataclass
 class Fit:
-    """What one run found out.
+    """Result of one run.
 
     Attributes:
-        state: what the model knows now.
+        state: the learned state.
         posterior: float64 (items, classes).
         iterations: EM iterations or passes done.
         objective: the model's own, a mean over items; comparable between runs of one model on the same labels.
@@ -86,7 +86,7 @@ class Fit:
 
 
 class Steps(Protocol):
-    """The steps of EM over some labels, wherever these lie."""
+    """The steps of EM over some labels, wherever they are stored."""
 
     def count(self) -> Sums:
         """`CrowdModel.count` over all labels."""
@@ -130,26 +130,26 @@ class InProcess:
         return float(getattr(self._model, measure)(self._labels, self._state))
 
     def collect(self) -> None:
-        """They are there."""
+        """Nothing to do: the results are local."""
 
 
 Over = Callable[["CrowdModel", Labels, State], Steps]
-"""Makes the steps of a run: `InProcess`, or one that divides the items among processes or machines."""
+"""Makes the steps of a run: `InProcess`, or one that distributes the items over processes or machines."""
 
 
 class CrowdModel(ABC):
     """One explanation of how labels come about; subclasses are final.
 
-    `limits` say what arrays of a saved state may hold, by name: what its kernels rely on; without, any finite numbers.
+    `limits` are those of the arrays of a saved state, by name: its kernels rely on them; without, any finite numbers.
 
     A model has a `name`, declares its `Parameters`, and implements the abstract methods below; `fit` and `infer` do the
     rest. State lives in `State`, never in the model. docs/writing-a-crowd-model.md shows a complete one.
 
     `count` and `expect` may be given the labels of some items only, with the rows of `State.items` and `State.labels`
-    that belong to them: that is how labels are divided among processes. What concerns the crowd happens in `settle`.
+    that belong to them: that is how labels are distributed over processes. `settle` handles the crowd.
 
     Attributes:
-        room: what batch EM holds at once, at least: tables (classes, classes) of every worker, and rows (classes) of
+        room: lower bound of the memory of batch EM: tables (classes, classes) of every worker, and rows (classes) of
             every item.
         online: module and class of its online form (`hutch.crowd.models.online.Stream`) as `module:Class`; empty: none.
             By default blocks of items, each with those before as its history.
@@ -198,12 +198,12 @@ class CrowdModel(ABC):
 
         Args:
             labels: their classes and workers begin with those of `history`.
-            history: what earlier runs learned, or None.
+            history: learned by earlier runs, or None.
         """
 
     @abstractmethod
     def count(self, labels: Labels, state: State) -> Sums:
-        """First half of the M step: what the items' posteriors say of workers and crowd, as sums over these items.
+        """First half of the M step: evidence of the items' posteriors about workers and crowd, summed over the items.
 
         The state stays as it is. A model that learns nothing returns an empty dictionary.
         """
@@ -222,14 +222,14 @@ class CrowdModel(ABC):
         """E step: new posteriors of these items, in place; changes nothing but arrays of items and labels.
 
         Args:
-            learned: these labels are part of what the parameters were estimated from.
+            learned: the parameters were estimated from these labels, too.
 
         Returns:
             mean of the objective over these items without `log_prior`, largest change of a posterior.
         """
 
     def log_prior(self, state: State) -> float:
-        """What the objective has of workers and crowd: log P(parameters) up to a constant; 0 if it has none."""
+        """Part of the objective due to workers and crowd: log P(parameters) up to a constant; 0 without one."""
         return 0.0
 
     @abstractmethod
@@ -257,7 +257,7 @@ class CrowdModel(ABC):
         return calibrate(fit.posterior, np.diff(labels.item_ptr), self.parameters.rho)
 
     def population(self, state: State) -> Array:
-        """P(label l | class k) of a worker of whom nothing is known: the mean that is learned of all (k, l)."""
+        """P(label l | class k) of an unknown worker: the learned mean of all (k, l)."""
         name = max(state.worker_names, key=len, default="") + "?"  # nobody's
         nothing = np.zeros(0, np.int32)
         labels = Labels(
@@ -266,7 +266,7 @@ class CrowdModel(ABC):
         return np.asarray(self.confusions(self.start(labels, state))[-1])
 
     def beta(self, state: State) -> Array:
-        """How easy each item is, any number from 0; `informative` where the model has no number of its own (items)."""
+        """Easiness of each item, any number from 0; `informative` where the model has no such number (items)."""
         return self.informative(state)
 
     def reference(self, names: list[str]) -> NDArray[np.bool_] | None:
@@ -274,18 +274,18 @@ class CrowdModel(ABC):
         return None
 
     def factors(self, state: State) -> Array:
-        """By what a label of each worker multiplies the probabilities of the classes (workers, labels, classes)."""
+        """Factors of the classes' probabilities for a label of each worker (workers, labels, classes)."""
         return np.ascontiguousarray(self.confusions(state).transpose(0, 2, 1))
 
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
-        """What everything but a label says of its item: how probable it is that class k decided the label.
+        """Evidence of everything but a label about its item: the probability that class k decided the label.
 
         Sums to 1 over the classes, or to less where an item may be too difficult for its class to matter.
 
         Args:
             labels: those of the state's posteriors.
             state: after `fit` or `infer`.
-            learned: these labels are part of what the parameters were estimated from.
+            learned: the parameters were estimated from these labels, too.
 
         Returns:
             float64 (labels, classes).
@@ -325,7 +325,7 @@ class CrowdModel(ABC):
         return Fit(state, self.posterior(state), iteration, objective, converged, self.informative(state))
 
     def infer(self, labels: Labels, history: State) -> Fit:
-        """Posteriors under what earlier runs learned; nothing is learned from these labels."""
+        """Posteriors from what earlier runs learned, without learning from these labels."""
         state = self.start(labels, history)
         objective, _ = self.expect(labels, state, learned=False)
         objective += self.log_prior(state) / max(labels.items, 1)
@@ -365,7 +365,7 @@ def without_own(labels: Labels, posterior: Array, likelihood: Array) -> Array:
 
 
 def grown(array: Array | None, shape: tuple[int, ...], fill: float = 0.0) -> Array:
-    """A copy of `array` in a larger shape, the rest filled; all of it filled if there is none.
+    """A copy of `array` in a larger shape, the rest filled; all of it filled if the array is None.
 
     Raises:
         ModelError: it does not fit into the shape.

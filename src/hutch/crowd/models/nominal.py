@@ -139,7 +139,7 @@ class Nominal(CrowdModel):
         return softmax_rows(state.workers["alpha"])
 
     def class_prior(self, state: State) -> Array:
-        """Class counts plus one each, or what was given (`priorz`)."""
+        """Class counts plus one each, or the given prior (`priorz`)."""
         return self.prior_of(state.shared["class_counts"] + 1)
 
     def log_prior(self, state: State) -> float:

@@ -112,7 +112,7 @@ def learn_items(
     item_ptr, slots, labels, gold, fixed_prior, prior, distance, touched, met, class_counts, counters, schedule,
     steps, symmetric, first_pass, objectives, posteriors,
 ):  # fmt: skip
-    """For each item: EM on (beta, q) with the workers fixed, then one step of its workers, then forget it.
+    """For each item: EM on (beta, q) with the workers fixed, then one step of its workers, then drop it.
 
     Args:
         item_ptr, slots, labels: the blocks.
@@ -120,10 +120,10 @@ def learn_items(
         fixed_prior: P(class), or empty if learned.
         prior, distance, touched: the workers, see `read_worker`; changed in place.
         met: float64 (slots), labels met, of all passes; changed in place.
-        class_counts, counters: the rest of what the stream knows, changed in place.
+        class_counts, counters: the rest of the stream's state, changed in place.
         schedule: learning_rate, initial_t, decay, largest step of a slot times the root of its labels, prior strength
-            (how many items the prior of the workers is shared among), drift, tolerance of log beta.
-        steps: EM steps of an item at most.
+            (number of items that share the prior of the workers), drift, tolerance of log beta.
+        steps: the most EM steps of an item.
         objectives, posteriors: out (items), (items, classes): F_i and q before the item is learned.
     """
     classes = len(class_counts)

@@ -83,7 +83,7 @@ class OneCoin(CountModel):
         return np.where(np.eye(classes), skill if classes > 1 else 1.0, (1 - skill) / max(classes - 1, 1))
 
     def class_prior(self, state: State) -> Array:
-        """Class counts plus one each, or what was given."""
+        """Class counts plus one each, or the given prior."""
         return self.prior_of(state.shared["class_counts"] + 1)
 
     def _counts(self, state: State) -> tuple[Array, Array, float]:

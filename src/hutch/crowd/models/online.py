@@ -21,7 +21,7 @@ DEFAULT_SLOTS = 1 << 16
 
 @dataclass
 class Progress:
-    """What a pass reports of each item, made before the item was learned from.
+    """Results of a pass for each item, made before the item was learned from.
 
     Attributes:
         objective: the auxiliary function F_i (items).
@@ -60,7 +60,7 @@ class Stream(ABC):
         """The state before the first item."""
 
     def slots_of(self, names: list[str]) -> NDArray[np.int32]:
-        """The slot of each worker, whatever was learned."""
+        """The slot of each worker, independent of the learned state."""
         return hash_workers(names, self.slots)
 
     def voices(self, labels: Labels) -> Labels:
@@ -83,12 +83,12 @@ class Stream(ABC):
         """Posteriors (items, classes), informativeness (items), mean objective; learns nothing."""
 
     def others(self, labels: Labels) -> Array:
-        """What everything but a label says of its item (labels, classes); see `CrowdModel.others`."""
+        """Evidence of everything but a label about its item (labels, classes); see `CrowdModel.others`."""
         used, places = np.unique(labels.workers, return_inverse=True)
         return without_own(labels, self.score(labels)[0], self.confusions(used)[places, :, labels.labels])
 
     def factors(self, slots: NDArray[np.int32]) -> Array:
-        """By what a label from each slot multiplies the probabilities of the classes (slots, labels, classes)."""
+        """Factors of the classes' probabilities for a label from each slot (slots, labels, classes)."""
         return np.ascontiguousarray(self.confusions(slots).transpose(0, 2, 1))
 
     def probability(self, labels: Labels, posterior: Array) -> Array:
@@ -114,7 +114,7 @@ class Stream(ABC):
         return self.model.class_prior(self.state)
 
     def fixed_prior(self) -> Array:
-        """The given class prior; empty if there is none."""
+        """The given class prior; empty without one."""
         fixed = self.model.fixed_prior(len(self.state.classes))
         return np.zeros(0) if fixed is None else fixed
 
@@ -135,7 +135,7 @@ def stream_of(model: CrowdModel, classes: list[str], slots: int, history: State 
         classes, slots, history: as of `Stream`.
 
     Raises:
-        UsageError: it has none, or there is no memory for it.
+        UsageError: the model has none, or memory is too small.
     """
     if not model.online:
         raise UsageError(f"{model.name} has no online form; wanted --method batch")

@@ -10,7 +10,7 @@ from hutch.crowd.models.model import Array
 INTERVAL = 0.95
 """Probability of the interval of a rating."""
 MANY_VALUES = 8
-"""Classes above which each is too rare to say what it means, so that posteriors are compared with plain means."""
+"""Above this number of classes, each is too rare to estimate its meaning: posteriors are compared with means."""
 UNKNOWN_LEVEL = 0.04
 """Standard error of the crowd's level, as a share of the scale, from which people should hear of it."""
 _STEPS = 60
@@ -61,7 +61,7 @@ def scale_of(classes: list[str], ordered: bool | None) -> Array | None:
 
 @dataclass(frozen=True)
 class Ratings:
-    """What posteriors over ordered classes say of each item, on the classes' scale (items).
+    """Summary of posteriors over ordered classes for each item, on the classes' scale (items).
 
     Attributes:
         mean: expected value: least squared error.
@@ -97,7 +97,7 @@ def ratings(probability: Array, values: Array) -> Ratings:
 
 
 def leaned(probability: Array, values: Array, labels: Labels, others: Array) -> Array:
-    """Posteriors leaned so that their means lie between their own and those of the labels, as left-out labels say.
+    """Posteriors tilted so that their means lie between their own and those of the labels, judged by left-out labels.
 
     How far they lie towards the labels' is the least-squares fit of each label by the mean of the others of its item
     and the mean that the model has without it. A posterior is leaned by exp(t u), u the places of the classes, which
@@ -107,7 +107,7 @@ def leaned(probability: Array, values: Array, labels: Labels, others: Array) -> 
         probability: (items, classes).
         values: of the classes, ascending (classes).
         labels: of the items.
-        others: what everything but a label says of its item; see `CrowdModel.others` (labels, classes).
+        others: evidence of everything but a label about its item; see `CrowdModel.others` (labels, classes).
     """
     u = 2 * (values - values[0]) / (values[-1] - values[0]) - 1
     item, given, count = labels.label_items, u[labels.labels], np.diff(labels.item_ptr)

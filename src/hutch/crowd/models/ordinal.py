@@ -20,7 +20,7 @@ SPREAD = np.array([4.0, 1.0, 1.0])
 TRUST = 5.0
 """Pseudo-workers of these means and variances."""
 RIDGE = 50.0
-"""Precision of the thresholds around 0: what a class means is that its own label is the most probable."""
+"""Precision of the thresholds around 0, where a class's own label is the most probable."""
 FLOOR = 0.05
 """Share of the class prior in the posteriors."""
 _ROUNDS = 2  # of tilts and thresholds in an M step
@@ -103,13 +103,13 @@ class Ordinal(CountModel):
         return rows
 
     def probability(self, labels: Labels, fit: Fit) -> Array:
-        """The posteriors tempered; what is spread goes to the class prior: equal shares would draw to the middle."""
+        """Tempered posteriors; the spread mass goes to the class prior: equal shares would pull to the middle."""
         rho = self.parameters.rho
         found = calibrate(fit.posterior, np.diff(labels.item_ptr), rho, floor=0.0)
         return np.asarray((1 - FLOOR) * found + FLOOR * self.class_prior(fit.state)) if rho else found
 
     def class_prior(self, state: State) -> Array:
-        """Class counts plus one in all, or what was given."""
+        """Class counts plus one in all, or the given prior."""
         return self.prior_of(state.shared["class_counts"] + 1.0 / len(state.classes))
 
 

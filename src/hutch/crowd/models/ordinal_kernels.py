@@ -35,7 +35,7 @@ def _row(places, thresholds, tilt, k, out):
 
 @helper
 def _features(places, label, k, out):
-    """What the three numbers of a tilt multiply."""
+    """The factors of a tilt's three parameters."""
     far = places[label] - places[k]
     out[0], out[1], out[2] = -0.5 * far * far, places[label], places[label] * places[label]
 

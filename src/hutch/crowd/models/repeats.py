@@ -1,8 +1,8 @@
 """Workers who label a task repeatedly, such as judges asked ten times.
 
-The runs of one worker share what misleads the worker about the item: ten of them are not ten voices, and how often they
-are right together cannot be told from how often they differ. So a worker has one say on an item, and what they say
-where their runs are divided is a voice of its own, whose confusions show what such a say is worth.
+The runs of one worker share the same misleading features of an item: ten of them are not ten voices, and how often they
+are right together does not follow from how often they differ. So a worker has one vote on an item, and their vote
+where their runs are divided is a separate voice, whose confusions show the value of such a vote.
 """
 
 from dataclasses import replace
@@ -16,14 +16,14 @@ from hutch.crowd.models.model import Array
 DIVIDED = " (divided)"
 """Behind the name of a worker, that of their divided voice."""
 LEAST_DIVIDED = 10
-"""Divided labels from which a worker has such a voice in batch: fewer would not show what they are worth."""
+"""Divided labels from which a worker has such a voice in batch: fewer would not show their value."""
 
 
 def parted(labels: Labels, among: NDArray[np.bool_] | None = None, least: int = LEAST_DIVIDED) -> Labels:
     """Labels with the divided voices of workers behind the workers.
 
     Args:
-        labels: the labels; a voice that they know by name goes on with however few labels.
+        labels: the labels; a voice that they know by name continues with however few labels.
         among: which workers may have one (workers); None: all.
         least: divided labels from which a worker has one.
 

@@ -1,7 +1,7 @@
-"""How far posteriors can be trusted: what halves of the workers predict of each other.
+"""How far posteriors can be trusted: how well halves of the workers predict each other.
 
-Labels of one item err together, so that posteriors are too sure. No truth is needed to see a sign of it: two halves of
-the workers are fitted separately. Where nobody knows anything, each half finds classes of its own. The exponent e_h in
+Labels of one item err together, so that posteriors are too sure. This shows even without the truth: two halves of
+the workers are fitted separately. Without any knowledge, each half finds different classes. The exponent e_h in
 P^e is the one under which the halves predict each other best.
 
 An error that all workers make cannot be seen, so a correlation `RHO` is assumed: n labels are worth n / (1 + rho (n -
@@ -23,13 +23,13 @@ EXPONENTS = np.exp(np.linspace(np.log(0.01), 0.0, 36))
 DIVISIONS, DIVISIONS_OF_MANY = 6, 2
 """Divisions of the workers into halves; the same where labels are many."""
 ENOUGH = 100
-"""Items that show what workers' labels say."""
+"""Fewest items that show the information in workers' labels."""
 MANY = 100_000
-"""Labels of which, if there are more, only those of every n-th item are looked at: `some_of`."""
+"""Above this number of labels, only those of every n-th item are used: `some_of`."""
 LEAST_HALVES = 0.2
-"""e_h below which nobody can tell what is true."""
+"""e_h below which the truth cannot be determined."""
 FEW_WORKERS, FEW_ITEMS = 4, 10
-"""Workers and items of which half as much is believed, since few show little of what they have in common."""
+"""Numbers of workers and items at which trust is halved, since few show little of their common errors."""
 RHO = 0.12
 """Correlation that errors of an item's labels are assumed to have."""
 FLOOR = 0.05
@@ -80,15 +80,15 @@ def exponent_of_halves(
     With A and B the posteriors of an item, tempered towards the class prior, and m their mean over all items, it
     maximises the mean of log sum_k A(k) B(k) / m(k): how much more probable it is that both look at one item than at
     any two. The sum is over several divisions, in which of two workers whose labels say about as much one is in each
-    half: were the few who know in one of them, the other could not be predicted. On less than `ENOUGH` items that
-    would only divide those who agree by chance.
+    half: were the few experts in one of them, the other could not be predicted. On less than `ENOUGH` items that
+    would only separate those who agree by chance.
 
     Args:
         labels: the labels.
         class_prior: (classes).
         confusions: P(label | class) of each worker (workers, classes, labels).
         fit: posteriors (items, classes) from some of the labels.
-        divisions: how many.
+        divisions: number of divisions.
         seed: of the divisions.
     """
     random, given = np.random.default_rng(seed), np.bincount(labels.workers, minlength=len(confusions))
@@ -115,10 +115,10 @@ def exponent_of_halves(
 
 
 def size_of(labels: Labels) -> float:
-    """s: how much the numbers of workers and items let believe.
+    """s: the trust that the numbers of workers and items allow.
 
-    On ten labels of a set of judges, and on panels of three to five, posteriors would else often be worse than equal
-    shares (`benchmarks/crowd/dependence.py --small`).
+    On ten labels of a set of judges, and on panels of three to five, posteriors would often be worse than equal
+    shares without it (`benchmarks/crowd/dependence.py --small`).
     """
     names = labels.worker_names
     workers = len({names[worker].removesuffix(DIVIDED) for worker in np.flatnonzero(np.bincount(labels.workers))})

@@ -26,18 +26,18 @@ from hutch.crowd.models.trust import (
 )
 
 CLARITIES = (0.15, 1.0, 0.4, 0.05)
-"""What `clarity` may be if it is not given; the first if nothing is chosen. With 1 there are no murky items."""
+"""Candidates for `clarity` if it is not given; the first if there is no choice. With 1 there are no murky items."""
 _TRIAL, _START = 3, 6  # iterations after which one of them is chosen, and then one of two ways to start
 _MOST_TRIED = 250_000  # labels to which the first choice looks; with fewer of each worker it would be another
 _CLEAR_START = 0.9  # how clear items are taken to be at that start
 _DAWID_SKENE = 20  # iterations that make the other start
 _MARGIN = 2.0  # nats by which coins must predict labels better than rows
 _GAP = 0.15  # nats per label by which coins may predict worse, and yet be averaged into the posteriors
-_ALIKE = 0.85  # and the share of items of which both must say the same
+_ALIKE = 0.85  # and the least share of items on which both must agree
 _FEW = 3  # and a worker labels at most one of so many items
-_COINS = 0.3  # what coins then weigh
+_COINS = 0.3  # weight of coins then
 _COIN_ALONE, _COIN_FLOOR = 1e9, 0.01  # strength of a coin that is all there is; mass spread over all classes then
-_SHARE, _ITEMS = 4, 1000.0  # the other start keeps 1 / (4 + items / 1000) of the posteriors that came of it
+_SHARE, _ITEMS = 4, 1000.0  # the other start keeps 1 / (4 + items / 1000) of the posteriors that result
 
 
 class TwoLevelParameters(Parameters):
@@ -50,7 +50,7 @@ class TwoLevelParameters(Parameters):
         class_anchor: weight of the vote shares in the class prior.
         decay: online: the step is (labels of the worker)^-decay.
         warm_up: online: items until posteriors weigh as much as vote shares.
-        drift: online: what is known of a worker falls by this share per item of the stream.
+        drift: online: a worker's counts fall by this share per item of the stream.
     """
 
     iterations: Annotated[int, Within(ge=1, le=100_000)] = 12
@@ -65,13 +65,13 @@ class TwoLevelParameters(Parameters):
 class TwoLevel(CrowdModel):
     """Workers have confusion rows and habits; items are clear or murky.
 
-    The rows' prior lies between the population's confusion and a coin of the worker's own skill, with strengths that
-    are learned: where the evidence of a worker is thin it is close to one-coin, where it is rich it is Dawid-Skene. The
-    murky level stands for Mineiro's item difficulty. See `two_level_kernels` for the arithmetic.
+    The rows' prior lies between the population's confusion and a coin of the worker's skill, with learned
+    strengths: with little evidence about a worker it is close to one-coin, with much it is Dawid-Skene. The
+    murky level corresponds to Mineiro's item difficulty. See `two_level_kernels` for the arithmetic.
 
-    How murky murky items are differs from crowd to crowd. In batch, that one of `CLARITIES` is taken under which each
-    label is predicted best by the other labels; what is true plays no part in it. By the same measure, workers are
-    plain coins where their rows say nothing more and no errors in common are seen.
+    How murky murky items are differs from crowd to crowd. In batch, the model takes the one of `CLARITIES` under which
+    each label is predicted best by the other labels; the truth plays no part in it. By the same measure, workers are
+    plain coins where their rows add no information and no common errors are seen.
     """
 
     name = "two_level"
@@ -135,7 +135,7 @@ class TwoLevel(CrowdModel):
         return found if len(labels) > MANY else self._or_coins(labels, found, over)
 
     def probability(self, labels: Labels, fit: Fit) -> Array:
-        """Posteriors tempered as far as they are to be trusted, which is estimated once and kept."""
+        """Tempered posteriors; how far to trust them is estimated once and kept."""
         if self.parameters.rho is not None or not len(labels) or "trust" not in fit.state.shared:
             return super().probability(labels, fit)
         trust, counts = fit.state.shared["trust"], np.diff(labels.item_ptr)
@@ -143,12 +143,12 @@ class TwoLevel(CrowdModel):
             trust[...] = astuple(self._trust(some_of(labels), fit.state, many=len(labels) > MANY))
         known, prior = Trust(*trust.tolist()), self.class_prior(fit.state)
         found = tempered(fit.posterior, known.exponents(counts), known.floor)
-        leaned = found + known.floor * known.halves * (prior - 1 / len(prior))  # where classes are rare, so are errors
+        leaned = found + known.floor * known.halves * (prior - 1 / len(prior))  # errors are rare where classes are
         same = leaned.argmax(axis=1) == found.argmax(axis=1)
         return np.where(same[:, None], leaned, found)
 
     def _trust(self, labels: Labels, state: State, many: bool) -> Trust:
-        """How far the posteriors of a fit are to be trusted; with less work for some of many labels."""
+        """How far the posteriors of a fit can be trusted; with less work for some of many labels."""
         strengths, prior = state.shared["strengths"], self.class_prior(state)
         divisions, iterations = (DIVISIONS_OF_MANY, _START) if many else (DIVISIONS, self.parameters.iterations)
         model = TwoLevel.of(replace(self.parameters, clarity=float(strengths[kernels.CLARITY]), iterations=iterations))
@@ -158,10 +158,10 @@ class TwoLevel(CrowdModel):
         return Trust(size_of(labels), halves, *((0.0, _COIN_FLOOR) if coins else ()))
 
     def _or_coins(self, labels: Labels, found: Fit, over: Over) -> Fit:
-        """The run, or coins if they predict labels better than it does, and no errors in common are seen then.
+        """The run, or coins if they predict labels better than it does, and no common errors are seen then.
 
-        Where workers see few of the items, rows predict labels hardly better and say the same of most items, labels
-        cannot tell the two apart, and coins are averaged into the posteriors.
+        Where workers see few of the items, rows predict labels hardly better and agree on most items, labels
+        cannot decide between the two, and coins are averaged into the posteriors.
         """
         parameters = self.parameters
         model = OneCoin.of(OneCoinParameters(class_prior=parameters.class_prior, class_anchor=parameters.class_anchor))
@@ -184,7 +184,7 @@ class TwoLevel(CrowdModel):
         return replace(found, posterior=self.posterior(state), informative=self.informative(state))
 
     def _average(self, labels: Labels, found: Fit, rival: Array, kept: float, over: Over) -> Fit:
-        """The run with so much of `rival` in its posteriors, and what the workers' labels are worth under these."""
+        """The run with so much of `rival` in its posteriors, and the workers re-estimated under these."""
         state = found.state
         q, ours = state.items["posterior"].reshape(labels.items, 2, -1), found.posterior[:, None]
         levels = np.empty_like(q)
@@ -274,7 +274,7 @@ class TwoLevel(CrowdModel):
         return predictive_rows(state.workers["counts"], state.workers["skill"], state.shared)
 
     def class_prior(self, state: State) -> Array:
-        """Class counts plus one each, or what was given."""
+        """Class counts plus one each, or the given prior."""
         return self.prior_of(state.shared["class_counts"] + 1)
 
 
@@ -297,7 +297,7 @@ def empty_crowd(rows: int, classes: list[str], parameters: TwoLevelParameters, h
     if history:
         population[:known, :known] = old.shared["population"]
         habit[:known] = old.shared["habit_prior"]
-    if known < count:  # what is continued unchanged must not be divided by a rounded 1
+    if known < count:  # an unchanged history must not be divided by a rounded 1
         population /= population.sum(axis=0)
         habit /= habit.sum()
     counts = grown(old.workers.get("counts"), (rows, count, count))
@@ -353,7 +353,7 @@ def crowd_of(state: State) -> kernels.Crowd:
 
 
 def others(labels: Labels, state: State, class_prior: Array, shares: Array, remove_own: bool) -> Array:
-    """What all other labels say of each label's item: `two_level_kernels.others` (labels, classes).
+    """Evidence of all other labels about each label's item: `two_level_kernels.others` (labels, classes).
 
     Args:
         labels: of the state's workers, or slots.

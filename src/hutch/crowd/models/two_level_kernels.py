@@ -30,7 +30,7 @@ _TINY, _HUGE = 1e-100, 1e100
 
 
 class Crowd(NamedTuple):
-    """What is known about the workers; all float64, one-dimensional.
+    """Parameters of the workers; all float64, one-dimensional.
 
     Attributes:
         counts: expected labels [slot, label, class].
@@ -71,7 +71,7 @@ def likelihood(slot, label, classes, crowd, own, own_habit, clear):
     """Predictive probability of a label under every class of a clear item (into `clear`); returns that of the habit.
 
     Args:
-        slot, label: who said what.
+        slot, label: worker and label.
         own: float64 (classes), this label's share of the counts, zeros if it is not in them.
         own_habit: its share of the habit's counts.
     """
@@ -96,7 +96,7 @@ def share_of_confusion(clear, habit, clarity):
 
 @inlined
 def expected_counts(q, shares, classes, counts):
-    """What one label adds to its worker's confusion rows (into `counts`); returns what it adds to the habit.
+    """Expected contribution of one label to its worker's confusion rows (into `counts`); returns that to the habit.
 
     Args:
         q: posterior of the item, float64 (2 classes).
@@ -297,7 +297,7 @@ def held_out(item_ptr, workers, labels, gold, prior, levels, classes, crowd, sha
 
 @compiled
 def others(item_ptr, workers, labels, gold, prior, levels, classes, crowd, shares, remove_own, q, decided):
-    """For each label, how probable it is that the item's class k decided it, by all other labels.
+    """For each label, the probability that the item's class k decided it, from all other labels.
 
     The posterior without the label is proportional to q / p(l | class, level); of a murky item only `clarity` counts.
 

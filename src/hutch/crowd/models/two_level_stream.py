@@ -42,14 +42,14 @@ FIRST_REFRESH = 500
 
 @inlined
 def retained(touches, mass, first_pass, decay):
-    """How much of a slot's counts stays when it meets its `touches`-th label, and the new label's weight.
+    """The share of a slot's counts that stays when it meets its `touches`-th label, and the new label's weight.
 
     Stochastic approximation with the step touches^-decay on the slot's mean, kept as counts of `mass` labels; with
     decay 1 the first pass counts exactly.
 
     Args:
         touches: labels met so far, this one included.
-        mass: labels that the counts stand for, this one included.
+        mass: labels that the counts represent, this one included.
     """
     step = touches**-decay
     if first_pass:
@@ -76,7 +76,7 @@ def learn_label(slot, label, classes, crowd, q, shares, keep, weight, counts):
 
 @helper
 def likelihoods(slots, labels, classes, crowd, own, clear, q):
-    """Multiply an item's posterior by the likelihood of all its labels; returns the logarithm of what was taken out.
+    """Multiply an item's posterior by the likelihood of all its labels; returns the logarithm of the normaliser.
 
     Args:
         slots, labels: integers (labels of the item).
@@ -105,7 +105,7 @@ def learn_item(
         schedule: float64: decay, warm-up, class anchor.
         own: float64 (classes), zeros.
         scratch: float64 (4 classes).
-        q: float64 (2 classes): the posterior; out: what was learned, the rule of vote shares mixed in.
+        q: float64 (2 classes): the posterior; out: the learned one, with the rule of vote shares mixed in.
     """
     classes = len(class_counts)
     decay, warm_up, anchor = schedule[0], schedule[1], schedule[2]
@@ -182,7 +182,7 @@ def learn_items(
         crowd: the worker table, changed in place.
         touches, seen: float64 (slots): labels met; labels of first passes.
         touched: float64 (slots): items at which counts were last brought up to date; empty without drift.
-        class_counts, level_counts, clock: what the stream knows beside the workers, changed in place.
+        class_counts, level_counts, clock: the rest of the stream's state, changed in place.
         first_pass: these labels are new.
         schedule: float64: exponent of the step size; items over which the rule of vote shares is trusted as much as
             the posterior; weight of vote shares in the class prior.
@@ -276,7 +276,7 @@ class TwoLevelStream(Stream):
         return q[:, :classes] + q[:, classes:], level_weight(q, crowd.strengths[CLARITY]), objective
 
     def others(self, labels: Labels) -> Array:
-        """What all other labels say of each label's item."""
+        """Evidence of all other labels about each label's item."""
         state = replace(self.state, workers=self._now())
         return others(labels, state, self.class_prior(), np.zeros(0), remove_own=False)
 

@@ -1,1 +1,1 @@
-"""Preferences: votes on pairs, and how strong, how tied and how reliably judged what was voted on is."""
+"""Preferences: votes on pairs; strengths of the players, ties, and reliability of the workers."""

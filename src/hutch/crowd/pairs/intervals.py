@@ -22,7 +22,7 @@ def covariance_of(
 ) -> Array:
     """Covariance of the players' strengths (players, players), all else integrated out (Laplace's approximation).
 
-    With more than `MOST` players and contexts, what varies between contexts is added as the variance of a mean over the
+    With more than `MOST` players and contexts, variance between contexts is added as the variance of a mean over the
     contexts in which a player was seen; with more than `MOST` players, strengths count as independent.
     """
     units, values, workers = state.sizes

@@ -36,7 +36,7 @@ def _scores(x, units, value_count, worker_count, left, right, values, worker, si
 
 @helper
 def _probabilities(z, t):
-    """P(left), P(right), P(tie) and the logarithm of what they were divided by, over e^top."""
+    """P(left), P(right), P(tie) and the logarithm of their normaliser over e^top."""
     top = max(abs(z) / 2, t)
     a, b, c = math.exp(z / 2 - top), math.exp(-z / 2 - top), math.exp(t - top)
     total = a + b + c
@@ -219,7 +219,7 @@ def information(
     x, precision, free, units, value_count, worker_count, left, right, values, workers, order, with_ties, curvature,
     matrix,
 ):  # fmt: skip
-    """The information about everything but the workers, after what they do not settle: a Schur complement.
+    """The information about everything but the workers, after eliminating them: a Schur complement.
 
     Args:
         order: votes sorted by worker.
@@ -311,10 +311,10 @@ def information(
 
 @compiled
 def learn(x, variance, units, value_count, worker_count, left, right, values, workers, outcomes, with_ties, out):
-    """One pass, vote by vote: every parameter has a mean and a variance, and each vote moves those that it is about.
+    """One pass, vote by vote: every parameter has a mean and a variance, and each vote updates its parameters.
 
-    With V the prior variances of z and t and h their information at the mean, the vote's step is the one that a
-    Gaussian approximation gives (extended Kalman filter): x_k += v_k d_k (1 + h V)^-1 (-slope).
+    With V the prior variances of z and t and h their information at the mean, the vote's step is that of a
+    Gaussian approximation (extended Kalman filter): x_k += v_k d_k (1 + h V)^-1 (-slope).
 
     Args:
         x, variance: in and out.

@@ -20,7 +20,7 @@ SCALES = {"strength.0": 1.0, "strength": 1.0, "tie.0": 0.1, "tie": 0.3, "value":
 WORKER_SCALES = {"reliability": 0.15, "side": 0.1, "worker_tie": 1.0}
 """Prior variances of workers to begin with."""
 FIXED = ("reliability",)
-"""Groups whose prior variance is not learned: strengths times reliabilities have no scale of their own."""
+"""Groups whose prior variance is not learned: strengths times reliabilities have no separate scale."""
 TRUST = 4.0
 """Pseudo-observations of each of these variances."""
 ROUNDS, CONJUGATE, ENOUGH = 15, 12, 1e-6
@@ -29,7 +29,7 @@ ROUNDS, CONJUGATE, ENOUGH = 15, 12, 1e-6
 
 @dataclass(frozen=True)
 class PairFit:
-    """What votes say.
+    """Result of fitting votes.
 
     Attributes:
         state: strengths, contexts, workers, with their variances.
@@ -43,7 +43,7 @@ class PairFit:
 
 
 class PairModel(ABC):
-    """One explanation of how votes on pairs come about; a subclass says which effects it has."""
+    """One explanation of how votes on pairs arise; a subclass declares its effects."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -74,7 +74,7 @@ class PairModel(ABC):
     def learn(self, votes: Votes, state: PairState) -> Array:
         """One pass over votes, in their order; returns the probabilities of left, right and tie before each (votes, 3).
 
-        Whatever the pieces in which votes come, the state is the same, bit for bit.
+        The state does not depend on how votes are cut into pieces, bit for bit.
         """
         design = state.encode(votes, grow=True)
         return self._learn(design, state)
@@ -171,8 +171,8 @@ class Davidson(PairModel):
 class Hierarchical(PairModel):
     """Davidson's model with effects of workers, of players and of contexts, all drawn from priors that are learned.
 
-    Each worker has a reliability (1 on average; 0 says nothing, below 0 the opposite), a side bias and a readiness to
-    call a tie; each player has a strength and a readiness to be tied, in each context too.
+    Each worker has a reliability (1 on average; 0: votes without information; below 0: reversed votes), a side bias
+    and a readiness to call a tie; each player has a strength and a readiness to be tied, in each context too.
     """
 
     name = "hierarchical"

@@ -1,4 +1,4 @@
-"""What a run of `hutch crowd --pairs` writes: strengths, workers, a summary, the next pairs to ask for."""
+"""Outputs of `hutch crowd --pairs`: strengths, workers, a summary, the next pairs to request."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Tally:
         sides: votes of each unit as left and as right (units, 2).
         results: votes of each unit won, lost, tied (units, 3).
         workers: votes of each worker.
-        loss, seen: sum of the log-losses before each vote was learned, and of how many.
+        loss, seen: sum of the log-losses before each vote was learned, and their number.
     """
 
     outcomes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
@@ -64,7 +64,7 @@ def _grown(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 def log_losses(probability: Array, outcomes: NDArray[np.uint8]) -> Array:
-    """Minus the logarithm of the probability of what was voted, clipped at 1e-6 (votes)."""
+    """Minus the logarithm of the probability of each vote, clipped at 1e-6 (votes)."""
     return np.asarray(-np.log(np.maximum(probability[np.arange(len(outcomes)), outcomes], 1e-6)))
 
 
@@ -118,7 +118,7 @@ def write_strengths(file: BinaryIO, state: PairState, tally: Tally) -> None:
 def write_workers(file: BinaryIO, model: PairModel, state: PairState, tally: Tally) -> None:
     """Write `worker votes reliability low high side tie`.
 
-    Reliability is 1 for the average worker, 0 for one whose votes say nothing, below 0 for one who says the opposite;
+    Reliability is 1 for the average worker, 0 for one whose votes have no information, below 0 for reversed votes;
     `side` is the share of left among votes on equal players that are not ties, `tie` the share of ties among all votes
     on such players.
 
@@ -159,7 +159,7 @@ def summary(model: PairModel, method: str, state: PairState, tally: Tally) -> di
 
 
 def score(model: PairModel, state: PairState, votes: Votes) -> dict[str, float | None]:
-    """Log-loss of left, right and tie, and how often the most probable of them was voted, of votes not learned."""
+    """Log-loss of left, right and tie, and how often the most probable of them was chosen, on votes not learned."""
     if not len(votes):
         return {"log_loss": None, "accuracy": None}
     probability = model.predict(votes, state)
@@ -168,14 +168,14 @@ def score(model: PairModel, state: PairState, votes: Votes) -> dict[str, float |
 
 
 def next_pairs(state: PairState, tally: Tally, count: int) -> list[dict[str, Any]]:
-    """The pairs whose votes would tell most about the strengths, best first.
+    """The pairs whose votes have the most expected information about the strengths, best first.
 
     The gain of a vote on i, j is ln(1 + h v) / 2 nats, v being the variance of the difference of the two and h the
-    information of a vote at the present estimate. After each choice the variances are those that would follow. Left is
-    who has been left less often.
+    information of a vote at the present estimate. After each choice the variances are those that would follow. The
+    left one is the player that has been left less often.
 
     Raises:
-        UsageError: there are too many players.
+        UsageError: too many players.
     """
     players = list(state.players)
     if len(players) > MOST:
@@ -210,7 +210,7 @@ def next_pairs(state: PairState, tally: Tally, count: int) -> list[dict[str, Any
 
 
 def learn_blocks(model: PairModel, state: PairState | None, blocks: Iterable[Votes]) -> tuple[PairState | None, Tally]:
-    """One pass over pieces of votes; returns the state and what was counted, the loss before each vote included."""
+    """One pass over pieces of votes; returns the state and the counts, the loss before each vote included."""
     tally = Tally()
     for votes in blocks:
         state = state or model.start(votes.features)

@@ -1,4 +1,4 @@
-"""What a model of pairs knows: parameters by the names they belong to, growing with what is seen."""
+"""State of a model of pairs: parameters by the names they belong to; it grows with new names."""
 
 import json
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from hutch.crowd.pairs.votes import Codes, Votes
 Array = NDArray[np.float64]
 
 UNSEEN = 0
-"""Code of the unit, value or worker that nothing is known about; their parameters stay 0."""
+"""Code of an unknown unit, value or worker; their parameters stay 0."""
 KINDS = ("shared", "strength", "tie", "value", "reliability", "side", "worker_tie")
 """The parts of the parameter vector, in its order; see `hutch.crowd.pairs.kernels`."""
 
@@ -45,13 +45,13 @@ class PairState:
         model: name of the model.
         features: names of the features.
         scales: variance of the prior of each group of parameters, by name.
-        players, workers: codes by name; 0 is whoever was not seen.
+        players, workers: codes by name; 0 is any unseen one.
         values: codes by (feature, name).
         cells: unit of a player in a context, by (player's unit, value's code).
         unit_level: 0 for a player, 1 + feature for a player in a context (units).
         value_feature: the feature of each value (values).
         mean, variance: by kind of parameter.
-        votes: how many were learned.
+        votes: number of votes learned.
         covariance: of the players' strengths, in the order of `players`; None where only variances are known.
     """
 
@@ -71,7 +71,7 @@ class PairState:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """How many units, values and workers there are, those not seen included."""
+        """Numbers of units, values and workers, the unseen one included."""
         return len(self.unit_level), len(self.value_feature), len(self.workers) + 1
 
     @property
@@ -91,7 +91,7 @@ class PairState:
             start += len(which[kind])
 
     def encode(self, votes: Votes, grow: bool) -> Design:
-        """Votes as places; new names get places of their own if the state may grow, else that of all such.
+        """Votes as places; new names get new places if the state may grow, else that of unseen ones.
 
         Raises:
             UsageError: the votes have other features.
@@ -175,7 +175,7 @@ class PairState:
 
     @classmethod
     def load(cls, path: str) -> "PairState":
-        """Read what `save` wrote.
+        """Read a file written by `save`.
 
         Raises:
             ModelError: the file is missing, damaged, foreign or newer than this version.

@@ -31,22 +31,22 @@ WINNERS = {
     **dict.fromkeys(("right", "b", "second", "modelb", "playerb", "answerb", "responseb", "optionb"), RIGHT),
     **dict.fromkeys(("tie", "tied", "draw", "equal", "both", "neither", "same", "tiebothbad", "bothbad"), TIE),
 }
-"""What a vote may say, written in the same way; it may also be the name of one of the two players."""
+"""Allowed texts of a vote, in normalised spelling; it may also be the name of one of the two players."""
 NO_VOTE = "without a side or a winner"
-"""Why a vote is left out, as messages say it."""
+"""A reason for leaving a vote out, as in messages."""
 _BAD = 3
 
 
 @dataclass(frozen=True)
 class Votes:
-    """Votes on pairs of players: models, answers, teams, whatever is compared.
+    """Votes on pairs of players: models, answers, teams, anything that can be compared.
 
     Attributes:
         workers, left, right: int32 (votes), codes into `worker_names` and `players`.
         outcomes: uint8 (votes): 0 left, 1 right, 2 tie.
         values: int32 (votes, features), codes into the `value_names` of each feature.
         worker_names, players: by code.
-        features: names of the columns that say in which context a vote was given.
+        features: names of the columns with the context of a vote.
         value_names: one list for each feature.
     """
 
@@ -77,7 +77,7 @@ def from_rows(rows: Iterable[Sequence[str]], features: Sequence[str] = ()) -> Vo
         features: names of the values that follow.
 
     Raises:
-        DataError: a winner is none of these, or both sides are the same.
+        DataError: a winner is not one of these, or both sides are the same.
 
     >>> votes = from_rows([("ann", "gpt", "llama", "left"), ("bob", "llama", "gpt", "tie")])
     >>> votes.players, votes.outcomes.tolist()
@@ -259,7 +259,7 @@ def _votes(
     place_of: Callable[[int], str | int],
     problems: Problems,
 ) -> Votes:
-    """Votes of codes (worker, left, right, winner, features); `place_of` a row is its line, or what it is called."""
+    """Votes of codes (worker, left, right, winner, features); `place_of` a row is its line, or its name."""
     blank = np.zeros(len(codes), np.bool_)
     for role in (1, 2, 3):
         blank |= np.array([not name.strip() or name in MISSING for name in names[role]] or [True])[codes[:, role]]

@@ -1,1 +1,1 @@
-"""How good the labels are: who agrees with whom, which tasks divide, which labels are probably wrong."""
+"""Quality of labels: agreement of workers, divided tasks, probable errors."""

@@ -53,7 +53,7 @@ class Suspects:
         labels: int64, their places among the labels.
         items: int64, their tasks.
         suggested: int64, the most probable class of the task.
-        wrong: probability that the label is not the task's class; 1 where gold says so.
+        wrong: probability that the label is not the task's class; 1 if gold contradicts it.
     """
 
     labels: NDArray[np.int64]
@@ -69,7 +69,7 @@ def suspects(result: Aggregate, least: float = 0.5) -> Suspects:
     """The labels whose class is not that of their task with a probability above `least`.
 
     Args:
-        result: of an aggregation; its calibrated posteriors are what counts, and gold where it is known.
+        result: of an aggregation; its calibrated posteriors count, and gold where it is known.
         least: of the probability, from 0 to 1.
     """
     labels = result.labels

@@ -18,8 +18,8 @@ def write_page(file: BinaryIO, quality: Quality, title: str) -> None:
     """Write the page.
 
     Args:
-        file: takes it.
-        quality: what it says.
+        file: to write to.
+        quality: its content.
         title: its heading.
 
     Raises:

@@ -18,11 +18,11 @@ SHOWN = 10
 
 @dataclass(frozen=True)
 class Quality:
-    """All that a report says.
+    """The content of a report.
 
     Attributes:
         result: of the aggregation.
-        workers: a row each.
+        workers: one row each.
         pairs: agreement of workers.
         tasks: agreement within tasks (items).
         suspects: labels that are probably wrong.
@@ -37,7 +37,7 @@ class Quality:
     alpha: float
 
     def population(self) -> list[list[str]]:
-        """What the usual worker calls each class, as rows of a table, a header first; none with many classes."""
+        """The usual worker's labels of each class, as rows of a table, a header first; none with many classes."""
         computed, classes = self.result.population, cells(self.result.labels.classes)
         if computed is None or not 2 <= len(classes) <= SHOWN:
             return []
@@ -66,7 +66,7 @@ class Quality:
 
 
 def quality_of(result: Aggregate) -> Quality:
-    """Look at labels and at what was inferred from them."""
+    """Assess labels and the results inferred from them."""
     labels = result.labels
     workers = result.report()
     return Quality(

@@ -344,7 +344,7 @@ _A, _C, _DROPPED, _LEARNS = (tuple(word) for word in (b"a", b"c", b"pdrop", b"_s
 
 @helper
 def _open_log(s, at):
-    """Read what a line of a log says beside the features; where they begin, and where the line's object ends."""
+    """Read the fields of a log line beside the features; returns where these begin, and where its object ends."""
     found, chosen, more = BAD, False, True
     at = skip_blanks(at + 1)
     while more:
@@ -426,15 +426,15 @@ def _line(s, at):
 
 @entry("int64(uint64, int64, int64)")
 def read_lines(state, at, stop):
-    """Read lines until there is one that is not usual.
+    """Read lines up to one that is not usual.
 
     Args:
-        state: address of a JSON record; its arrays have room for what so many bytes can hold.
+        state: address of a JSON record; its arrays have room for the content of so many bytes.
         at: address of the first line.
-        stop: where the lines end, with a line feed before it.
+        stop: the end of the lines, with a line feed before it.
 
     Returns:
-        Where the line begins that is not usual, else `stop`.
+        The start of the line that is not usual, else `stop`.
     """
     s = json_of(state)
     while at < stop:

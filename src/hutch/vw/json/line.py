@@ -15,7 +15,7 @@ from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.vw.json.rows import UNGIVEN, Example, Label, Space
 
 WITHIN = str.maketrans(dict.fromkeys(" \t|:", "_"))
-"""What a blank, a bar or a colon within a word becomes."""
+"""Replacement of a blank, a bar or a colon within a word."""
 _LARGEST = float(np.finfo(np.float32).max)
 _MOST_ACTIONS = (1 << 32) - 1
 Path = tuple[str | int, ...]
@@ -25,12 +25,12 @@ _OF_LABELS = ("label", "weight", "initial", "action", "cost", "probability")
 
 
 class Wrong(Exception):
-    """Something that a line must not hold.
+    """Something that a line must not contain.
 
     Args:
-        text: what it is.
-        path: to its place, as `column_of` takes it.
-        column: of its place where that is known otherwise, else 0.
+        text: the mistake.
+        path: to its place, as for `column_of`.
+        column: of its place if known, else 0.
     """
 
     def __init__(self, text: str, *path: str | int, column: int = 0) -> None:
@@ -38,13 +38,13 @@ class Wrong(Exception):
         self.text, self.path, self.column = text, path, column
 
     def within(self, *path: str | int) -> "Wrong":
-        """The same, whose path begins at what this one leads to."""
+        """The same mistake, its path prefixed by `path`."""
         self.path = (*path, *self.path)
         return self
 
 
 class Names:
-    """What a line's words stand for: namespaces, the indices of features, and labels written as text.
+    """Meaning of a line's words: namespaces, the indices of features, and labels written as text.
 
     Args:
         options: how names are hashed, and the kind of the labels.
@@ -54,10 +54,10 @@ class Names:
         ids: of the namespaces, by their number.
         logged: labels are of one chosen action.
         slots: a decision has several slots.
-        slates: they have one cost together.
+        slates: they have one joint cost.
         classes: labels are classes.
         kept: features' names are kept.
-        left_out: names of namespaces, ` ` for none, and keys in them whose texts are passed over.
+        left_out: names of namespaces, ` ` for none, and keys in them whose texts are skipped.
         by_index: the names of features, as far as they were kept.
     """
 
@@ -120,7 +120,7 @@ class Names:
             self.by_index[index] = f"{space.name}^{name}" if space.name.strip() else name
 
     def text_label(self, text: str) -> Label:
-        """A label as it stands before the bar of a line of text."""
+        """A label in the form before the bar of a line of text."""
         self._texts.start("_label")
         try:
             batch = self._texts.parse(f"{text} |\n".encode())
@@ -136,14 +136,14 @@ class Line:
     """A line that is being read.
 
     Args:
-        names: what its words stand for.
+        names: meaning of its words.
         pairs: of its object.
 
     Attributes:
-        shared: the example, or what all actions share.
+        shared: the example, or the features that all actions share.
         actions: None if it has none.
-        slots: what is in each slot, and its label; None if there are none.
-        empty: where actions without features are.
+        slots: features and label of each slot; None without slots.
+        empty: places of actions without features.
         weight: of all actions.
     """
 
@@ -285,7 +285,7 @@ class Line:
                 raise error.within(k) from None
 
     def _slot_label(self, given: dict[str, Any]) -> Label:
-        """The action that was chosen for a slot, and those that may be."""
+        """The action chosen for a slot, and the allowed ones."""
         choices = [(0, UNGIVEN, float(SLOT_ROW))]
         actions, chances, cost = given.get("_a"), given.get("_p"), given.get("_label_cost")
         cost = 0.0 if self._names.slates and actions else cost
@@ -298,14 +298,14 @@ class Line:
         return Label(choices=choices)
 
     def only_slot(self) -> tuple[Example, Label]:
-        """The slot of a decision that says nothing of slots, with the label that it has."""
+        """The only slot of a decision that does not mention slots, with its label."""
         label, place = self.label(), self._given.get("_labelindex", 0)
         choices = [(int(place), cost, likely) for _, cost, likely in label.choices]
         return Example(), Label(choices=[(0, UNGIVEN, float(SLOT_ROW)), *choices])
 
     @property
     def slate_cost(self) -> float:
-        """What all slots together cost; `UNGIVEN` if that is not known."""
+        """The joint cost of all slots; `UNGIVEN` if unknown."""
         cost: Any = self._given.get("_label_cost")
         return float(cost) if self._names.slates and _is_number(cost) else UNGIVEN
 
@@ -437,5 +437,5 @@ def _finite(value: float, *path: int) -> float:
 
 
 def refuse(word: str) -> Any:
-    """Raises what is said of a number that JSON does not have, such as NaN."""
+    """Raises the error about a number that JSON does not have, such as NaN."""
     raise Wrong(f"{word}, wanted a number or null")

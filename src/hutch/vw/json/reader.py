@@ -1,7 +1,7 @@
 """Vowpal Wabbit's JSON: a line is an example, or with `_multi` a decision; and its format of logs, `--dsjson`.
 
-An object is a namespace, whatever it lies in; a number is a feature's value, a text is part of its name. Keys that
-begin with an underscore are the label, the tag, words of a text and so on; those that are not known are passed over.
+An object is a namespace, however nested; a number is a feature's value, a text is part of its name. Keys that
+begin with an underscore are the label, the tag, words of a text and so on; unknown ones are skipped.
 """
 
 import json
@@ -27,7 +27,7 @@ from hutch.vw.json.rows import UNGIVEN, Label, Rows, Store
 
 _SHARED = float(SHARED_ROW)
 _LOOK = 1 << 16
-"""How many bytes a line has, nearly always."""
+"""Number of bytes that a line nearly always fits in."""
 _MOST_LINES = 256
 """Lines that go to Python before the kernel is tried again, once it has not read one of those before."""
 
@@ -47,11 +47,11 @@ class JsonReader:
         options: how names are hashed, and the kind of the labels.
         log: lines are those of `--dsjson`.
         chained: a text's hash begins with that of its key; else both are one name.
-        left_out: names of namespaces, ` ` for none, and keys in them whose texts are passed over.
+        left_out: names of namespaces, ` ` for none, and keys in them whose texts are skipped.
 
     Attributes:
-        names: what the words of lines stand for.
-        watchers: told of the names and of each line's examples before the chain is.
+        names: meaning of the words of lines.
+        watchers: called with the names and each line's examples before the chain gets them.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class JsonReader:
         return number
 
     def _read_line(self, line: bytes, rows: Rows, number: int, parser: TextParser) -> None:
-        """Read a line into the rows, or note what is wrong with it."""
+        """Read a line into the rows, or record its mistake."""
         try:
             empty = self._read(line, rows)
         except Wrong as error:
@@ -136,7 +136,7 @@ class JsonReader:
             parser.problems.note(problem, strict=False)
 
     def _batches(self, parser: TextParser) -> Iterator[Batch]:
-        """What there is in the store, which is empty then."""
+        """The content of the store as batches; empties the store."""
         if self._store.count("rows"):
             with reading(parser.source_name):
                 batch = self._store.batch(self.names.ids)
@@ -144,7 +144,7 @@ class JsonReader:
             yield batch
 
     def _read(self, line: bytes, rows: Rows) -> list[Path]:
-        """Read a line into the rows, nothing of one that is wrong; returns where actions without features are."""
+        """Read a line into the rows, nothing of a wrong one; returns the places of actions without features."""
         if self._log and not line.startswith(b"{"):
             return []
         if not line.strip():
@@ -198,10 +198,10 @@ class JsonReader:
 
 
 def reader_of(given: Namespace, options: ParserOptions) -> JsonReader:
-    """The reader that a command line with `--json` or `--dsjson` asks for.
+    """The reader for a command line with `--json` or `--dsjson`.
 
     Raises:
-        UsageError: what is to be ignored does not name a feature.
+        UsageError: the option to ignore features does not name one.
     """
     pairs = [text.partition("|") for text in given.ignore_features_dsjson_experimental]
     if wrong := next((space for space, _, name in pairs if not name), None):
@@ -215,12 +215,12 @@ def read_decision_log(
 ) -> Iterator[Batch]:
     """Batches of a log of decisions in Vowpal Wabbit's format `--dsjson`.
 
-    Lines that cannot be used are passed over with a warning, those without actions silently.
+    Lines that cannot be used are skipped with a warning, those without actions silently.
 
     Args:
         path: the file; `.gz` and `.zst` are unpacked.
         options: how names are hashed; with `strict` a line that cannot be used ends the run.
-        columns: of no effect: the format says what its keys stand for.
+        columns: of no effect: the format defines its keys.
 
     Raises:
         DataError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""What lines of JSON hold, as columns of a batch."""
+"""The content of lines of JSON, as columns of a batch."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ Choice = tuple[int, float, float]
 
 @dataclass(slots=True)
 class Label:
-    """What is known of a row: label, importance, base, and choices where actions are chosen."""
+    """The label of a row: label, importance, base, and choices where actions are chosen."""
 
     label: float = UNGIVEN
     importance: float = 1.0
@@ -30,7 +30,7 @@ class Label:
 
 @dataclass(slots=True)
 class Space:
-    """A namespace, and the indices of what was seen in it; -1 for keys that are not features."""
+    """A namespace, and the indices of its known keys; -1 for keys that are not features."""
 
     name: str
     number: int
@@ -52,7 +52,7 @@ class Example:
 
 
 class Rows:
-    """What was read in Python, as columns."""
+    """Rows read in Python, as columns."""
 
     def __init__(self) -> None:
         self.indices: list[int] = []
@@ -77,11 +77,11 @@ class Rows:
 
 
 class Store:
-    """What the kernel and the reader in Python have read of a chunk, as columns of a batch.
+    """The content of a chunk, read by the kernel and by the reader in Python, as columns of a batch.
 
     Args:
         options: how names are hashed.
-        log, chained: as `JsonReader` takes them.
+        log, chained: as for `JsonReader`.
         space: of features without a namespace.
     """
 
@@ -116,7 +116,7 @@ class Store:
         self.record.set(features=0, rows=0, choices=0, tagged=0)
 
     def count(self, name: str) -> int:
-        """How many features, rows, choices, lines there are."""
+        """Number of features, rows, choices or lines."""
         return int(self.record[name][0])
 
     def read(self, start: int, stop: int, ids: list[int], groups: int) -> int:
@@ -127,7 +127,7 @@ class Store:
         return int(read_lines(self.record.address, start, stop))
 
     def add(self, rows: Rows) -> None:
-        """Add what was read in Python."""
+        """Add rows read in Python."""
         columns, count = self.record.targets, len(rows.labels)
         features, row, choices, tagged = (self.count(name) for name in ("features", "rows", "choices", "tagged"))
         chosen = [one for label in rows.labels for one in label.choices]
@@ -174,4 +174,4 @@ class Store:
 
 _NAMES = {"importances": "importance", "bases": "base", "groups": "group", "tag_ends": "tag_ptr"}
 _NAMES |= {"labeled": "cost_ptr", "actions": "cost_classes"}
-"""What a batch calls columns of the record."""
+"""Names in a batch for columns of the record."""

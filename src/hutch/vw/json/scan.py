@@ -1,7 +1,7 @@
-"""JSON as bytes at addresses: where its values end, and numbers as float32.
+"""JSON as bytes at addresses: the ends of its values, and numbers as float32.
 
-What is not plain (escapes, bytes beyond ASCII, numbers of doubtful rounding) ends at `BAD`: it is for the reader in
-Python. Numbers are read in such a way that it is certain that the nearest double would be rounded to the same float32.
+Anything unusual (escapes, bytes beyond ASCII, numbers of doubtful rounding) ends at `BAD` and is left to the reader in
+Python. Numbers are read so that the nearest double certainly rounds to the same float32.
 """
 
 import numpy as np
@@ -35,11 +35,11 @@ JSON = np.dtype(
         ("bases", "u8"),  # float32[rows]
         ("tags", "u8"),  # bytes
         ("tag_ends", "u8"),  # int64[rows + 1]
-        ("labeled", "u8"),  # int64[rows + 1]: where the choices of a row end
+        ("labeled", "u8"),  # int64[rows + 1]: ends of the choices of rows
         ("actions", "u8"),  # of choices
         ("costs", "u8"),
         ("probabilities", "u8"),
-        ("features", "i8"),  # how many there are
+        ("features", "i8"),  # number of features
         ("rows", "i8"),
         ("choices", "i8"),
         ("decisions", "i8"),
@@ -98,7 +98,7 @@ def end_of_string(at):
 
 @helper
 def says(at, text, strictly):
-    """Whether these bytes stand there; unless `strictly`, capital letters of what stands there count as small ones."""
+    """Whether these bytes are at `at`; unless `strictly`, capital letters there count as small ones."""
     for k in range(len(text)):
         byte = byte_at(at + k)
         if (byte | SMALL if 65 <= byte <= 90 and not strictly else byte) != text[k]:
@@ -121,7 +121,7 @@ def end_of_literal(at):
 
 @helper
 def _digits(at, mantissa):
-    """Digits from `at` on appended to a mantissa; where they end, and how many of them count."""
+    """Append digits from `at` on to a mantissa; returns it, the end of the digits, and how many of them count."""
     start = at
     while is_digit_at(at):
         mantissa = mantissa * uint64(10) + uint64(byte_at(at) - 48)
