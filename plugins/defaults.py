@@ -1,8 +1,8 @@
 """The plugins that come with Hutch: modules registered through the same door as third-party ones.
 
-What each registers is known from here, so that a module is imported only when one of its names is asked for.
+The names that each registers are listed here, so that a module is imported only when one of its names is used.
 Reductions are known by their place, each under its own name: `reductions/NAME.py`, `reductions/NAME/layer.py`, or, in a
-folder of several reductions, every file that registers some, under the names that it says.
+folder of several reductions, every file that registers some, under the names that it gives them.
 """
 
 import os

@@ -38,11 +38,11 @@ class Plugin:
 
     Attributes:
         name: the entry point's name, or the module's for a built-in plugin.
-        distribution: what was installed.
+        distribution: the installed distribution.
         version: the distribution's version.
         hooks: names of the hooks it implements.
-        file: where its code lies.
-        failure: in which hook it failed, and how; empty if it did not.
+        file: of its code.
+        failure: the hook in which it failed, and the error; empty without a failure.
     """
 
     name: str
@@ -181,7 +181,7 @@ class Plugins:
         return {package: plugin for package, plugin in found.items() if package not in ("", "hutch", "builtins")}
 
     def on_progress(self, event: Any) -> None:
-        """Show a progress event to every plugin; one that raises is named and not called again."""
+        """Pass a progress event to every plugin; one that raises is named and not called again."""
         for hook in list(self.manager.hook.hutch_on_progress.get_hookimpls()):
             if self._trace:
                 _warn(f"hutch_on_progress(event={event!r}) of {hook.plugin_name}")
@@ -246,7 +246,7 @@ def _installed(block: frozenset[str]) -> Plugins:
 
 
 def installed(block: Iterable[str] = ()) -> Plugins:
-    """The plugins of this process, loaded once; those that come with Hutch only when something of theirs is looked up.
+    """The plugins of this process, loaded once; those that come with Hutch only on the first use of a name of theirs.
 
     `HUTCH_LOAD_PLUGINS=a,b` loads only the third-party plugins named, `HUTCH_TRACE_PLUGINS=1` prints every hook call.
 
@@ -260,7 +260,7 @@ def installed(block: Iterable[str] = ()) -> Plugins:
 
 
 def failure_of(error: BaseException) -> str | None:
-    """What to say of an exception that came from the code of a plugin of this process; None if it did not.
+    """Message about an exception raised in the code of a plugin of this process; None for any other.
 
     Args:
         error: any exception.

@@ -22,7 +22,7 @@ def printable(text: str) -> str:
 
 
 def failure(error: BaseException, owners: Mapping[str, str]) -> str | None:
-    """What to say of an exception that came from third-party code; None if it did not.
+    """Message about an exception raised in third-party code; None for any other.
 
     Args:
         error: any exception.

@@ -1,4 +1,4 @@
-"""A small chain around a reduction under test, examples for it, and how checks say what they got and wanted."""
+"""A small chain around a reduction under test, examples for it, and helpers that report got and wanted."""
 
 import tempfile
 import types
@@ -38,7 +38,7 @@ class Bench:
 
     Attributes:
         layers: from the reduction down to the base learner.
-        registry: what is installed, the reduction included.
+        registry: the installed plugins, the reduction included.
         labels: the two labels of a chain that takes simple ones.
     """
 
@@ -94,7 +94,7 @@ class Bench:
 def _label(takes: Labels, truth: int, classes: int) -> Any:
     if takes == Labels.MULTICLASS:
         return truth + 1
-    if takes.of_decisions:  # the cost of an action, each line being one
+    if takes.of_decisions:  # the cost of an action; each line is one
         return float(truth > 0)
     if takes == Labels.LOGGED_CLASS:
         return {"class": truth + 1, "cost": float(truth == 0), "probability": 1 / classes}
@@ -108,7 +108,7 @@ def run(engine: Engine, records: Sequence[Example], learn: bool = True) -> NDArr
 
 
 def outcomes(engine: Engine, records: Sequence[Example], learn: bool = True) -> list[Outputs]:
-    """The outputs of each batch; 0 for lines that have no prediction, because their group goes on."""
+    """The outputs of each batch; 0 for lines without a prediction, because their group continues."""
     found = []
     for batch in batches(engine, records):
         outputs, _ = engine.run_batch(batch, learn=learn, scores=engine.takes.of_slots)
@@ -195,9 +195,9 @@ def bench(
 
     Args:
         reduction: the class under test.
-        registry: what is installed; the reduction need not be.
-        parameters: its parameters; None: its defaults, and something plausible for those that have none.
-        below: the layers below it as in YAML; None: found by what the reduction asks for.
+        registry: the installed plugins; the reduction need not be among them.
+        parameters: its parameters; None: its defaults, and plausible values for those without one.
+        below: the layers below it as in YAML; None: found by the requirements of the reduction.
 
     Raises:
         ConfigError: the parameters are not valid, or no installed layer fits below.
@@ -242,7 +242,7 @@ def _stacks(registry: Registry, reduction: type[Reduction]) -> list[Sequence[Map
 
 
 def _asked(registry: Registry, reduction: type[Reduction], above: tuple[str, ...] = ()) -> Iterator[list[str]]:
-    """Stacks of layers each of which is what the one above it asks for; a base learner where one is, `linear` first."""
+    """Stacks of layers, each as required by the one above it; base learners where one is required, `linear` first."""
     labels, predictions = reduction.asks or (None, None)
     fitting = [
         (name, cls)
@@ -293,7 +293,7 @@ def finite(predictions: NDArray[np.float32], what: str) -> None:
 
 
 def same(left: dict[str, NDArray[Any]], right: dict[str, NDArray[Any]], what: str) -> None:
-    """Fail if what two engines have learned differs in any bit."""
+    """Fail if the learned arrays of two engines differ in any bit."""
     for name, array in left.items():
         expect(bool(np.array_equal(array, right[name], equal_nan=True)), f"{what}: {name}", "other bits", "the same")
 

@@ -37,7 +37,7 @@ class Points:
 
     Args:
         loss: the loss.
-        parameters: what shapes it; those left out have their defaults.
+        parameters: its parameters; those left out have their defaults.
 
     Attributes:
         predictions, labels: float64 (points).
@@ -102,7 +102,7 @@ def gradient(points: Points) -> None:
 
 
 def convexity(points: Points) -> None:
-    """A loss that says it is convex has a derivative that never falls."""
+    """A loss declared as convex has a derivative that never falls."""
     if not points.loss.convex:
         return
     slope = points("derivative")
@@ -131,7 +131,7 @@ def plain_step(points: Points) -> None:
 
 
 def importance_aware(loss: Loss) -> bool:
-    """Whether the loss has an update of its own; one that names the plain step twice says that it has none."""
+    """Whether the loss has a separate update; one that gives the plain step twice has none."""
     return loss.update is not loss.unsafe_update
 
 

@@ -41,7 +41,7 @@ def parameters_documented(bench: Bench) -> None:
 
 
 def predictions_in_range(bench: Bench) -> None:
-    """Predictions are finite; classes are among those that exist."""
+    """Predictions are finite; classes are among the existing ones."""
     engine, records = bench.engine(), bench.records()
     found = run(engine, records)
     finite(found, "predictions while learning")
@@ -52,7 +52,7 @@ def predictions_in_range(bench: Bench) -> None:
 
 
 def learns(bench: Bench) -> None:
-    """Learning changes what is predicted of examples without labels."""
+    """Learning changes the predictions of examples without labels."""
     engine, records = bench.engine(), bench.records()
     hidden = bench.unlabeled(records)
     before = run(engine, hidden, learn=False)
@@ -62,7 +62,7 @@ def learns(bench: Bench) -> None:
 
 
 def predict_changes_nothing(bench: Bench) -> None:
-    """Predicting leaves every learned array as it was, and says the same twice."""
+    """Predicting leaves every learned array unchanged, and gives the same twice."""
     engine, records = bench.trained()
     before = learned(engine)
     first, second = run(engine, records, learn=False), run(engine, records, learn=False)
@@ -98,7 +98,7 @@ def resume(bench: Bench) -> None:
 
 
 def save_and_load(bench: Bench) -> None:
-    """A loaded chain predicts what the saved one does."""
+    """A loaded chain makes the same predictions as the saved one."""
     records, saved, loaded = bench.records(), bench.engine(), bench.engine()
     run(saved, records)
     reload(saved, loaded)
@@ -120,7 +120,7 @@ def shuffled_features(bench: Bench) -> None:
 
 
 def unseen_features(bench: Bench) -> None:
-    """Features and namespaces that were never seen are no problem, predicting or learning."""
+    """Unseen features and namespaces are no problem, predicting or learning."""
     engine, records = bench.trained()
     strange = [{**record, "words": {"never": 1.0, "seen": 2.0}, "new": ["space"]} for record in records[:30]]
     finite(run(engine, strange, learn=False), "unseen features, predicting")
@@ -235,7 +235,7 @@ def h_min(bench: Bench) -> None:
     away = predictions + 0.1 * (predictions - middle)
     _importances_to(top, example, arrays, upper, away, found)
     between = (upper - predictions) * (middle - predictions) > 0  # the label lies on the middle's side,
-    between &= (predictions > predictions.min()) & (predictions < predictions.max())  # and nothing is clipped
+    between &= (predictions > predictions.min()) & (predictions < predictions.max())  # and no prediction is clipped
     lowest = found[between].min(initial=np.inf)
     expect(bool(np.isinf(lowest)), "h_min of a target away from the label", lowest, "inf")
 

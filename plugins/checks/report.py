@@ -1,4 +1,4 @@
-"""What a layer makes of importance, and what it reports of each example: its loss and its raw score."""
+"""A layer's treatment of importance, and its reports for each example: its loss and its raw score."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _Floats = NDArray[np.float32]
 
 
 def importance(bench: Bench) -> None:
-    """Examples of importance 3 teach something different from examples of importance 1."""
+    """Learning from examples of importance 3 differs from learning from examples of importance 1."""
     records = bench.records()
     engines = [bench.engine() for _ in range(2)]
     for engine, weight in zip(engines, (1.0, 3.0), strict=True):

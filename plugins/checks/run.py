@@ -42,14 +42,14 @@ from hutch.plugins.manager import Plugins, installed
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of one thing; calling it raises `AssertionError` with what it got and what was wanted.
+    """One check of one thing; calling it raises `AssertionError` with the values got and wanted.
 
-    A part that fails a check on purpose says so in its `known_failures`; the call then raises if the check passes.
+    A part that fails a check on purpose declares it in its `known_failures`; the call then raises if the check passes.
 
     Attributes:
         subject: name of the loss or reduction.
-        name: what is checked.
-        known_failure: why the check is expected to fail; empty if it must pass.
+        name: of the check.
+        known_failure: the reason why the check is expected to fail; empty if it must pass.
     """
 
     subject: str
@@ -64,7 +64,7 @@ class Check:
             raise AssertionError(f"{self}: got no failure, wanted the known one: {self.known_failure}")
 
     def failure(self) -> str | None:
-        """What is wrong, be it known or not; None if nothing is."""
+        """Message about the failure, known or not; None without one."""
         try:
             self._run()
         except Exception as error:  # third-party code may raise anything
@@ -104,13 +104,13 @@ def checks_of_reduction(
     below: Sequence[Mapping[str, Any] | str] | None = None,
     registry: Registry | None = None,
 ) -> list[Check]:
-    """The checks of a reduction: learning, predicting, seeds, saving, and whatever data may hold.
+    """The checks of a reduction: learning, predicting, seeds, saving, and unusual data.
 
     Args:
         reduction: the class; it need not be installed.
         parameters: its parameters; None: defaults, and for those without one their `ExampleValue` or a guess.
-        below: the layers below it, as in YAML; None: `linear`, or what the reduction asks for.
-        registry: what is installed; None: the plugins of this process.
+        below: the layers below it, as in YAML; None: `linear`, or the layers that the reduction requires.
+        registry: the installed plugins; None: those of this process.
     """
     made = cache(lambda: bench(reduction, _registry(registry), parameters, below))
 
@@ -195,11 +195,11 @@ def _registry(given: Registry | None) -> Registry:
 
 
 def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
-    """The checks of all that a name stands for.
+    """The checks of everything that has this name.
 
     Args:
         name: a loss, a reduction, a crowd model, a plugin or a distribution.
-        plugins: what is installed; None: the plugins of this process.
+        plugins: the installed plugins; None: those of this process.
 
     Raises:
         PluginError: nothing of that name is installed, or it has nothing to check.
@@ -212,7 +212,7 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
         "crowd_models": checks_of_crowd_model,
         "reductions": partial(checks_of_reduction, registry=registry),
     }
-    own = {"crowd_models": {model.name: model for model in BUILT_IN}}  # the manager knows only those of strangers
+    own = {"crowd_models": {model.name: model for model in BUILT_IN}}  # the manager knows only third-party ones
     parts: dict[str, dict[str, Any]] = {kind: {**own.get(kind, {}), **getattr(registry, kind)} for kind in kinds}
     found = [
         check

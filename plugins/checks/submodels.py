@@ -1,5 +1,5 @@
-"""Sub-models: above the layer under test one that asks for several, each of which must have state of its own; below it
-one that sees which of them it asks."""
+"""Sub-models: above the layer under test, a layer that uses several, each of which must have separate state; below it,
+a layer that records which of them are called."""
 
 from typing import ClassVar
 
@@ -34,7 +34,7 @@ _probed_by = state_of(_PROBED)
 
 @helper
 def _asked(layer, offset):
-    """The offset of the chosen sub-model; notes which one it was asked for, and takes the first where there is none."""
+    """The offset of the chosen sub-model; records the requested one, and uses the first if it does not exist."""
     s = _probed_by(layer)
     number = offset // layer_of(layer).step
     s.most = max(s.most, int64(number))
@@ -92,12 +92,12 @@ def _run(several: Engine, submodel: int, records: list[Example], learn: bool = T
 
 
 def submodels(bench: Bench) -> None:
-    """Below a layer that asks for three sub-models, what one learns changes no prediction of another."""
+    """Below a layer that uses three sub-models, learning in one changes no prediction of another."""
     for learner in (0, 2):
         try:
             several = bench.with_layer(_OneOfSeveral).engine()
         except ConfigError:
-            return  # the layer says itself that it cannot stand there
+            return  # the layer itself refuses this place
         records = bench.records()
         _run(several, learner, records[:_FIRST])  # from here on the labels' range is known
         others = [learner_k for learner_k in range(_SUBMODELS) if learner_k != learner]
@@ -109,7 +109,7 @@ def submodels(bench: Bench) -> None:
 
 
 def submodels_saved(bench: Bench) -> None:
-    """What each of three sub-models has learned is saved and loaded."""
+    """The learned state of each of three sub-models is saved and loaded."""
     try:
         saved, loaded = (bench.with_layer(_OneOfSeveral).engine() for _ in range(2))
     except ConfigError:
@@ -125,7 +125,7 @@ def submodels_saved(bench: Bench) -> None:
 
 
 def width(bench: Bench) -> None:
-    """No sub-model of the layer below is asked beyond those that `width` says it needs."""
+    """No sub-model of the layer below is called beyond those that `width` declares."""
     if len(bench.layers) == 1:
         return
     try:

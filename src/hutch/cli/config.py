@@ -18,7 +18,7 @@ File = Annotated[
 
 
 def _read(file: str | None, overrides: list[str] | None, build: bool = False) -> Any:
-    """The chain in a YAML file or a model, checked, or also built, with what it takes and predicts."""
+    """The chain in a YAML file or a model, checked, and built on request, with its labels and predictions."""
     from hutch.core.chain.build import check_neighbours
     from hutch.core.chain.model_file import is_model
     from hutch.core.chain.model_of_chain import load_chain

@@ -42,7 +42,7 @@ def convert(
         raise UsageError(f"--to: got {to!r}, wanted hutch or vw")
     check_outputs([new], [old])
     if not Path(old).is_fifo():
-        with open(old, "rb"):  # that it cannot be read is said as for any file
+        with open(old, "rb"):  # an unreadable file raises the usual error
             pass
     if to == "vw":
         if loss_function:

@@ -1,4 +1,4 @@
-"""`hutch crowd`: who labels well, and what is true."""
+"""`hutch crowd`: workers' skills and true labels."""
 
 from dataclasses import replace
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""How a command line finds its command; nothing is imported but what that needs."""
+"""Finds the command of a command line; nothing is imported but its needs."""
 
 import os
 import sys

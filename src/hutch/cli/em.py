@@ -260,7 +260,7 @@ def _check_boundaries(settings: Settings, classes: str | None, drift: float | No
 
 
 def _learn(learner: Learner[Any], table: Table, detector: Any) -> int:
-    """One pass; how many boundaries it had."""
+    """Make one pass; returns its number of boundaries."""
     from hutch.em.constrained.natural_class import ClassPPCA
     from hutch.em.stream import learn_classes, learn_drifting
 

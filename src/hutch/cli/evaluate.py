@@ -18,9 +18,9 @@ def evaluate(
     strict: Annotated[bool, Option("--strict", help="Stop at the first malformed input.")] = False,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Estimate what a chain's decisions would have cost, from a log of decisions that others made.
+    """Estimate what a chain's decisions would have cost, from a log of decisions by another policy.
 
-    The chain is judged on each decision before learning from it; a model is judged as it is.
+    A chain is evaluated on each decision before learning from it; a model is evaluated unchanged.
 
     Example: hutch evaluate log.vw -C chain.yaml
     """

@@ -11,7 +11,7 @@ def run_files(chain: Chain, options: RunOptions) -> Outcome:
 
     Args:
         chain: it is changed.
-        options: what to read, write and show; checked before the chain was built.
+        options: inputs and outputs; checked before the chain was built.
     """
     notes = Notes()
     files = chain.files(

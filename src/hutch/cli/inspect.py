@@ -1,4 +1,4 @@
-"""`hutch inspect`: what a model learned."""
+"""`hutch inspect`: the learned content of a model."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +63,7 @@ def inspect(
 
 
 def _show_other(path: Path, kind: str, as_json: bool) -> None:
-    """The description of a model of a crowd, of pairs or of online EM, and what it learned about workers in general."""
+    """The description of a model of a crowd, of pairs or of online EM, and its parameters common to workers."""
     from hutch.core.chain.model_file import load_model
     from hutch.core.config.yaml import write
 
@@ -76,7 +76,7 @@ def _show_other(path: Path, kind: str, as_json: bool) -> None:
 
 
 def _usual_worker(path: Path) -> dict[str, Any]:
-    """What a worker of whom nothing is known calls each class, and what such a worker often confuses."""
+    """An unknown worker's labels of each class, and the confusions of such a worker."""
     from hutch.cli.crowds.model import create_model
     from hutch.crowd.aggregate import Options, load, population_of
     from hutch.crowd.report import usual_confusions
@@ -101,7 +101,7 @@ def _weights(chain: Any, index: int) -> list[list[float]]:
 
 
 def _explained(chain: Any, line: str) -> dict[str, Any]:
-    """Each feature of a line with its weight and, above a linear base, what it adds to each sub-model's prediction."""
+    """Each feature of a line with its weight and, above a linear base, its part in each sub-model's prediction."""
     from hutch.core.text.names import explain
 
     predictions = chain.predict([line])
@@ -211,7 +211,7 @@ def _print(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) 
 
 
 def _summary(chain: Any, as_json: bool) -> None:
-    """The chain, how full its table is, and what it has seen."""
+    """The chain, the occupancy of its table, and its counters."""
     from hutch.core.config.read import to_yaml
 
     statistics = chain.statistics

@@ -22,10 +22,10 @@ Json = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
 
 def target_of(text: str) -> float:
-    """The accuracy that `--target` asks for.
+    """The accuracy that `--target` sets.
 
     Raises:
-        UsageError: another quantity, or a number that is no share.
+        UsageError: another quantity, or a number that is not a share.
     """
     name, _, number = text.rpartition("=")
     try:
@@ -123,7 +123,7 @@ def label(
 ) -> None:
     """Buy labels until a certificate says that enough of them are right.
 
-    Judges vote, cheap ones first; people label what judges are likely to have wrong, and audit others by lot. While
+    Judges vote, cheap ones first; people label items that judges probably have wrong, and audit random others. While
     people still have to answer on the page of `hutch active serve`, the command says so and exits; run it again to
     continue.
 
@@ -195,7 +195,7 @@ def label(
 
 
 def _write(path: Path, items: list[str], classes: list[str], outcome: Outcome) -> None:
-    """Write a row per item: task, label, confidence, who decided, and the probability of each class."""
+    """Write a row per item: task, label, confidence, its annotator, and the probability of each class."""
     from hutch.core.atomic import write_text
 
     rows = [["task", "label", "confidence", "by", *(f"q:{name}" for name in classes)]]

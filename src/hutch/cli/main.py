@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # not if whoever started us ignores it
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # not if the parent process ignores it
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # before a command begins there is nothing to report or save
 
 
@@ -34,4 +34,4 @@ def main() -> NoReturn:
         end_at_interrupts()
         sys.exit(status_of_lost_output() or status)
     finally:
-        gc.freeze()  # what is left ends with the process: looking for garbage in it is wasted, too
+        gc.freeze()  # the rest ends with the process: collecting garbage in it is wasted time

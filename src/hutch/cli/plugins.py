@@ -1,4 +1,4 @@
-"""`hutch plugins`: what is installed, and whether it keeps its contract."""
+"""`hutch plugins`: the installed plugins, and whether they keep their contract."""
 
 from typing import Annotated, Any
 
@@ -70,7 +70,7 @@ def check(
 
     from hutch.plugins.checks import checks_of
 
-    faulthandler.enable()  # a kernel that writes where it must not may end the process: say in which check
+    faulthandler.enable()  # a kernel that writes out of bounds may end the process: report in which check
     results: list[dict[str, Any]] = []
     for each in checks_of(name):
         failure = each.failure()

@@ -1,4 +1,4 @@
-"""`hutch serve log`: look at what served models were taught, go back, and make room."""
+"""`hutch serve log`: show what served models have learned, go back, and make room."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def export(
     store: StoreFile,
     name: Annotated[str | None, Option("--model", metavar="NAME", help="Only this model.", show_default="all")] = None,
 ) -> None:
-    """Print the log as JSON lines: what was learned, when, and what was taken back.
+    """Print the log as JSON lines: entries learned and taken back, with their times.
 
     Example: hutch serve log export --store model.log.db
     """

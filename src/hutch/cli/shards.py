@@ -22,13 +22,13 @@ def train_in_shards(
 
     Args:
         chain: it is changed.
-        options: what to read, write and show.
+        options: inputs and outputs.
         shards, by, ray: as on the command line.
-        vw: options of VW that say what is held out.
+        vw: options of VW that define the holdout.
         as_json: print one object at the end.
 
     Raises:
-        UsageError: options that do not go together.
+        UsageError: options that cannot be combined.
     """
     if shards is None:
         raise UsageError(f"{'--by' if by else '--ray'}: needs --shards N, which sets the number of parts")
@@ -98,7 +98,7 @@ def predict_into(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Predict many files, each into a file of its own.
+    """Predict many files, each into a separate file.
 
     Args:
         data, folder, shards, ray, strict, as_json: as on the command line.
@@ -106,7 +106,7 @@ def predict_into(
         others: options that cannot be combined with many files, by name.
 
     Raises:
-        UsageError: options that do not go together.
+        UsageError: options that cannot be combined.
     """
     if folder is None:
         raise UsageError(f"{'--ray' if ray else '--shards'}: needs --into DIR, which says where the predictions go")

@@ -119,7 +119,7 @@ def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
 
 
 def _continued(config: str, initial: str, overrides: list[str]) -> Any:
-    """The weights of a model under a chain that may differ in parameters, but not in what the weights stand for."""
+    """The weights of a model under a chain that may differ in parameters, but not in the meaning of the weights."""
     from hutch.chain import Chain
     from hutch.core.chain.model_of_chain import load_chain_model
     from hutch.core.config.read import blocked_plugins, read_chain, validate

@@ -1,4 +1,4 @@
-"""`hutch vw` among the other commands; what is given to it Vowpal Wabbit's own reader takes."""
+"""`hutch vw` among the other commands; Vowpal Wabbit's own parser takes its arguments."""
 
 from typing import Annotated
 

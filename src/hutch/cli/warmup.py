@@ -149,7 +149,7 @@ def installed_kernels() -> set[str]:
 
 
 def _leave_shipped_aside() -> None:
-    """Let this process compile what it would load from the package."""
+    """Make this process compile the kernels that it would load from the package."""
     import os
 
     from hutch.core.kernel.shipped import SWITCH
@@ -161,7 +161,7 @@ def compile_piece(piece: str) -> None:
     """Compile something and leave it in the cache on disk.
 
     Args:
-        piece: `module:name` of a kernel or of a function to call, or command lines that need what is to be compiled,
+        piece: `module:name` of a kernel or of a function to call, or command lines that need the kernels to compile,
             with `&&` between them; they run in a folder with `FILES`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Jobs in shards: the shards define what is computed, an engine where; see docs/machines.md."""
+"""Jobs in shards: the shards define the computation, an engine the place; see docs/machines.md."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -119,12 +119,12 @@ def crowd(
 ) -> Aggregate:
     """Infer the class of every item and the confusions of every worker, by batch EM over shards of items.
 
-    The result differs from that of one process by rounding, below 1e-9; it has the same bits whatever the engine.
+    The result differs from that of one process by rounding, below 1e-9; every engine gives the same bits.
 
     Args:
         labels, model, history, reference: as of `hutch.crowd.aggregate.aggregate`.
         shards: number of shards.
-        engine: where they run; None: here, one after another.
+        engine: runs them; None: here, one after another.
 
     Raises:
         UsageError: fewer than one shard.

@@ -1,7 +1,7 @@
-"""Where the tasks of a job run: what an engine is, and the one that runs them here.
+"""The interface of engines, which run the tasks of a job, and the engine that runs them here.
 
-A job is a graph of pure functions over values, fixed by the data and by how many shards there are. Values travel as
-pickled bytes, so that a task owns what it gets and none sees what another does to it. Whichever engine runs the graph,
+A job is a graph of pure functions over values, fixed by the data and the number of shards. Values travel as
+pickled bytes, so that a task owns its arguments and none sees another's changes. Whichever engine runs the graph,
 and however often a task has to run again, the result has the same bits.
 """
 
@@ -17,9 +17,9 @@ from hutch.core.errors import HutchError
 from hutch.core.threads import one_processor, one_thread
 
 Ref = Any
-"""Stands for a value that an engine has, or will have."""
+"""Reference to a value that an engine has, or will have."""
 BRANCHES = 4
-"""How many values one task of a tree adds; part of what is computed, as it is the order of sums."""
+"""Number of values that one task of a tree adds; part of the definition of a job, as it sets the order of sums."""
 
 
 class Engine(Protocol):
@@ -35,20 +35,20 @@ class Engine(Protocol):
         Args:
             function: at the top of a module that every process can import; pure.
             *arguments: from `put` or of other tasks.
-            results: how many values it returns, as a tuple if there are several.
+            results: number of values it returns, as a tuple if several.
         """
         ...
 
     def get(self, ref: Ref) -> Any:
-        """A value, when it is there.
+        """A value, once it is available.
 
         Raises:
-            HutchError: what the task raised, or a task before it.
+            HutchError: raised by the task, or by a task before it.
         """
         ...
 
     def wait(self, refs: Sequence[Ref]) -> tuple[list[Ref], list[Ref]]:
-        """Those that are there and the others, as soon as at least one is there."""
+        """The available ones and the others, as soon as at least one is available."""
         ...
 
     def __enter__(self) -> "Engine": ...
@@ -72,7 +72,7 @@ class Here:
         return opened(ref)
 
     def wait(self, refs: Sequence[Ref]) -> tuple[list[Ref], list[Ref]]:
-        """All are there."""
+        """All are available."""
         return list(refs), []
 
     def __enter__(self) -> "Here":
@@ -83,10 +83,10 @@ class Here:
 
 
 class Failed:
-    """In place of the value of a task that raised an error of the user's.
+    """Replaces the value of a task that raised an error of the user's.
 
     Args:
-        error: what it raised.
+        error: raised by the task.
     """
 
     def __init__(self, error: HutchError) -> None:
@@ -119,8 +119,8 @@ def opened(content: bytes | memoryview) -> Any:
 def work(function: Callable[..., Any], results: int, *arguments: bytes | memoryview) -> tuple[bytes, ...]:
     """The function that every engine runs for a task: from packed arguments to packed results.
 
-    An error of the user's becomes the result, of this task and of those that need it; any other error is raised. A task
-    has one processor: linear algebra by more threads would add in another order, and wait for those of other tasks.
+    A user's error becomes the result of this task and of those that need it; any other error is raised. A task
+    has one processor: linear algebra on more threads would add in another order, and wait for those of other tasks.
     """
     try:
         with one_thread(), one_processor():

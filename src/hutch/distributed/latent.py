@@ -23,7 +23,7 @@ from hutch.em.rows import read_rows
 FIRST = 100
 """Rows that set where a fit starts."""
 _SKETCH = 2
-"""How often the rank a sketch keeps: with the rank alone, what shards cut off would be missing in the merge."""
+"""Rank of a sketch over the rank wanted: with only that rank, the merge would miss what shards cut off."""
 _UNUSED = ("exponent", "scale")
 """Settings of streams, whose older samples count less."""
 _Weighted = tuple[Sketch, float]
@@ -125,7 +125,7 @@ def check_settings(settings: Settings, shards: int) -> Settings:
 def _divided(
     data: Sequence[str | Path] | Rows, settings: Settings, shards: int, classes: str | None, engine: Engine
 ) -> tuple[Rows, int, list[list[Ref]]]:
-    """The first rows, how many there are, and the parts of each shard."""
+    """The first rows, the number of rows, and the parts of each shard."""
     sources: list[Any] = [data] if isinstance(data, np.ndarray) else expanded(data)
     if not sources:
         raise DataError("data: got no files")
@@ -177,7 +177,7 @@ def _batch_em(
 
 
 def _read(source: Any, number: int, shards: int, how: dict[str, Any]) -> tuple[Any, ...]:
-    """(the first rows, how many there are) and as many parts; parts begin at another shard in each file."""
+    """(the first rows, number of rows) and as many parts as shards; parts begin at another shard in each file."""
     rows = source if isinstance(source, np.ndarray) else read_rows(source, **how).rows
     parts = np.array_split(rows, shards)
     return (np.array(rows[:FIRST]), len(rows)), *(np.array(parts[(k + number) % shards]) for k in range(shards))

@@ -8,18 +8,18 @@ from hutch.distributed.engine import Ref, opened, packed, work
 
 
 class OnRay:
-    """Tasks run on a Ray cluster, one per processor; what dies with a process or a machine runs again.
+    """Tasks run on a Ray cluster, one per processor; tasks lost with a process or a machine run again.
 
-    All machines need the same versions of Python, Ray and Hutch, and the files that tasks read. Whoever reaches the
+    All machines need the same versions of Python, Ray and Hutch, and the files that tasks read. Anyone who reaches the
     cluster can run code on it: see docs/machines.md.
 
     Args:
-        address: of the cluster, as `ray.init` takes it: `auto` for the one that this machine belongs to, `local` for a
+        address: of the cluster, as for `ray.init`: `auto` for the one that this machine belongs to, `local` for a
             new one on this machine.
-        **options: of each task, as `ray.remote` takes them (`memory`, `resources`).
+        **options: of each task, as for `ray.remote` (`memory`, `resources`).
 
     Raises:
-        HutchError: Ray is not installed, or there is no cluster at that address.
+        HutchError: Ray is not installed, or no cluster answers at that address.
     """
 
     def __init__(self, address: str = "auto", **options: Any) -> None:

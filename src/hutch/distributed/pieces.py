@@ -17,17 +17,17 @@ _ROWS = 1 << 12
 
 
 class Division:
-    """Which shard, or which block of two divisions, an example belongs to.
+    """The shard, or the block of two divisions, of each example.
 
     Args:
-        shards: how many there are.
+        shards: number of shards.
         by: names of no, one or two namespaces; examples with the same first feature in one belong to the same shard.
         holdout: examples whose number is divisible by this are held out; 0: none.
         names: how names of namespaces are hashed, as `ParserOptions.namespaces`.
         groups: keep the examples of a group together.
 
     Attributes:
-        parts: how many shards or blocks; block k · shards + j has shard k of the first division, j of the second.
+        parts: number of shards or blocks; block k · shards + j has shard k of the first division, j of the second.
         found: whether a namespace has been met, for each of `by`.
     """
 

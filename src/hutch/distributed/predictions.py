@@ -22,7 +22,7 @@ from hutch.core.errors import DataError, UsageError
 from hutch.distributed.engine import Engine, Here
 
 MADE_OF = b"hutch"
-"""Key of what a result was made of, in the metadata of its schema."""
+"""Key, in the metadata of a result's schema, of its sources."""
 _ROWS = 1 << 17
 _loaded: tuple[str, Chain] | None = None
 
@@ -33,8 +33,8 @@ class Result:
 
     Attributes:
         source: the file.
-        path: where its predictions are.
-        examples: how many there are.
+        path: of its predictions.
+        examples: number of examples.
         done_before: from an earlier run.
         problems: warnings about the data.
     """
@@ -55,17 +55,17 @@ def predict(
     strict: bool = False,
     on_result: Callable[[Result], Any] = lambda result: None,
 ) -> list[Result]:
-    """Predict every file by a task of its own; the predictions are those of one process, to the bit.
+    """Predict every file in a separate task; the predictions are those of one process, to the bit.
 
     The predictions of `x.vw.gz` are in `x.vw.gz.parquet`: a column `prediction` (float32; uint32 for classes), and
-    `tag` where examples have one. A result appears when it is complete, and is not made again from the same file and
+    `tag` where examples have one. A result appears when it is complete, and is not made twice from the same file and
     model, so that an interrupted run resumes.
 
     Args:
         data: paths, globs, addresses.
         model: a model file.
         folder: for the results; made if it is missing. All machines must see it under this name.
-        engine: where the tasks run; None: here.
+        engine: runs the tasks; None: here.
         strict: a malformed place is an error of its file.
         on_result: called as results come, in any order.
 
@@ -74,7 +74,7 @@ def predict(
 
     Raises:
         UsageError: two files whose results would have one name, or a chain that predicts actions.
-        DataError: it names every file that could not be predicted; all others have been.
+        DataError: files could not be predicted; the message names them, and all others are done.
         HutchError: pyarrow is missing, or the folder cannot be written.
     """
     arrow()

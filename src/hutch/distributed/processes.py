@@ -21,7 +21,7 @@ from hutch.core.threads import processor_count
 from hutch.distributed.engine import Ref, opened, packed, work
 
 MOST_DEATHS = 10
-"""How often in a row processes may die before a task has ended."""
+"""How many processes in a row may die before a task ends."""
 
 
 class Value:
@@ -29,7 +29,7 @@ class Value:
 
     Args:
         path: of the file.
-        task: that writes it; None if it is there.
+        task: that writes it; None if the file exists.
     """
 
     def __init__(self, path: str, task: "_Task | None" = None) -> None:
@@ -41,11 +41,11 @@ class _Task:
     """A task that was begun; it runs again if its process dies."""
 
     def __init__(self, engine: "Processes", run: Callable[[], None], needed: Sequence[Value]) -> None:
-        self._engine, self._run, self._needed = engine, run, needed  # what is needed must not be deleted before
+        self._engine, self._run, self._needed = engine, run, needed  # its inputs must not be deleted before
         self.future: Future[None] | None = engine.begin(run)
 
     def finish(self) -> None:
-        """Return when its results are there."""
+        """Return when its results are available."""
         while self.future is not None:
             try:
                 self.future.result()
@@ -58,16 +58,16 @@ class _Task:
 
 
 class Processes:
-    """Tasks run in processes of their own, as many at a time as there are processors.
+    """Tasks run in separate processes, as many at a time as there are processors.
 
     A process that dies is replaced, and its task runs again. A script that uses this engine does so below
     `if __name__ == "__main__":`, as the processes import it, too.
 
     Args:
-        workers: how many processes; None: one per processor.
+        workers: number of processes; None: one per processor.
 
     Attributes:
-        deaths: how often in a row processes died before a task ended.
+        deaths: number of processes in a row that died before a task ended.
     """
 
     def __init__(self, workers: int | None = None) -> None:
@@ -109,7 +109,7 @@ class Processes:
         return Value(path)
 
     def submit(self, function: Callable[..., Any], *arguments: Ref, results: int = 1) -> list[Ref]:
-        """Hand it to a process when its arguments are there."""
+        """Pass it to a process when its arguments are available."""
         for each in arguments:
             _finish(each)
         paths = [self._path() for _ in range(results)]
@@ -152,7 +152,7 @@ def _finish(ref: Value) -> None:
 
 
 def _begin(folder: str) -> None:
-    """An interrupt from the terminal reaches every process; it is for the one that began the work, and ends with it."""
+    """Ignore interrupts from the terminal, which reach every process: they are for the parent, which ends this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
 

@@ -20,7 +20,7 @@ from hutch.distributed.pieces import read
 Model = tuple[dict[str, Any], dict[str, Any]]
 """Arrays and metadata of a chain as its model file has them; of the weights only the rows that are used."""
 STEPS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.3, 16.0, 22.6, 32.0)
-"""How far a merge may move rows in the direction of their mean change; at most as far as there are shards."""
+"""Candidates for how far a merge moves rows in the direction of their mean change; at most the number of shards."""
 MOST_SHARDS = 1024
 
 
@@ -60,7 +60,7 @@ def train(
     """Learn a chain from shards of the data.
 
     In each pass every shard learns from the state of the pass before; then each row of the weight table becomes the
-    mean of what it is in the shards that changed it, moved further by a step that does best on examples held out. With
+    mean of its values in the shards that changed it, moved further by a step that does best on examples held out. With
     two namespaces in `by`, shard k learns in turn from the blocks (k, j), so that no two shards touch the same rows of
     either, and there is a merge after each (Gemulla et al., KDD 2011); no step is then chosen.
 
@@ -69,18 +69,18 @@ def train(
     Args:
         data: files; each is read by one task.
         config: as for `Chain.from_config`; or a chain, which is changed and returned.
-        shards: how many.
+        shards: number of shards.
         by: one or two namespaces: examples with the same feature in one are in the same shard; none: in turn.
         passes: over the data.
         holdout: every n-th example is only tested; 0: none, and the step is 1.
         patience: stop after so many passes in a row in which the loss on them did not fall.
-        engine: where the shards learn; None: here, one after the other.
+        engine: runs the shards; None: here, one after the other.
         strict: stop at the first malformed place.
         on_round: called after each pass, with the chain as it is then.
-        on_problem: called with what is odd about the data.
+        on_problem: called with warnings about the data.
 
     Returns:
-        The chain as it was after the pass that did best on the examples held out; its `remarks` say how it was divided.
+        The chain in its state after the pass that did best on the examples held out; `remarks` describes the division.
 
     Raises:
         UsageError: fewer than one shard or pass, more than two namespaces.
@@ -240,7 +240,7 @@ def _unpacked(model: Model) -> tuple[Chain, dict[str, Any]]:
 
 
 def _loss_on(chain: Chain, pieces: Sequence[list[Batch]]) -> float:
-    """Mean loss of the labelled examples; NaN if there are none."""
+    """Mean loss of the labelled examples; NaN without any."""
     before = chain.statistics
     for batches in pieces:
         chain.run(batches, learn=False)

@@ -1,4 +1,4 @@
-"""Which engine a command uses: what is computed is said by the shards, where by the address of a cluster."""
+"""The engine of a command: the shards define the computation, the address of a cluster the place."""
 
 from hutch.core.errors import UsageError
 from hutch.core.threads import processor_count
@@ -19,11 +19,11 @@ def engine_for(shards: int, ray: str | None = None) -> Engine:
     """The engine for work in shards: Ray at its address, else processes on this machine, or this one if it is alone.
 
     Args:
-        shards: how many there are.
+        shards: number of shards.
         ray: address of a Ray cluster, as of `hutch.distributed.on_ray.OnRay`; None: none.
 
     Raises:
-        HutchError: Ray is not installed, or there is no cluster at that address.
+        HutchError: Ray is not installed, or no cluster answers at that address.
     """
     if ray is not None:
         from hutch.distributed.on_ray import OnRay

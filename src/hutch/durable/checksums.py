@@ -14,7 +14,7 @@ COVERED = {
     "serve_ids": ("model, id", "digest, number"),
     "serve_decisions": ("model, id", "kind, body, action, probability, answer"),
 }
-"""By table the key and the other columns of which its rows have a checksum."""
+"""By table, the key and the other columns that the checksum of a row covers."""
 
 
 def checksum(*cells: object) -> int:
@@ -24,11 +24,11 @@ def checksum(*cells: object) -> int:
 
 @cache
 def sound(table: str, name: str = "") -> str:
-    """The condition of SQL that a row is what was written; if not, the query fails.
+    """The SQL condition that a row is intact; if not, the query fails.
 
     Args:
         table: one of `COVERED`.
-        name: of the table in the query, if it has another there.
+        name: of the table in the query, if it differs.
 
     >>> sound("documents", "d")
     'sound(d.checksum, d.request, d.document)'

@@ -15,11 +15,11 @@ _NEIGHBOURS = 1000
 
 
 class Choice(NamedTuple):
-    """An action that was chosen.
+    """A chosen action.
 
     Attributes:
         action: counted from 0; a class, counted from 1, where examples are single lines.
-        cost: what it cost.
+        cost: of the action.
         probability: with which it was chosen.
     """
 
@@ -30,13 +30,13 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision as it was told.
+    """A decision as the client got it.
 
     Attributes:
         id: its name, unique for its model.
-        kind, body: what was decided, as it was sent.
+        kind, body: the decision's body, as the client sent it.
         action, probability: of the choice, as in `Choice`.
-        answer: what the client is told.
+        answer: to the client.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Reward:
 
 
 def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, now: float) -> dict[str, Any]:
-    """Store a decision unless its id is known; returns what the client is told.
+    """Store a decision unless its id is known; returns the answer to the client.
 
     Args:
         connection: in a transaction.
@@ -93,10 +93,10 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
     """Store the cost of a decision of the model of that name.
 
     Returns:
-        None; or the number of the entry that teaches it, if the same cost was known before.
+        None; or the number of the entry to learn from it, if the same cost was known before.
 
     Raises:
-        DataError: no such decision, or it has another cost.
+        DataError: an unknown decision, or one that has another cost.
     """
     query = "SELECT cost, number FROM serve_decisions WHERE model = ? AND id = ?"
     found = connection.execute(query, [model, reward.id]).fetchone()
@@ -118,13 +118,13 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
 
 
 def note_entry(connection: sqlite3.Connection, model: int, id: str, number: int) -> None:
-    """Note the entry of the log that teaches a decision."""
+    """Record the log entry that a decision leads to."""
     query = "UPDATE serve_decisions SET number = ? WHERE model = ? AND id = ?"
     connection.execute(query, [number, model, id])
 
 
 def choice_of(connection: sqlite3.Connection, model: int, id: str) -> tuple[str, bytes, Choice] | None:
-    """Kind and body of a decision, and what was chosen; None if it is not there."""
+    """Kind and body of a decision, and its choice; None if it is unknown."""
     columns = "kind, body, action, cost, probability"
     query = f"SELECT {columns} FROM serve_decisions WHERE model = ? AND id = ? AND {sound('serve_decisions')}"
     found = connection.execute(query, [model, id]).fetchone()

@@ -16,7 +16,7 @@ _GROUP = 1024
 Work = Callable[[sqlite3.Connection], Any]
 """The work of one transaction: done completely or, where it raises a DataError, not at all."""
 Deliver = Callable[[Any], None]
-"""Gets what the work returned, once it is on disk, or the error."""
+"""Gets the result of the work, once it is on disk, or the error."""
 
 
 class GroupCommit:
@@ -41,7 +41,7 @@ class GroupCommit:
         return self._thread is not None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to write; what is on disk is delivered in the loop, in order."""
+        """Start writing; results on disk are delivered in the loop, in order."""
         self._thread = threading.Thread(target=self._write, args=(loop,), name="hutch-log")
         self._thread.start()
 
@@ -50,14 +50,14 @@ class GroupCommit:
         self._queue.put((work, deliver))
 
     async def done(self, work: Work, then: Deliver = lambda outcome: None) -> Any:
-        """The same for who waits for it.
+        """The same for a caller that waits for it.
 
         Args:
             work: see `Work`.
             then: called in the loop with the outcome, in order.
 
         Raises:
-            HutchError: what the work raised; `then` was not called.
+            HutchError: raised by the work; `then` was not called.
         """
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
@@ -70,7 +70,7 @@ class GroupCommit:
         return await future
 
     def flush(self) -> None:
-        """Write what waits, and write no more."""
+        """Write all that is waiting, then stop."""
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join()
@@ -102,13 +102,13 @@ class GroupCommit:
             self.committed(time.perf_counter() - begun)
         except HutchError as error:
             return [error] * len(group)
-        except Exception as error:  # such as no memory: whoever waits must hear of it
+        except Exception as error:  # such as lack of memory: callers that wait must get it
             return [StoreError(f"nothing was stored: {type(error).__name__} {error}")] * len(group)
         return outcomes
 
     @staticmethod
     def _do(connection: sqlite3.Connection, work: Work) -> Any:
-        """All of it or nothing, whatever becomes of the others in the transaction."""
+        """All of it or nothing, independent of the others in the transaction."""
         connection.execute("SAVEPOINT work")
         try:
             return work(connection)
@@ -120,7 +120,7 @@ class GroupCommit:
 
 
 def settle(future: Any, outcome: Any) -> None:
-    """Give somebody who waits what there is, or raise the error there."""
+    """Deliver the outcome to a waiting caller, or raise the error there."""
     if future is None or future.done():  # replayed, or the client has gone
         return
     if isinstance(outcome, HutchError):

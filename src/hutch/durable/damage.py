@@ -25,11 +25,11 @@ def said_by(error: object) -> str:
 
 
 def why_unusable(path: str | Path, error: Exception) -> str:
-    """Why a file cannot be opened as a store.
+    """The reason why a file cannot be opened as a store.
 
     Args:
         path: of the file.
-        error: what opening it gave.
+        error: raised by opening it.
 
     >>> why_unusable("/", OSError(30, "Read-only file system", "/"))
     'it is a directory'
@@ -62,9 +62,9 @@ def named(path: Path, action: str) -> Iterator[None]:
 
 
 class Files:
-    """The files of an open store, so that one that was removed or replaced since is noticed.
+    """The files of an open store, to notice if one is removed or replaced.
 
-    SQLite goes on writing to a file that no name leads to any more: what it acknowledges then is lost when it closes.
+    SQLite goes on writing to a file that has no name any more: its later commits are lost when it closes.
 
     Args:
         path: of a store that is open.
@@ -75,7 +75,7 @@ class Files:
         self._path, self._found = path, {each: _number(each) for each in (path.absolute(), beside) if _number(each)}
 
     def check(self) -> None:
-        """Check that what is written now can be found later.
+        """Check that data written now can be found later.
 
         Raises:
             StoreError: a file is gone, or another one is in its place.
@@ -100,15 +100,15 @@ def _number(path: Path) -> tuple[int, int] | None:
 
 
 def tell_damage(error: BaseException | None, connection: sqlite3.Connection, path: Path) -> None:
-    """Say that a store is damaged, if that is why something failed.
+    """Report that a store is damaged, if that caused a failure.
 
     Args:
-        error: what failed.
+        error: the failure.
         connection: to the store.
         path: of the store.
 
     Raises:
-        StoreError: it is damaged.
+        StoreError: the store is damaged.
     """
     if isinstance(error, Exception) and not isinstance(error, HutchError) and (found := damage_of(connection)):
         text = f"damaged: {found}; use a copy of before, or save what can be read with `sqlite3 {path} .recover`"
@@ -118,7 +118,7 @@ def tell_damage(error: BaseException | None, connection: sqlite3.Connection, pat
 def damage_of(connection: sqlite3.Connection) -> str:
     """The damage found in a store; empty if there is none.
 
-    All of it is read: this is for when something has failed already.
+    It reads everything: call it only after a failure.
     """
     try:
         [[found]] = connection.execute("PRAGMA integrity_check(1)").fetchall()

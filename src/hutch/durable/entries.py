@@ -23,7 +23,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """How many of a set of answers were new, and how many the store had already."""
+    """Numbers of new answers, and of answers that the store had already."""
 
     new: int
     repeated: int
@@ -31,7 +31,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How far the labelling has come: requests by state, answers by kind."""
+    """Progress of the labelling: requests by state, answers by kind."""
 
     requests: int
     open: int

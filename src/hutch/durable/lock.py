@@ -9,16 +9,16 @@ from hutch.core.errors import StoreError, at
 
 
 class Held:
-    """A file that is kept from other servers.
+    """A file that is locked against other servers.
 
-    The lock is on what stands under the name, so it goes along when the file is replaced by `follow`.
+    The lock is on the file under the name; `follow` moves it when the file is replaced.
 
     Args:
         path: of the file; links are followed.
         create: make it if it is missing, for its owner only.
 
     Raises:
-        StoreError: it cannot be opened, or another server is using it, or a run that will write it.
+        StoreError: it cannot be opened, or another server is using it, or a run will write it.
     """
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:

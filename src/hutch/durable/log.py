@@ -1,9 +1,9 @@
-"""The write-ahead log: what served models are about to learn, in the file of the label store.
+"""The write-ahead log: entries that served models are about to learn, in the file of the label store.
 
 Nothing is learned, and no request answered, before it is on disk. The log belongs to models, whatever their files are
-called: the file of each says who it is and up to which entry it has learned, so after a crash a model is its last save
-and the entries behind it, in their order. Each entry has a checksum, chained to the one before; the number of the last
-one stands in a file of its own as well, so that nothing is lost or changed in silence.
+called: each file records its model and the last entry that it has learned, so after a crash a model is its last save
+and the entries after it, in their order. Each entry has a checksum, chained to the one before; the number of the last
+one is in a separate file as well, so that nothing is lost or changed unnoticed.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from hutch.durable.lock import Held
 from hutch.durable.store import Store
 
 REFUSED = "refused"
-"""The kind of an entry that takes earlier ones back: its body says which, as JSON."""
+"""The kind of an entry that retracts earlier ones, which its body lists as JSON."""
 MOST = 10_000_000
 """Ids of requests, and decisions, that are remembered of each model."""
 _DROPPED = "dropped"
@@ -39,14 +39,14 @@ _WAY_OUT = "or go on without what is lost with --accept-loss"
 
 @dataclass(slots=True)
 class Entry:
-    """Something to learn.
+    """An entry to learn.
 
     Attributes:
         model: number of the model in the store.
         kind: of the body, its content type.
-        body: what was sent.
-        id: under which the client knows it; empty for none.
-        audit: number of the answer in the audit log that it teaches, else 0.
+        body: as sent.
+        id: given by the client; empty for none.
+        audit: number of its answer in the audit log, else 0.
         choice: of a decision whose cost has become known, its label.
         time: when it was written, seconds since 1970.
     """
@@ -61,12 +61,12 @@ class Entry:
 
     @property
     def digest(self) -> bytes:
-        """A hash of what was sent."""
+        """A hash of the body and its kind."""
         return hashlib.sha256(self.kind.encode() + b"\0" + self.body).digest()
 
     @property
     def checksum(self) -> int:
-        """CRC-32 of all that is taught."""
+        """CRC-32 of the content to learn."""
         choice = None if self.choice is None else tuple(self.choice)
         return zlib.crc32(self.body, zlib.crc32(f"{self.kind}\0{self.audit}\0{choice}".encode()))
 
@@ -86,13 +86,13 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a model stands in the log.
+    """A model's position in the log.
 
     Attributes:
         model: its number in the store.
         identity: its name in the metadata of its file.
         through: the last entry that its file holds.
-        note: if the file does not say so yet, what it is to say it has learned once it has read the log.
+        note: if the file does not record it yet, the last entry that it will have learned once it has read the log.
     """
 
     model: int
@@ -155,7 +155,7 @@ class Log:
         return self._seconds + time.monotonic() - self._begun
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to write; what is on disk is delivered in the loop, in the order of the log."""
+        """Start writing; results on disk are delivered in the loop, in the order of the log."""
         self.commits.start(loop)
 
     def append(self, entry: Entry, deliver: Deliver) -> None:
@@ -177,7 +177,7 @@ class Log:
         await self.commits.done(lambda connection: connection.execute(query, [str(time.time())]))
 
     def close(self) -> None:
-        """Write what waits, and close the file."""
+        """Write all that is waiting, and close the file."""
         self.commits.flush()
         self.store.close()
         os.close(self._last)
@@ -187,12 +187,12 @@ class Log:
         """Find a model's place in the log.
 
         Args:
-            noted: what `note` gave when it was saved last; empty if it was never in service.
+            noted: result of `note` at the last save; empty if it was never in service.
             path: of its file, for messages.
-            name: under which it is served; empty if it is only looked at.
+            name: under which it is served; empty if it is only read.
 
         Raises:
-            StoreError: entries are lost that the model lacks; or the log is of another model.
+            StoreError: entries that the model lacks are lost, or the log is of another model.
         """
         if not noted and not name:
             raise StoreError(
@@ -297,8 +297,8 @@ class Log:
 
         Args:
             connection: in the transaction.
-            entry: what is taught.
-            decision: the id of the decision it teaches, whose body is stored already.
+            entry: to learn.
+            decision: the id of its decision, whose body is stored already.
 
         Returns:
             Its number.
@@ -317,17 +317,17 @@ class Log:
         return number
 
     def refuse(self, connection: sqlite3.Connection, model: int, first: int, last: int, why: str) -> int:
-        """Take entries back within a transaction: they are never learned, and their ids are free again.
+        """Retract entries within a transaction: they are never learned, and their ids are free again.
 
         Returns:
-            The number of the entry that says so.
+            The number of the entry that records this.
         """
         self._take_back(connection, model, first, last)
         body = json.dumps({"first": first, "last": last, "why": why})
         return self.write(connection, Entry(model, REFUSED, body.encode()))
 
     def drop_behind(self, model: int, number: int) -> int:
-        """Take back all entries of a model behind one; returns how many there were."""
+        """Retract all entries of a model after one; returns their number."""
         count = sum(entry is not None for _, entry in self.entries(model, number))
         if count:
             with self._transaction() as connection:
@@ -342,7 +342,7 @@ class Log:
         connection.execute(query, key)
 
     def entries(self, model: int, after: int = 0) -> Iterator[tuple[int, Entry | None]]:
-        """The entries of a model behind number `after`, in order; None for one that is taken back or damaged."""
+        """The entries of a model after number `after`, in order; None for a retracted or damaged one."""
         refused = self.refused(model)
         for number, entry, _ in self._read(model, after):
             skipped = (
@@ -402,7 +402,7 @@ class Log:
         return found and Entry(model, found[0], found[1], choice=found[2], time=seconds)
 
     def _damage(self, model: int, after: int) -> str:
-        """The damage in the log after an entry; empty if there is none."""
+        """The damage in the log after an entry; empty without any."""
         whole, damaged, broken, last = 0, [], [], after
         for last, entry, follows in self._read(model, after):
             if entry is None:
@@ -428,12 +428,12 @@ class Log:
             return _last_number(connection)
 
     def saved(self, model: int, through: int, keep: int | None = None) -> None:
-        """Remove the entries of a model that its file now holds, and what is too old to be remembered.
+        """Remove the entries of a model that its file now holds, and everything too old to keep.
 
         Args:
             model: its number.
             through: the last entry that its file holds.
-            keep: entries behind this one stay; None: none that the file holds does.
+            keep: entries after this one stay; None: only those that the file lacks.
         """
         cut = through if keep is None else min(keep, through)
         chain = self.chain_at(model, cut)
@@ -463,12 +463,12 @@ class Log:
             last = _last_number(connection)
         if last > self._noted:
             self._noted = last
-            with suppress(OSError):  # a disk that is full has what is acknowledged all the same
+            with suppress(OSError):  # even a full disk has the acknowledged entries
                 os.lseek(self._last, 0, os.SEEK_SET)
                 os.write(self._last, f"{last:020d} {zlib.crc32(b'%d' % last):08x}\n".encode())
 
     def _acknowledged(self) -> int:
-        """The last entry that was acknowledged, by the file beside the store; 0 if it does not say."""
+        """The last acknowledged entry, from the file beside the store; 0 if unknown."""
         with suppress(OSError, ValueError):
             number, checksum = os.read(self._last, 100).split()
             if zlib.crc32(b"%d" % int(number)) == int(checksum, 16):

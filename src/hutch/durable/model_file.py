@@ -1,4 +1,4 @@
-"""The file of a model in service: one process writes it, notices what others do to it, and keeps earlier saves."""
+"""The file of a model in service: one process writes it, detects changes by others, and keeps earlier saves."""
 
 import os
 import shutil
@@ -23,11 +23,11 @@ class ModelFile:
         keep: earlier saves that stay beside it.
 
     Attributes:
-        holds: the last entry of the log that the file holds; it may be beyond what is sure to survive a crash.
+        holds: the last entry of the log that the file holds; it may be beyond the last durable one.
 
     Raises:
-        ModelError: it cannot be written.
-        StoreError: it is missing, or another server is using it.
+        ModelError: the file cannot be written.
+        StoreError: the file is missing, or another server is using it.
     """
 
     def __init__(self, path: Path, keep: int = 0) -> None:

@@ -1,8 +1,8 @@
 """Label requests and answers, and their JSON lines.
 
 A request is `{"id", "line", "prediction", "probability", "importance", "model"}`, an answer `{"id", "worker", "label"}`
-with the id of its request. An answer may carry an id of its own as `"answer"`, under which it is known to the tool that
-collected it; sent again, it is not counted again.
+with the id of its request. An answer may have an id as `"answer"`, given by the tool that collected it; sent again,
+it is not counted again.
 """
 
 import json
@@ -19,7 +19,7 @@ REQUEST_FIELD = "hutch_request"
 SKIP = "skip"
 """The label of a worker who passes a request on to another."""
 DONT_KNOW = "don't know"
-"""The label of a worker who cannot tell; the request is done, and nothing is learned from it."""
+"""The label of a worker who cannot decide; the request is done, and nothing is learned from it."""
 
 _ANSWER_KEYS = {"id", "worker", "label", "answer"}
 
@@ -118,7 +118,7 @@ def make_answer(
 
 
 LONGEST_NAME = 200
-"""Characters of the name of a worker, or of what a client gives to a request or a decision."""
+"""The most characters in the name of a worker, or in a client's id of a request or a decision."""
 
 
 def check_name(name: str, what: str) -> str:

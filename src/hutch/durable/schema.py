@@ -190,7 +190,7 @@ def open_store(path: str | Path, *, create: bool) -> sqlite3.Connection:
             [by] = connection.execute("SELECT max(value) FROM store WHERE key = 'hutch_version'").fetchone()
             raise fail(newer("store", written, shortened(str(by)), SCHEMA_VERSION))
         connection.execute("COMMIT")
-        for left in range(6000, -1, -1):  # only here SQLite does not wait for others who have begun to write
+        for left in range(6000, -1, -1):  # only here SQLite does not wait for other writers
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 break

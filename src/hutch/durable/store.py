@@ -1,8 +1,8 @@
 """The label store: requests, answers and all events, in one SQLite file that many processes may use at once.
 
 Every method that writes is one transaction; what has been accepted survives the death of any process. Answers are
-accepted at least once and counted once. The audit log is the order in which a model learns, so a model is rebuilt by
-running it again.
+accepted at least once and counted once. The audit log is the order in which a model learns, so a model can be rebuilt
+by replaying it.
 """
 
 import json
@@ -148,7 +148,7 @@ class Store:
         return int(self.rows("SELECT coalesce(max(wanted), 1) FROM requests")[0][0])
 
     def line_of(self, request: str) -> str | None:
-        """The line of a request; None if there is no such request."""
+        """The line of a request; None if the id is unknown."""
         found = self.rows("SELECT line FROM requests WHERE id = ?", [request])
         return str(found[0][0]) if found else None
 
@@ -171,12 +171,12 @@ class Store:
 
         Args:
             requests: with ids the store does not have.
-            round: what they were drawn from.
-            wanted: labels wanted for each, from different workers.
-            documents: what people see of some of them, by id; of the others they see the line.
+            round: of drawing them.
+            wanted: number of labels for each, from different workers.
+            documents: shown to people for some of them, by id; for the others they see the line.
 
         Returns:
-            How many were added.
+            The number of requests added.
 
         Raises:
             StoreError: an id is taken.
@@ -216,7 +216,7 @@ class Store:
             connection.execute(query, [request])
 
     def note(self, key: str, value: str) -> str:
-        """Keep a value under a key, unless there is one; returns what is kept."""
+        """Store a value under a key unless it has one; returns the stored value."""
         with self.transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO store VALUES (?, ?, NULL)", [key, value])
         return str(self.rows("SELECT value FROM store WHERE key = ?", [key])[0][0])
@@ -301,7 +301,7 @@ class Store:
             connection.execute("UPDATE requests SET state = ? WHERE id = ?", [state, request])
 
     def lease(self, worker: str, seconds: float, order: Sequence[str] | None = None) -> Request | None:
-        """The next open request for a worker, kept from others for a while; None if there is none.
+        """The next open request for a worker, withheld from others for a while; None without one.
 
         A worker who holds a lease gets the same request again. Requests the worker has answered or skipped are not
         offered again.
@@ -309,7 +309,7 @@ class Store:
         Args:
             worker: name of the worker.
             seconds: how long others do not see it.
-            order: ids of those to try first, the best first; empty: there is nothing for this worker.
+            order: ids of those to try first, the best first; empty: there is none for this worker.
         """
         now = self._clock()
         given = {"now": now, "worker": worker, "late": now + seconds + _DAY, "order": json.dumps(order)}
@@ -360,7 +360,7 @@ class Store:
             after = rows[-1][0]
 
     def request(self, id: str) -> tuple[Request, int] | None:
-        """A request and how many labels it wants; None if there is none of that id."""
+        """A request and its wanted number of labels; None if the id is unknown."""
         found = self.rows(f"SELECT {_REQUEST_COLUMNS}, wanted FROM requests WHERE id = ? AND {sound('requests')}", [id])
         return (Request(*found[0][:-1]), found[0][-1]) if found else None
 
@@ -376,9 +376,9 @@ class Store:
         return [(row[0], Round(*row[1:])) for row in rows]
 
     def examples_per_label(self, request: str) -> float:
-        """How many lines of its pool each label of a request stands for; 0 if it was not drawn from a pool.
+        """Number of lines of its pool that each label of a request represents; 0 if it was not drawn from a pool.
 
-        It is what the log says, which never changes, so that the log replays to the same model.
+        It comes from the log, which never changes, so that the log replays to the same model.
         """
         [(round, wanted)] = self.rows("SELECT round, wanted FROM requests WHERE id = ?", [request])
         if round not in self._examples_per_label:
@@ -407,7 +407,7 @@ class Store:
         )
 
     def counts(self) -> Counts:
-        """How far the labelling has come."""
+        """Progress of the labelling."""
         states = dict(self.rows("SELECT state, count(*) FROM requests GROUP BY state"))
         [(answers, skips, dont_knows, workers)] = self.rows(
             "SELECT count(*), count(iif(label = ?, 1, NULL)), count(iif(label = ?, 1, NULL)), count(DISTINCT worker)"

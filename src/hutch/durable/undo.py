@@ -13,12 +13,12 @@ RETRACTED = "retracts"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer as the store has it.
+    """An answer in the store.
 
     Attributes:
         id: of the answer.
         request: id of its request.
-        worker: who gave it.
+        worker: its author.
         label: the label.
     """
 
@@ -43,17 +43,17 @@ def find_answer(store: Store, id: str) -> Given | None:
 
 
 def retract(store: Store, id: str, lease_seconds: float = 0.0) -> bool:
-    """Take an answer back: its request is open again if it lacks answers now.
+    """Retract an answer: its request is open again if it lacks answers now.
 
     A model that has not learned it yet never will; one that has keeps what it learned.
 
     Args:
-        store: has the answer.
+        store: that has the answer.
         id: of the answer.
-        lease_seconds: how long its worker alone sees the request, in place of what they see now.
+        lease_seconds: how long only its worker sees the request, in place of the one they see now.
 
     Returns:
-        Whether there was such an answer.
+        Whether the answer existed.
     """
     with store.transaction() as connection:
         row = connection.execute("SELECT request, worker, label FROM labels WHERE id = ?", [id]).fetchone()

@@ -28,13 +28,13 @@ def prior_trajectories(decay: float, parameters: int = 20, steps: int = 400, see
 
     Args:
         decay: rho in the step eta (t0 + t)^-rho, with eta = 1, t0 = 1.
-        parameters: how many share the mean, ≥ 1.
-        steps: how many touches.
+        parameters: number of parameters that share the mean, ≥ 1.
+        steps: number of touches.
         seed: of the touches and jumps.
 
     Returns:
-        Parameter 0, as it would be read after each step, and the mean, (steps, 2): `dense`, where every parameter is
-        moved at every step; `sparse`, where only the touched one is read and moved, with the ghost; `mean frozen`, the
+        Parameter 0, as it would be read after each step, and the mean, (steps, 2): `dense`, where every parameter
+        moves at every step; `sparse`, where only the touched one is read and moved, with the ghost; `mean frozen`, the
         same with the mean frozen between its touches, as published.
     """
     random = np.random.default_rng(seed)
@@ -73,7 +73,7 @@ def prior_trajectories(decay: float, parameters: int = 20, steps: int = 400, see
 
 
 def reproduce_priors(plots: Path | None, json: bool) -> None:
-    """Move a parameter under a learned prior mean, densely and sparsely, and print how far the two come apart.
+    """Move a parameter under a learned prior mean, densely and sparsely, and print the distance of the two.
 
     Args:
         plots: directory for the trajectories; None draws none.

@@ -22,7 +22,7 @@ Worth = Callable[[list[Any]], Any]
 BASELINE = "oEM k^-0.6"
 TUNED = "oEM tuned"
 GOALS = {"final": ("final",), "earlier": ("earlier",), "sum": ("final", "earlier", "learned")}
-"""What tuned online EM is chosen for: figures of `Incremental`, summed."""
+"""Criteria for the choice of tuned online EM: figures of `Incremental`, summed."""
 
 
 class Setting(NamedTuple):
@@ -115,7 +115,7 @@ class Outcome:
 
     Attributes:
         family: its name.
-        chosen: label of the setting, or why there is none.
+        chosen: label of the setting, or the reason why there is none.
         runs: one per task; empty if no setting could be run.
     """
 
@@ -153,7 +153,7 @@ class Trials:
 
 
 def compare_shuffled(tasks: Sequence[Task], family: Family) -> Outcome:
-    """The iid evaluation; chosen is what reaches the target soonest on validation, then what is higher after a pass."""
+    """The iid evaluation; it chooses the setting that first reaches the validation target, then by final value."""
 
     def worth(runs: list[Shuffled]) -> tuple[float, float]:
         never = 2.0 * max(float(run.seen[-1]) for run in runs)

@@ -59,7 +59,7 @@ def _plain(outcomes: list[Outcome], figures: dict[str, str]) -> dict[str, Any]:
 
 
 def _print(title: str, outcomes: list[Outcome], figures: dict[str, str]) -> None:
-    """A table: mean ± standard deviation over seeds, and in how many seeds a row beats the two references."""
+    """Print a table: mean ± standard deviation over seeds, and the seeds in which a row beats the two references."""
     count = len(outcomes[0].runs)
     lines = [["learner", *figures.values(), "setting"]]
     for outcome in outcomes:

@@ -1,7 +1,7 @@
 """Simulated ratings: many workers of differing skill, each task rated by a few of them, one class right.
 
 A rater with skill s names the true class of a task of difficulty d with probability 1 / (1 + exp(d - s)). Otherwise a
-wrong class is drawn: raters lean towards classes of their own, and each task has a wrong class that looks like its own.
+wrong class is drawn: raters lean towards certain classes, and each task has a wrong class that looks like its own.
 The last is what makes rater and task interact.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 _SKILL, _DIFFICULTY = (2.2, 0.9), (0.0, 1.1)  # mean, standard deviation
 _LEANING = 0.8  # standard deviation of the logarithm of a rater's leaning to a class
-_LOOKALIKE = 6.0  # how much more often the class that looks like the true one is said
+_LOOKALIKE = 6.0  # relative frequency of the class that looks like the true one
 _PREVALENCE = 1.3  # ratio of the frequencies of neighbouring classes
 
 
@@ -22,7 +22,7 @@ class Ratings:
     """Ratings in random order.
 
     Attributes:
-        labels: int64 (ratings), the class that was said, 1 to classes.
+        labels: int64 (ratings), the given class, 1 to classes.
         raters, tasks: int64 (ratings), numbers from 0.
         truth: int64 (tasks), the true class of each task.
     """
@@ -55,9 +55,9 @@ def simulate_ratings(
     """Draw ratings; the defaults are the size of a known set of ratings from Mechanical Turk.
 
     Args:
-        tasks: how many are rated.
+        tasks: number of rated tasks.
         per_task: raters per task, all different.
-        raters: how many there are; a few rate many tasks, most rate few.
+        raters: number of raters; a few rate many tasks, most rate few.
         classes: at least 2.
         seed: of all draws.
 

@@ -35,7 +35,7 @@ _STATUSES: dict[type[HutchError], int] = {Contradiction: 409, NoMemory: 413, Sto
 
 
 def numbers(values: NDArray[np.float32], whole: bool) -> list[Any]:
-    """Numbers for JSON: classes as integers, what is not finite as null."""
+    """Numbers for JSON: classes as integers, NaN and infinity as null."""
     if whole:
         return [int(value) if np.isfinite(value) else None for value in values]
     if np.isfinite(values).all():
@@ -48,7 +48,7 @@ class Handlers:
     """Answers requests.
 
     Args:
-        models: by name; the first answers those that name none.
+        models: by name; the first one answers requests without a model's name.
         log: the write-ahead log.
         limits: of bodies.
     """
@@ -106,7 +106,7 @@ class Handlers:
         return await self._answer(asked, lambda served: served.learn(asked.kind, asked.body, id))
 
     async def _answer(self, asked: Asked, run: Callable[[Served], Awaitable[Answered]]) -> Any:
-        """Predictions; what is asked for is checked before anything runs."""
+        """Predictions; the request is checked before anything runs."""
         served, wanted = self._model(asked), asked.query.get("scores") == "true"
         if wanted and not served.chain.score_count:
             raise Refused(422, f"scores: the top layer of {served.name!r} has none")
@@ -185,8 +185,8 @@ def create_app(handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0]) 
     """The interface as an application.
 
     Args:
-        handlers: what answers.
-        token: who asks must know it; empty for no token.
+        handlers: answer the requests.
+        token: that clients must send; empty for none.
         host: the address it is bound to; on a loopback address it answers under no other name.
     """
     return Application(

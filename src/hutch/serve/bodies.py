@@ -31,7 +31,7 @@ class NoMemory(DataError):
 
 
 def single(kind: str, body: bytes) -> Any:
-    """The example in a body if it holds just one line or record; else what `hutch.core.run.one` passes over.
+    """The example in a body if it holds just one line or record; else a value that `hutch.core.run.one` rejects.
 
     Raises:
         DataError: a body that is not UTF-8, not JSON or wraps its records in an object.
@@ -42,7 +42,7 @@ def single(kind: str, body: bytes) -> Any:
 
 
 def batches_of(chain: Chain, kind: str, body: bytes) -> list[Batch]:
-    """A body as batches, in memory of their own.
+    """A body as batches, copied.
 
     Raises:
         DataError: the first malformed place.
@@ -122,7 +122,7 @@ def _arrow(chain: Chain, body: bytes) -> Iterator[Batch]:
         with pa.ipc.open_stream(io.BytesIO(body)) as stream:
             pieces, size = [], 0
             for piece in stream:
-                piece.validate(full=True)  # first of all: all else may follow offsets out of what was sent
+                piece.validate(full=True)  # first of all: anything else may follow offsets out of the message
                 pieces.append(piece)
                 size += piece.nbytes
                 if size > _LARGEST_TABLE:
@@ -134,10 +134,10 @@ def _arrow(chain: Chain, body: bytes) -> Iterator[Batch]:
 
 
 def check_labels(chain: Chain, batches: list[Batch]) -> None:
-    """See that there is something to learn, and that every layer can learn it; nothing is learned.
+    """Check that every example has a label that every layer can learn, without learning.
 
     Raises:
-        DataError: an example without a label, a label the chain is not made for, or what a layer refuses.
+        DataError: an example without a label, a label the chain is not made for, or one that a layer refuses.
     """
     row = 0
     for batch in batches:
@@ -163,14 +163,14 @@ def check_labels(chain: Chain, batches: list[Batch]) -> None:
 
 
 def check_numbers(batches: Sequence[Any], limits: Limits) -> None:
-    """See that no number of what is to be learned is beyond the limits.
+    """Check that no number to be learned is beyond the limits.
 
     Args:
-        batches: or what has their arrays.
+        batches: or objects with their arrays.
         limits: on importance and values.
 
     Raises:
-        DataError: one is.
+        DataError: a number is.
     """
     row = 0
     for batch in batches:
@@ -203,7 +203,7 @@ def with_choice(batch: Batch, takes: Labels, choice: Choice) -> Batch:
 
     Args:
         batch: one decision; a shared row comes first.
-        takes: what kind of labels the chain takes.
+        takes: the kind of labels that the chain takes.
         choice: its label.
     """
     of_lines = takes is Labels.LOGGED_ACTION

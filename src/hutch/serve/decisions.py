@@ -36,13 +36,13 @@ class _Rewarded:
 
 
 async def rank(served: Served, kind: str, body: bytes, id: str = "") -> dict[str, Any]:
-    """Draw an action of a decision, and store it with the probability that it had.
+    """Draw an action of a decision, and store it with its probability.
 
     Args:
         served: the model.
         kind: of the body.
         body: one decision without a label; where the chain takes classes, one example.
-        id: under which the client will tell its cost; empty: one is made. The same id gets the same answer.
+        id: under which the client will report its cost; empty: one is made. The same id gets the same answer.
 
     Raises:
         DataError: the first place that cannot be used, or a chain that learns no decisions.
@@ -82,7 +82,7 @@ def _values(served: Served, batch: Batch, outputs: Outputs) -> NDArray[np.float3
 def _decide(
     served: Served, id: str, kind: str, body: bytes, values: NDArray[np.float32], ranked: NDArray[np.uint32]
 ) -> Decided:
-    """Draw an action; the draw goes by the log and the id alone."""
+    """Draw an action; the draw depends on the log and the id alone."""
     explores = served.chain.predicts is Predictions.ACTION_PROBABILITIES
     first = 1 if served.chain.takes is Labels.LOGGED_CLASS else 0
     order = ranked[-len(values) :].tolist()
@@ -117,7 +117,7 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
         body: JSON, `{"id": …, "cost": …}` or a list of these; `reward` is the same as the negative cost.
 
     Raises:
-        DataError: what is not a reward, a decision that is not known or has another cost.
+        DataError: a malformed reward, an unknown decision, or one that has another cost.
     """
     _require_choices(served)
     found = parse_json(body)
@@ -142,7 +142,7 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
 
 
 def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connection) -> _Rewarded:
-    """Store costs, and write what they teach into the log."""
+    """Store costs, and write the resulting entries into the log."""
     taught, last = [], 0
     for one in rewards:
         number = add_cost(connection, served.key, one, served.name)

@@ -1,4 +1,4 @@
-"""Label requests and answers over HTTP: the store of `hutch active`, and models that learn what was answered."""
+"""Label requests and answers over HTTP: the store of `hutch active`, and models that learn the answers."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ _OPEN = 1000
 
 
 class Labels:
-    """The store's requests, and what answers teach.
+    """The store's requests, and learning from answers.
 
     Args:
         models: by name; the first whose top layer is `active` learns the answers.
@@ -35,7 +35,7 @@ class Labels:
             self._catch_up(self._learner)
 
     def _catch_up(self, learner: Served) -> None:
-        """Put into the log what others have answered while nobody served."""
+        """Put into the log the answers that arrived while no server ran."""
         store = self._log.store
         for event in list(store.log(int(active_layer(learner.chain).progress["learned"][0]))):
             entry = self._entry(learner, event)
@@ -69,7 +69,7 @@ class Labels:
         """Accept one answer or a list of answers, all or none; the model learns them before this returns.
 
         Raises:
-            DataError: what is not an answer, or answers no request.
+            DataError: a malformed answer, or one without a request.
         """
         found = parse_json(body)
         listed = found if isinstance(found, list) else [found]
@@ -83,7 +83,7 @@ class Labels:
         return {"new": new, "repeated": len(answers) - new}
 
     def _accept(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> tuple[list[tuple[int, Entry]], int]:
-        """The entries that answers give rise to, with their places, and how many answers were new."""
+        """The log entries for answers, with their places, and the number of new answers."""
         numbers = self._log.store.accept(connection, answers)
         made = [self._teach(answer, n) for answer, n in zip(answers, numbers, strict=True) if n is not None]
         return [(self._log.write(connection, one), one) for one in made if one is not None], len(made)

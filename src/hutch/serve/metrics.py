@@ -45,7 +45,7 @@ class _OfModels(Collector):
             for name, (text, value) in families.items():
                 family = kind(name, text, labels=["model"])
                 for model, served in self._models.items():
-                    if (found := float(value(served))) == found:  # nothing, where nothing is known yet
+                    if (found := float(value(served))) == found:  # omitted while unknown
                         family.add_metric([model], found)
                 yield family
         rejected = CounterMetricFamily(
@@ -100,7 +100,7 @@ class Metrics:
         """Count a request.
 
         Args:
-            method, route: of one that the server has, or `other`.
+            method, route: of an existing route, or `other`.
             status: of the answer.
             seconds: from its headers to the end of the answer.
         """

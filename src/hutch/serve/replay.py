@@ -28,16 +28,16 @@ def replay(
 ) -> Replayed:
     """Learn the log from an earlier save, up to an entry or a time.
 
-    Killed anywhere, it can be run again: the entries are taken back in one step, before the new file stands there; a
+    If interrupted, it can be run again: the entries are retracted in one step, before the new file is in place; a
     server that starts in between refuses the old file, which holds more than its log.
 
     Args:
-        log: nobody else has it.
+        log: locked for this process.
         model: an earlier save, or the model.
-        final: where the result is written.
+        final: path of the result.
         through: the last entry to learn; None: all.
-        before: only what came before this, seconds since 1970; None: all.
-        drop: take the entries behind that back for good, so that no server learns them.
+        before: only entries before this time, seconds since 1970; None: all.
+        drop: retract the later entries for good, so that no server learns them.
 
     Raises:
         ModelError: the file cannot be used.

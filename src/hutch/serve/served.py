@@ -69,7 +69,7 @@ class Answered:
         scores: float32 (examples, classes).
         position: the last entry of the log that the model had learned; after learning, the request's own.
         repeated: the request was known, and learned before.
-        actions: of decisions how many each has; the predictions are theirs, one after the other.
+        actions: of decisions, the number of actions of each; the predictions are theirs, one after the other.
     """
 
     predictions: NDArray[np.float32]
@@ -89,20 +89,20 @@ class Served:
         limits: on what it learns.
         keep: earlier saves that stay beside it, with the log behind the oldest.
         until: whether an entry of the log that the file lacks is still learned, by its number; None: all are. With it
-            the model is only looked at, and neither its file nor its place in the log changes.
+            the model is only read, and neither its file nor its place in the log changes.
 
     Attributes:
         chain: the model.
-        place: its own in the log.
+        place: its place in the log.
         position: the last entry of the log that it has learned.
         saved: the last entry that its file holds.
         saved_at, learned_at: when it was saved and when it learned last, seconds since 1970.
-        recent_loss, recent: mean loss of the last examples, and of how many.
+        recent_loss, recent: mean loss of the last examples, and their number.
         failed_saves: since the server started.
         rejected: learn requests that were refused, by reason.
-        failure: why it cannot learn any more; empty if it can.
-        failed: called when it cannot.
-        is_warm: what the first requests need is compiled.
+        failure: the reason why it cannot learn any more; empty if it can.
+        failed: called when it cannot learn any more.
+        is_warm: the kernels of the first requests are compiled.
 
     Raises:
         ModelError: the file cannot be used.
@@ -135,7 +135,7 @@ class Served:
             self._waiting: deque[tuple[int, Entry | None, Any, asyncio.Future[Answered] | None]] = deque()
             self._pausing = self._busy = False
             self._refused: dict[int, NotFinite] = {}
-            self._unrecorded: dict[int, str] = {}  # refused, and the log does not say so yet: why
+            self._unrecorded: dict[int, str] = {}  # refused, but not yet in the log: the reason
             self._tasks: set[asyncio.Task[None]] = set()
             self._saving, self._writing = asyncio.Lock(), threading.Lock()
             if self.asks:
@@ -172,7 +172,7 @@ class Served:
         return Answered(outputs.predictions.copy(), outputs.scores.copy(), self.position)
 
     def warm_up(self) -> None:
-        """Compile what the first requests would wait for, on a chain of the same kind."""
+        """Compile the kernels of the first requests, on a chain of the same kind."""
         chain = Chain.from_config(self.chain.config.to_dict())
         decides = chain.takes.of_decisions
         line = b"shared |a b:1\n|a c\n" if decides else b"|a b:1\n"
@@ -205,8 +205,8 @@ class Served:
         Args:
             kind: of the body.
             body: examples with labels.
-            id: under which the client will send it again if it hears nothing; empty for none.
-            batches: the body, in memory of its own; None: it is yet to be read.
+            id: under which the client will retry without an answer; empty for none.
+            batches: the body, copied; None: it is yet to be read.
 
         Raises:
             DataError: the first place that cannot be used; nothing was logged.
@@ -247,7 +247,7 @@ class Served:
         return await future
 
     def _answer_again(self, number: int, future: Any) -> None:
-        """Answer what is in the log already, once it is known whether the model has learned it."""
+        """Answer a request that is in the log already, once it is known whether the model has learned it."""
         if self.failure:
             settle(future, StoreError(self.failure))
         elif self.position < number:
@@ -259,7 +259,7 @@ class Served:
             settle(future, self._refused.get(number) or Answered(nothing, nothing, number, True))
 
     def enqueue(self, number: int, entry: Entry | None, ready: Any = None, future: Any = None) -> None:
-        """Learn an entry that is on disk when its turn comes; None teaches nothing."""
+        """Learn an entry that is on disk at its turn; None has nothing to learn."""
         self._waiting.append((number, entry, ready, future))
         self._go_on()
 
@@ -277,7 +277,7 @@ class Served:
                 self._learn_now(number, entry, future, ready)
 
     def _learn_now(self, number: int, entry: Entry | None, future: Any, ready: list[Batch] | None = None) -> None:
-        """Learn an entry; read from what was sent, as after a crash, if it is not ready."""
+        """Learn an entry; if it is not ready, read it from the stored body, as after a crash."""
         if entry is None:
             self.position = number
             return
@@ -318,7 +318,7 @@ class Served:
                 active_layer(self.chain).examples_per_label = 0.0
 
     def _fail(self, error: Exception, future: Any) -> None:
-        """Learn and save no more after what must not happen, such as no memory: the log has what the model may lack."""
+        """Stop learning and saving after an internal failure, such as lack of memory: only the log is complete."""
         why = f"{self.path}: {type(error).__name__} {error}".rstrip()
         self.failure = f"{why}: half a request may have been learned; start the server again, and it learns the log"
         settle(future, StoreError(self.failure))
@@ -335,7 +335,7 @@ class Served:
         return overflow_of(self.chain.weights) or ""
 
     def _take_back(self, number: int, why: str, future: Any) -> None:
-        """Be the model again that has not learned an entry, and say in the log that nobody ever will."""
+        """Restore the model from before an entry, and record in the log that the entry is never learned."""
         self.rejected[_REASONS[NotFinite]] += 1
         self._refused[number] = NotFinite(f"the model would not be finite, so nothing was learned: {why}")
         before = self.recent_loss, self.recent
@@ -356,7 +356,7 @@ class Served:
         self._record(number, future)
 
     def _record(self, number: int, future: Any) -> None:
-        """Say in the log that an entry was refused; until it does, no file says that it was learned."""
+        """Record in the log that an entry was refused; until then, no file may count it as learned."""
         why, refusal = self._unrecorded[number], self._refused[number]
 
         def refuse(connection: sqlite3.Connection) -> int:
@@ -381,7 +381,7 @@ class Served:
             settle(future, refusal)
 
     def _examples_per_label(self, number: int) -> float:
-        """How many lines of its pool the answer in the audit log stands for."""
+        """Number of lines of its pool that the answer in the audit log represents."""
         event = next(self.log.store.log(number - 1))
         return self.log.store.examples_per_label(event.detail["id"]) if event.kind == "answer" else 0.0
 
@@ -462,7 +462,7 @@ class Served:
         """Save the model if it has learned; returns whether it did.
 
         Raises:
-            HutchError: the file cannot be written, or somebody else has; what was there before stays.
+            HutchError: the file cannot be written, or another process has written it; the old file stays.
         """
         async with self._saving:
             wanted = self.position != self.saved or bool(self.failure)
@@ -480,7 +480,7 @@ class Served:
                 await asyncio.sleep(0.001)
             if self.failure:
                 raise StoreError(self.failure)
-            while self._unrecorded:  # one that a client asks for again is recorded meanwhile
+            while self._unrecorded:  # one that a client repeats is recorded meanwhile
                 self._record(next(iter(self._unrecorded)), recorded := asyncio.get_running_loop().create_future())
                 with suppress(NotFinite):
                     await recorded
@@ -496,14 +496,14 @@ class Served:
         await asyncio.to_thread(self._write, through, copies, metadata)
 
     async def _save_quietly(self) -> None:
-        """Save, so that the requests after a refused one are quickly learned again; a later save reports what fails."""
+        """Save, so that the requests after a refused one are quickly learned again; a later save reports failures."""
         with suppress(HutchError):
             await self.save()
 
     def _write(
         self, through: int, arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any], keep: bool = True
     ) -> None:
-        """Write the model, and let the log forget what it holds."""
+        """Write the model, and remove its entries from the log."""
         metadata["log"] = self.log.note(self.place, through)
         with self._writing:
             self._file.save(arrays, metadata, self._whole, through, keep)

@@ -19,11 +19,11 @@ from hutch.serve.vw import answer_lines
 
 
 def load(models: Sequence[str], log: Log, limits: Limits | None = None, keep: int = 0) -> dict[str, Served]:
-    """Models by name, where the log has left them.
+    """Models by name, in the state that the log gives them.
 
     Args:
         models: paths, or `NAME=PATH`; a path without name is known by its file's, without ending.
-        log: what they have been taught.
+        log: of the requests that they learn.
         limits, keep: see `Served`.
 
     Raises:
@@ -53,22 +53,22 @@ async def serve(
     vw: socket.socket | None = None,
     limits: Limits | None = None,
 ) -> None:
-    """Serve until a signal tells to stop, or no memory is left to learn; then answer what is under way, learn and save.
+    """Serve until a signal stops it, or memory for learning runs out; then answer requests under way, learn and save.
 
     Args:
-        models: by name; Vowpal Wabbit's protocol speaks to the first.
-        log: where what they learn is written.
+        models: by name; the first one answers Vowpal Wabbit's protocol.
+        log: stores the requests that they learn.
         listening: of HTTP.
-        ready: says where.
+        ready: reports the address.
         host: the address of `listening`.
-        token: who asks must know it; empty for no token.
+        token: that clients must send; empty for none.
         save_every: seconds between saves.
-        vw: of Vowpal Wabbit's protocol; None: nobody speaks it.
-        limits: of what clients may send.
+        vw: of Vowpal Wabbit's protocol; None: it is not served.
+        limits: on requests.
     """
     limits, stopping = limits or Limits(), asyncio.Event()
     for served in models.values():
-        served.failed = stopping.set  # whoever watches over the server starts it again, and it learns the log
+        served.failed = stopping.set  # a supervisor restarts the server, which then learns the log
     handlers = Handlers(models, log, limits)
     sys.setswitchinterval(0.001)  # the thread of the log holds the interpreter no longer
     log.start(asyncio.get_running_loop())
@@ -98,16 +98,16 @@ async def serve(
 
 
 async def _warm_up(models: dict[str, Served]) -> None:
-    """Compile what the first requests would wait for."""
+    """Compile the kernels of the first requests."""
     for served in models.values():
         await asyncio.to_thread(served.warm_up)
 
 
 async def _save_all(models: dict[str, Served]) -> None:
-    """Save each model, whatever becomes of the others.
+    """Save each model, even if others fail.
 
     Raises:
-        HutchError: the first model that could not be saved; what it learned stays in the log.
+        HutchError: the first model that could not be saved; its entries stay in the log.
     """
     failed: list[HutchError] = []
     for served in models.values():

@@ -1,7 +1,7 @@
 """Vowpal Wabbit's protocol for a served model: a line with a label is learned, one without is predicted.
 
-Each line is answered by `PREDICTION TAG`, an empty one by nothing; one that cannot be used by `error: ` and its place,
-and it changes nothing.
+Each line is answered by `PREDICTION TAG`, an empty one by nothing; an invalid one by `error: ` and its place,
+without any effect.
 """
 
 from dataclasses import replace
@@ -62,7 +62,7 @@ class _Lines:
         return bytes(self._text.lines(predictions, batch.tag_ptr, batch.tags))
 
     async def _in_turn(self, lines: bytes, labeled: NDArray[Any]) -> bytes:
-        """Neighbours alike at a time, so that what is only predicted never becomes a part of the model."""
+        """Process runs of lines of one kind, so that lines to predict never become a part of the model."""
         each = lines.split(_FEED)[:-1]
         ends = [*(np.flatnonzero(np.diff(labeled)) + 1).tolist(), len(each)]
         found, start = [], 0

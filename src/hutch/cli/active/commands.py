@@ -138,9 +138,9 @@ def ask(
     stop: Stop = None,
     ray: Annotated[str | None, ray_option("With a glob as POOL: score the files")] = None,
 ) -> None:
-    """Choose what to ask for, and put it in the store.
+    """Choose examples to label, and put the requests in the store.
 
-    The requests are printed as JSON lines. Each file of a glob is scored by a task of its own.
+    The requests are printed as JSON lines. Each file of a glob is scored in a separate task.
 
     Example: hutch active ask pool.vw -i model --store labels.db -n 50 > requests.jsonl
     """
@@ -278,7 +278,7 @@ app.command()(export)
 
 @app.command()
 def report(store: StoreFile, as_json: AsJson = False) -> None:
-    """Report progress, the loss, and what more labels would save.
+    """Report progress, the loss, and the expected saving by more labels.
 
     Example: hutch active report --store labels.db
     """

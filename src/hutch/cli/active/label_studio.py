@@ -38,8 +38,8 @@ def serve(
 ) -> None:
     """Serve a machine-learning backend for Label Studio.
 
-    It pre-labels tasks, scores them so that uncertainty sampling shows first what is worth asking for, and learns from
-    annotations. The address that is printed is the one to connect in the project's settings.
+    It pre-labels tasks, scores them so that uncertainty sampling shows the most useful ones first, and learns from
+    annotations. Enter the printed address in the project's settings.
 
     Example: hutch label-studio serve -i model --store labels.db --name 1=spam --name -1=ham
     """

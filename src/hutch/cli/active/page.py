@@ -75,7 +75,7 @@ def columns_of(show: str | None, document: Mapping[str, Any] | None) -> list[str
     """The columns that `--show` names.
 
     Raises:
-        UsageError: one that the document, if there is one, does not have.
+        UsageError: the document, if given, lacks a column.
     """
     from hutch.active.documents import check_shown
 
@@ -110,7 +110,7 @@ def look_of(
 
 
 def open_document(store: Store) -> dict[str, Any] | None:
-    """The document of the oldest open request; None if there is none, or if it is a line."""
+    """The document of the oldest open request; None without one, or if it is a line."""
     first = next(store.open_requests(), None)
     return store.document(first.id) if first else None
 

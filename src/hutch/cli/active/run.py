@@ -33,7 +33,7 @@ Stop = Annotated[
 
 
 def check_stop(predictions: float | None) -> None:
-    """Refuse what is not a number of predictions.
+    """Check a number of predictions.
 
     Raises:
         UsageError: it is not above 0, or not finite.

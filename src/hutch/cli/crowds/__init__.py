@@ -1,1 +1,1 @@
-"""Commands about crowds of their own: preferences, and numbers over all items."""
+"""Further commands about crowds: preferences, and numbers over all items."""

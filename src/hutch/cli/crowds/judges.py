@@ -1,4 +1,4 @@
-"""`hutch judges`: what the judges in logs of evaluations are worth."""
+"""`hutch judges`: the worth of the judges in logs of evaluations."""
 
 from __future__ import annotations
 

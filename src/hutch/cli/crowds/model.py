@@ -1,4 +1,4 @@
-"""The model that `hutch crowd` runs, and how: as its options say, or as a saved model does."""
+"""The model that `hutch crowd` runs, and how: from its options, or from a saved model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _METHODS = ("batch", "online")
 
 
 def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdModel, Options, State | None]:
-    """The model, how to run it and what it knows already; a saved model settles what is not given.
+    """The model, how to run it, and its state; a saved model determines the options not given.
 
     Args:
         given: the options.
@@ -44,7 +44,7 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
     if given.all_judges and given.reference:
         raise UsageError("--all-judges: cannot be combined with --reference, whose labels define the classes")
     if given.all_judges and given.gold and model is None and method == "batch":
-        model = "mixed"  # gold teaches how much each judge counts
+        model = "mixed"  # gold determines the weight of each judge
     if reference:
         if model not in (None, "mixed"):
             wanted = "wanted mixed, which tells people from judges"

@@ -1,4 +1,4 @@
-"""`hutch crowd --multi-label`: each label a yes or no of its own, reported together."""
+"""`hutch crowd --multi-label`: one yes/no question per label, reported together."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _REFUSED = (
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
-    """Aggregate the answers to each label, write what was asked for, and return the summary.
+    """Aggregate the answers to each label, write the requested outputs, and return the summary.
 
     Args:
         given: the options of the command.
-        model: of the crowd; each label has parameters of its own.
+        model: of the crowd; each label has separate parameters.
         options: how it runs.
-        history: none.
+        history: not used.
 
     Raises:
         UsageError: options that need one class per task.

@@ -61,6 +61,6 @@ class CrowdOptions:
                 raise UsageError(f"--{name.replace('_', '-')}: {why}")
 
     def notice(self, text: str) -> None:
-        """Tell the user something on stderr, unless they want quiet."""
+        """Print a message on stderr, unless `quiet`."""
         if not self.quiet:
             print(text, file=sys.stderr)

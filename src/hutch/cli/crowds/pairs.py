@@ -1,4 +1,4 @@
-"""`hutch crowd --pairs`: who is stronger, from votes on pairs."""
+"""`hutch crowd --pairs`: strengths from votes on pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
     Args:
         options: of the command.
         method: batch or online.
-        columns: those that say in which context a vote was given; None: all further ones.
+        columns: those with the context of a vote; None: all further ones.
     """
     from hutch.core.atomic import check_outputs
     from hutch.core.run.output import is_stdout, open_output
@@ -67,7 +67,7 @@ def _read_as(options: CrowdOptions) -> tuple[str | None, str]:
 def _learned(
     options: CrowdOptions, method: str, columns: str | None, problems: Problems
 ) -> tuple[PairModel, PairState, Tally, dict[str, Any]]:
-    """The model, what was learned, what was counted, and further lines of the summary."""
+    """The model, its state, the counts, and further lines of the summary."""
     from hutch.crowd.pairs.model import create
     from hutch.crowd.pairs.report import Tally, learn_blocks, score
     from hutch.crowd.pairs.state import PairState

@@ -27,10 +27,10 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given: the options of the command.
         model: of the crowd.
         options: how it runs.
-        history: what it knows already.
+        history: its state from an earlier run.
 
     Raises:
-        UsageError: what is asked for needs all labels at once.
+        UsageError: an option needs all labels at once.
     """
     path, columns = given.labels, given.columns
     kept = ("workers", "report", "suspects", "next", "score", "detail")

@@ -1,4 +1,4 @@
-"""`hutch crowd` with all labels in memory: what is true of each task, how good each worker is, what to ask next."""
+"""`hutch crowd` with all labels in memory: true labels of tasks, skills of workers, and the next requests."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
-    """Aggregate the labels, write what was asked for, and return the summary.
+    """Aggregate the labels, write the requested outputs, and return the summary.
 
     Args:
         given: the options of the command.
         model: of the crowd.
         options: how it runs.
-        history: what it knows already.
+        history: its state from an earlier run.
 
     Raises:
         UsageError: options that do not go together.
@@ -61,7 +61,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         aggregation.save(given.final, model, options, result.fit.state)
     summary = {"model": model.name, "method": options.method, **output.summary(result)}
     if declared := getattr(model.parameters, "reference", ()):
-        from hutch.crowd.mixed.model import matches  # here as below: what only some runs need is imported by them
+        from hutch.crowd.mixed.model import matches  # here as below: imported only by runs that need it
 
         summary["reference"] = int(matches(data.worker_names, declared).sum())
     if given.score:
@@ -75,7 +75,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
 
 
 def _labels(given: CrowdOptions, options: Options, history: State | None) -> Labels:
-    """The labels that count; says what is wrong with the others."""
+    """The labels that count; reports the others."""
     path = given.labels
     known = history.classes if history else list(given.classes)
     truth = read_gold(given.gold, given.encoding) if given.gold else None
@@ -152,7 +152,7 @@ def _write(given: CrowdOptions, result: Aggregate) -> None:
 
 
 def _write_quality(given: CrowdOptions, result: Aggregate) -> None:
-    """Write what is said about the labels themselves."""
+    """Write the report about the labels themselves."""
     from hutch.crowd.quality.page import write_page
     from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
 

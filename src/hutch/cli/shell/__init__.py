@@ -1,1 +1,1 @@
-"""Between a shell and the commands: how words are read and completed, how help looks, what a process ends with."""
+"""Between a shell and the commands: parsing and completion of words, layout of help, exit of a process."""

@@ -14,14 +14,14 @@ Command = Callable[..., int | None]
 """A command: a function whose annotations are its options; it returns the exit status, None for 0."""
 
 PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "add_completion": False}
-"""As all apps of ours are: our help, plain tracebacks, no completion options of their own."""
+"""Settings of all our apps: our help, plain tracebacks, no completion options."""
 
 
 class Group(typer.Typer):
-    """Commands that are called by a name below a common one.
+    """Commands that are called by a name after a common one.
 
     Args:
-        help: what they are for.
+        help: their purpose.
         default: the command that runs if none is named.
     """
 

@@ -12,14 +12,14 @@ from hutch.core.help_text import entries, noted, paragraph, width
 
 
 class Command(TyperCommand):
-    """A command with our help text, which returns its status; values are refused in our words: what, got, wanted."""
+    """A command with our help text, which returns its status; errors in values have our form: what, got, wanted."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         words = list(args)
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            if typed := getattr(error, "option_name", ""):  # no such option: those that begin with it are likeliest
+            if typed := getattr(error, "option_name", ""):  # an unknown option: suggest those that begin with it
                 longer = [name for each in self.params for name in each.opts if name.startswith(typed)]
                 error.possibilities = longer or error.possibilities  # type: ignore[attr-defined]
             parameter = getattr(error, "param", None)

@@ -49,7 +49,7 @@ def _said_of(error: Exception) -> tuple[str | None, int]:
 
 
 def _lacked_memory(error: BaseException | None) -> bool:
-    """Whether the loader of libraries or of threads failed for want of memory, and this error came of it."""
+    """Whether the loader of libraries or of threads failed for want of memory, and so caused this error."""
     while error is not None:
         if isinstance(error, ImportError | OSError | RuntimeError) and any(each in str(error) for each in _NO_MEMORY):
             return True
@@ -66,8 +66,8 @@ def _leave(message: str, status: int) -> None:
 
 
 def end_at_interrupts() -> None:
-    """Let SIGINT end the process at once: there is nothing to say or to save, while modules are imported."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if whoever started us ignores it
+    """Let SIGINT end the process at once: there is nothing to report or to save while modules are imported."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if the parent process ignores it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -85,7 +85,7 @@ def _plugins_named() -> Iterator[None]:
     except HutchError:
         raise
     except Exception as error:
-        manager = sys.modules.get("hutch.plugins.manager")  # not imported here: it may not be what failed
+        manager = sys.modules.get("hutch.plugins.manager")  # not imported here: another module may have failed
         text = manager.failure_of(error) if manager else None
         if text is None:
             raise
