@@ -155,7 +155,7 @@ def _lives(process: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        return True  # it is somebody else's
+        return True  # another process owns it
     return True
 
 
@@ -255,7 +255,7 @@ def atomic_write(path: str | Path, *, private: bool = False, held: bool = False)
 
     Args:
         path: of the file.
-        private: nobody but this user may read or write it; else it has the permissions of the file before, or those
+        private: only this user may read or write it; else it has the permissions of the file before, or those
             that a plain `open` gives.
         held: this process has locked it; without that, a file that a server has locked is refused.
 

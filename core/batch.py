@@ -40,7 +40,7 @@ class Batch:
         row_namespaces: int64 (examples + 1).
         namespace_ptr: int64 (namespaces + 1); the last equals `row_ptr[-1]`.
         namespace_id: uint32 (namespaces): hash of the full name, or the first byte in VW's letter mode.
-        labels: float32 (examples); `UNLABELED` where there is none; the class of a multiclass label.
+        labels: float32 (examples); `UNLABELED` if missing; the class of a multiclass label.
         importance: float32 (examples), ≥ 0.
         base: float32 (examples), added to the prediction.
         group: int64 (examples), number of the block (lines between empty lines).
@@ -49,7 +49,7 @@ class Batch:
         cost_ptr: int64 (examples + 1), offsets into the costs of cost-sensitive labels; empty for other labels.
         cost_classes: uint32.
         costs: float32; `UNLABELED` where not given.
-        probabilities: float32, one per cost: with which a logged action was chosen; -1 says that the row is shared by
+        probabilities: float32, one per cost: with which a logged action was chosen; -1 marks a row shared by
             all actions of its decision; empty for other labels.
     """
 
@@ -127,7 +127,7 @@ class Seen(NamedTuple):
 
 
 class PinnedBatch(Batch):
-    """A batch for several passes: nobody exchanges its arrays, so where they lie is asked once."""
+    """A batch for several passes: its arrays are never exchanged, so their addresses are taken once."""
 
     @cached_property
     def seen(self) -> Seen:

@@ -1,4 +1,4 @@
-"""The marker by which a plugin, built in or third party, says which of its functions are hooks."""
+"""The marker by which a plugin, built in or third party, declares its hooks."""
 
 from collections.abc import Callable
 from typing import Any

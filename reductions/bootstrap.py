@@ -42,7 +42,7 @@ class BootstrapParameters(Parameters):
     """Parameters of `bootstrap`.
 
     Attributes:
-        models: how many.
+        models: number of models.
         type: `mean` of the models' predictions, or `vote`: the whole number that most are nearest to.
     """
 

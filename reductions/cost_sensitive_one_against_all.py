@@ -30,7 +30,7 @@ class CostSensitiveParameters(Parameters):
     """Parameters of `cost_sensitive_one_against_all`.
 
     Attributes:
-        classes: how many.
+        classes: number of classes.
         first_class: the smallest class, 0 or 1; `detect` does as VW: classes count from 1 until a 0 comes before the
             largest class does.
     """

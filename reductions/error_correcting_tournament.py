@@ -2,7 +2,7 @@
 
 The classes play e + 1 elimination tournaments for `errors` = e, a class that loses entering the next one; the champions
 play a final single elimination. Every match is a binary problem with its own sub-model; a loser's example goes on only
-where it may still win, so later matches learn from what earlier ones let through. e = 0 is a filter tree.
+where it may still win, so later matches learn from examples that earlier ones let through. e = 0 is a filter tree.
 
 Players 0 to k - 1 are the classes, later ones the winners of matches, in the order in which the matches are drawn up.
 
@@ -48,8 +48,8 @@ class TournamentParameters(Parameters):
     """Parameters of `error_correcting_tournament`.
 
     Attributes:
-        classes: how many; labels are 1 to this.
-        errors: how many lost matches a class may survive.
+        classes: number of classes; labels are 1 to this.
+        errors: number of lost matches that a class may survive.
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 20)]

@@ -1,7 +1,7 @@
 """Multiclass by a filter tree: classes play a tournament, and each match is a binary problem with its own sub-model.
 
 A match is learned only from examples whose class is one of its two players; a class that loses a match drops out, so
-later matches learn from what earlier ones let through. `scoring_filter_tree` has one score per class instead.
+later matches learn from examples that earlier ones let through. `scoring_filter_tree` has one score per class instead.
 
 A tree of n classes has n - 1 matches. Players 0 to n - 1 are the classes, player n + m is the winner of match m, and m
 grows towards the root. With hard labels the importance of a match is that of the example; with costs it is the
@@ -45,7 +45,7 @@ class FilterTreeParameters(Parameters):
     """Parameters of the filter trees.
 
     Attributes:
-        classes: how many.
+        classes: number of classes.
         first_class: the smallest label, 0 or 1; `detect`: labels count from 1 until a 0 comes before the largest does.
         shape: `balanced`, `chain` (class 1 against 2, the winner against 3, …), or the tree itself as nested pairs of
             classes: `[[1, 2], [[3, 4], 5]]`.
@@ -64,7 +64,7 @@ def matches(shape: Shape | list[Any], classes: int) -> NDArray[np.int64]:
 
     Args:
         shape: as the parameter.
-        classes: how many.
+        classes: number of classes.
 
     Returns:
         int64 (classes - 1, 2).

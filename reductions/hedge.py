@@ -55,7 +55,7 @@ class HedgeParameters(Parameters):
     """Parameters of `hedge`.
 
     Attributes:
-        copies: what differs in each, as in `bayesian_linear: {forgetting: 0.001}`; parameters that are numbers, of
+        copies: parameters that differ in each, as in `bayesian_linear: {forgetting: 0.001}`; numbers, of
             layers below.
         share: part of the weights that each label spreads over all copies.
     """

@@ -40,7 +40,7 @@ class MultinomialParameters(Parameters):
     """Parameters of `multinomial`.
 
     Attributes:
-        classes: how many.
+        classes: number of classes.
         first_class: the smallest label, 0 or 1; `detect`: labels count from 1 until a 0 comes before the largest label
             does.
         probabilities: scores are probabilities, the softmax of the predictions below; False: their log-odds, which are

@@ -32,7 +32,7 @@ class NatOEMParameters(Parameters):
 
     Attributes:
         mode: `class` holds to the model at the last boundary, `step` to that before each step.
-        beta: weight of the anchor; None: in mode class as many samples as the anchor stands for, else 1.
+        beta: weight of the anchor; None: in mode class as many samples as the anchor represents, else 1.
         boundary: of classes: where the number of the block of lines, the label or the first feature of a namespace
             changes, or where the likelihood of rows drops; `group` if not given. Mode class only.
         namespace: for boundary namespace. The layers below see it; list it in no `ignore`.
@@ -109,7 +109,7 @@ class NatOEMLayer(Reduction):
             return  # the chain has its own message for this
         if not isinstance(below, MStepReduction):
             raise ConfigError(
-                f"nat_oem asks of the layer directly below statistics of an M-step, which {below.name!r} has not; "
+                f"nat_oem needs statistics of an M-step from the layer directly below, which {below.name!r} lacks; "
                 "wanted one such as 'ppca' or 'crowd_em'"
             )
         if below.inputs.whole_groups and p.source in ("group", "label"):

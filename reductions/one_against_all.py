@@ -33,7 +33,7 @@ class OneAgainstAllParameters(Parameters):
     """Parameters of `one_against_all`.
 
     Attributes:
-        classes: how many.
+        classes: number of classes.
         first_class: the smallest label, 0 or 1. `detect` does as VW: labels count from 1 until a 0 comes before the
             largest label does, and a label beyond the classes is a negative example of every class. The label that
             tells counts for its own example's prediction only with `probabilities`, again as in VW.
@@ -174,7 +174,7 @@ def _overtake(layer, example, winner, rival, offset):
 def importance_to(layer, example, label, importance, offset):
     """The least importance of another class's label that makes that class's prediction the highest.
 
-    The runner-up comes first; of the others only those are looked at that get to where it meets the winner sooner.
+    The runner-up comes first; of the others only those are examined that meet the winner sooner.
     """
     state = own(layer)
     prediction = _best(layer, example, UNLABELED, _1, offset)

@@ -73,7 +73,7 @@ class Shortcuts:
             the two predictions, EXAMPLE.base added once.
         exact_updates: True if learning in one sub-model changes the predictions of no other, and if EXAMPLE.raw is then
             what `predict` returned before for this one, and EXAMPLE.updated the prediction now.
-        updates_at: address of an int64 that grows whenever its predictions may change by learning; 0 if there is none.
+        updates_at: address of an int64 that grows whenever its predictions may change by learning; 0 without one.
         looks_ahead: True if it fetches the rows of the next example itself where it stands alone (EXAMPLE.next_length
             tells how many); else the driver does.
     """

@@ -51,7 +51,7 @@ def check_divisible(chain: ChainEngine) -> None:
 def _check(layer: Reduction, merging: Mapping[str, str]) -> None:
     names = set(layer.saved())
     for name in sorted(names ^ set(merging)):
-        text = "of what it saves, merging lacks" if name in names else "merging names what it does not save:"
+        text = "merging lacks" if name in names else "merging names an array that is not saved:"
         raise PluginError(f"{layer.name}: {text} {name!r}")
     for name, kind in merging.items():
         word, *others = kind.split(":")
@@ -61,7 +61,7 @@ def _check(layer: Reduction, merging: Mapping[str, str]) -> None:
 
 
 def kinds_of(chain: ChainEngine) -> Iterator[tuple[str, str, str]]:
-    """Every array of a chain but the weights: its name in the model, what comes before it there, how it is merged."""
+    """Every array of a chain but the weights: its name in the model, the prefix there, and how it is merged."""
     for name, kind in SHARED.items():
         if f"shared.{name}" in chain.arrays():
             yield f"shared.{name}", "shared.", kind

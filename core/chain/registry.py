@@ -98,7 +98,7 @@ class Registry:
 
         Args:
             kind, origin: as for `add`.
-            names: what users write.
+            names: as users write them.
             load: loads the plugin.
         """
         cast(Table[Any], getattr(self, kind)).expect(names, load)
@@ -109,7 +109,7 @@ class Registry:
 
         Args:
             kind: `reductions`, `losses`, `readers`, `crowd_models` or `em_models`.
-            name: what users write.
+            name: as users write it.
             item: the class, loss or function.
             origin: the plugin.
 

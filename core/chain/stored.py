@@ -15,7 +15,7 @@ _MOST_BYTES = 1 << 46
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsInUse:
-    """An array of which only some rows are stored; all others are zeros. It takes its whole size only in `dense`.
+    """An array stored by some of its rows; all others are zeros. It takes its whole size only in `dense`.
 
     Attributes:
         shape: of the whole array.

@@ -35,10 +35,10 @@ class Option:
             the parameter alone.
         reads: how a value becomes one of the chain: as it is, by its size, as namespaces, as interactions, or as part
             of a loss.
-        value: what a flag sets.
+        value: set by a flag.
         means: the chain's value for each of some values.
-        needs: the options of which it needs one to have a meaning; without any, an option for a layer adds that layer.
-        note: what is different from VW; or, where Hutch does not have the option, what to use instead.
+        needs: options, one of which it needs to have a meaning; without any, an option for a layer adds that layer.
+        note: differences from VW; or, where Hutch does not have the option, the alternative.
         supported: False if Hutch refuses it.
     """
 

@@ -21,7 +21,7 @@ class InputOptions(Parameters):
     """How text becomes features.
 
     Attributes:
-        namespaces: tell namespaces apart by full name, or by first letter as VW does.
+        namespaces: distinguish namespaces by full name, or by first letter as VW does.
         hash: `strings`: a name that is a number is its own index; `all`: hash it too.
         hash_seed: seed of the feature hash.
         constant: add the constant feature to every example.
@@ -29,7 +29,7 @@ class InputOptions(Parameters):
         keep: namespaces to keep; all others are left out.
         matrix: namespace of a matrix's columns, if `columns` divides them into none.
         longest_line: bytes that a line may have; a longer one is refused.
-        columns: what the columns of tables and matrices stand for.
+        columns: roles of the columns of tables and matrices.
     """
 
     namespaces: Literal["name", "letter"] = "name"

@@ -89,7 +89,7 @@ class TableReader:
     Args:
         schema: the Arrow schema.
         options: how names are hashed, and the kind of the labels.
-        columns: what each column stands for; see `hutch.core.data.roles.Roles`.
+        columns: the role of each column; see `hutch.core.data.roles.Roles`.
         source: name of the table in messages.
         after: the reader of the rows before, if their table had another schema; rows and groups are counted on.
         given: `labels` and `importance` of all rows, float32, if no column holds them.
@@ -453,7 +453,7 @@ def table_batches(
     Args:
         tables: frames of pandas or polars, duckdb relations, Arrow tables or streams, with the same columns.
         options: how names are hashed, and the kind of the labels.
-        columns: what each column stands for; see `hutch.core.data.roles.Roles`.
+        columns: the role of each column; see `hutch.core.data.roles.Roles`.
         labels, importance: one for each row, in place of columns; None: a column may hold them.
 
     Raises:

@@ -74,7 +74,7 @@ class CsvReader:
     Args:
         names: the header's names.
         options: how names are hashed, and the kind of the labels.
-        columns: what each column stands for; see `hutch.core.data.roles.Roles`.
+        columns: the role of each column; see `hutch.core.data.roles.Roles`.
     """
 
     def __init__(self, names: list[str], options: ParserOptions, columns: Roles | Mapping[str, Any] | None) -> None:
@@ -172,7 +172,7 @@ def read_csv(
     Args:
         path: the file; `.gz` and `.zst` are unpacked; `-` is standard input.
         options: how names are hashed, and the kind of the labels.
-        columns: what each column stands for; see `hutch.core.data.roles.Roles`.
+        columns: the role of each column; see `hutch.core.data.roles.Roles`.
         delimiter: one byte.
 
     Raises:

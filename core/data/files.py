@@ -100,13 +100,13 @@ class InputFiles:
         options: how text is parsed.
         readers: readers of files that are not text, by ending.
         on_problem: called with the first malformed places of each kind, in the first pass.
-        columns: what the columns of files that are not text stand for.
+        columns: roles of the columns of files that are not text.
         passes: how often the batches will be read; if more than once, they stay in memory if they fit.
         cache: file that keeps the batches for later runs, see `hutch.core.data.cache`; only without malformed places.
         fresh: rebuild the cache even if one exists.
         read_text: makes the batches of one source of text, given its chunks and a parser; None: threads do, ahead.
         groups_in_lines: `read_text` makes whole groups from single lines.
-        kind: ending by which all sources are read, whatever theirs, such as `dsjson`; None: each by its own.
+        kind: ending by which all sources are read, whatever their own, such as `dsjson`; None: each by its own.
 
     Attributes:
         total: bytes of all sources, None if unknown.

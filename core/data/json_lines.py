@@ -91,7 +91,7 @@ def read_json_lines(
     Args:
         path: the file; `.gz` and `.zst` are unpacked; `-` is standard input.
         options: how names are hashed, and the kind of the labels.
-        columns: what each key stands for; see `hutch.core.data.roles.Roles`.
+        columns: the role of each key; see `hutch.core.data.roles.Roles`.
 
     Raises:
         DataError: a line that is not an object, or a value that cannot be used, with its line.

@@ -21,7 +21,7 @@ def read_parquet(
     Args:
         path: the file.
         options: how names are hashed, and the kind of the labels.
-        columns: what each column stands for; see `hutch.core.data.roles.Roles`.
+        columns: the role of each column; see `hutch.core.data.roles.Roles`.
 
     Raises:
         ConfigError: a column that is named but does not exist.

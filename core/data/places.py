@@ -14,7 +14,7 @@ _UNKNOWN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 def located(source: Any) -> str:
-    """A source as text: `file://` addresses as paths, other addresses with both slashes, of which `Path` keeps one.
+    """A source as text: `file://` addresses as paths, other addresses with both slashes, as `Path` drops one.
 
     >>> located("file:///data/a%20b.vw"), located("s3:/bucket/a.vw"), located("a.vw")
     ('/data/a b.vw', 's3://bucket/a.vw', 'a.vw')

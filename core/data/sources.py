@@ -36,7 +36,7 @@ def to_batches(
     Args:
         examples: one of `ACCEPTED`. A `str` is text, never a path.
         options: how names are hashed, and the kind of the labels.
-        columns: what the columns of a table, the columns of a matrix or the keys of dicts stand for; see
+        columns: roles of the columns of a table, the columns of a matrix or the keys of dicts; see
             `hutch.core.data.roles.Roles`.
         labels: labels of a matrix's or table's rows, shape (examples,); NaN: unlabeled.
         importance: importances of a matrix's or table's rows, shape (examples,).

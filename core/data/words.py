@@ -108,7 +108,7 @@ def with_words(
     Args:
         width, rows: of the features that are not words.
         single: their indices, values and namespaces' numbers, row-major.
-        words: of each column of text, what `hash_words` returns.
+        words: of each column of text, the results of `hash_words`.
         numbers: of each column of text, its namespace's number.
 
     Returns:

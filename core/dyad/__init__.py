@@ -45,7 +45,7 @@ _KINDS = {
 
 
 class Derivative(Protocol):
-    """A loss of which only the derivative is known."""
+    """A loss with only a derivative, and no closed form."""
 
     @staticmethod
     def derivative(p: float, y: float, /) -> float:

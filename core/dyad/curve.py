@@ -69,7 +69,7 @@ def prediction_(s, U, V, X, wx):
 
 @helper
 def _distance_without_linear(fall, c, d):
-    """The s > 0 at which `fall_` with X = 0 equals `fall` > 0: a quadratic equation in e^2s; inf if there is none."""
+    """The s > 0 at which `fall_` with X = 0 equals `fall` > 0: a quadratic equation in e^2s; inf without one."""
     B = c + d - fall
     R = hypot(B, 2.0 * sqrt(d) * sqrt(fall))
     if B >= 0.0:

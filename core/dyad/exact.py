@@ -21,7 +21,7 @@ from hutch.core.loss.kinds import KIND_GENERIC, KIND_LOGISTIC, KIND_POISSON
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _PANELS = 200
-_LONGEST = 45.0  # e^-45 of the path: nothing that float64 could tell from its end
+_LONGEST = 45.0  # e^-45 of the path: no different from its end in float64
 _INVISIBLE = 1e-17
 _FARTHEST = 1e36  # still finite in the float32 of a loss kernel
 
@@ -33,7 +33,7 @@ class Way(NamedTuple):
         kind, y, tau, loss: the loss, as `loss_slope` takes it.
         sign: the true s is `sign` times ours, the true prediction `sign` times the curve.
         c, d, X, m: the curve's coefficients, mirrored.
-        end: S, where the optimum is; inf if there is none.
+        end: S, where the optimum is; inf without one.
         c_end, d_end: the exponentials' coefficients seen from the end.
         optimum: the true prediction at the end.
     """

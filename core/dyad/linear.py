@@ -1,8 +1,8 @@
 """Importance-aware steps where the metric K = |a|² + |b|² + x·x does not change: the linear model's closed forms.
 
-`linear_distance_` says how far |s| a budget E = rate times importance carries the prediction, `linear_effort_` how much
-budget a move of the prediction costs when K = 1. Both are written so that neither small steps cancel nor large ones
-overflow.
+`linear_distance_` gives the distance |s| that a budget E = rate times importance moves the prediction, `linear_effort_`
+the budget that a move of the prediction costs when K = 1. Both are written so that neither small steps cancel nor large
+ones overflow.
 
 Source: N. Karampatziakis and J. Langford, "Online importance weight aware updates", UAI 2011, table 1; Poisson follows
 from the same equation, as 1 / e^p obeys a linear one.

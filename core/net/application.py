@@ -61,7 +61,7 @@ class Asked:
         """The body as an object.
 
         Args:
-            wanted: what it should be, for the message.
+            wanted: description of it, for the message.
 
         Raises:
             Refused: it is not one.
@@ -116,7 +116,7 @@ class Route:
     Attributes:
         method, path: of HTTP.
         answer: the handler: a coroutine function, or a function that is called in a thread.
-        summary: what it does, one sentence.
+        summary: its effect, one sentence.
         fields: its parameters; all others are refused.
         bodies: by content type, the OpenAPI description of the body; empty: it takes none.
         gives: by content type, the OpenAPI description of the answer.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on what a client may send.
+    """Bounds on requests of a client.
 
     Attributes:
         body: bytes of a request's body.

@@ -1,4 +1,4 @@
-"""Signals that tell a server to stop."""
+"""Signals that stop a server."""
 
 import asyncio
 import signal

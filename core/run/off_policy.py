@@ -56,7 +56,7 @@ class OffPolicyValue:
         decisions: number of labelled decisions.
         logged: mean cost of the chosen actions.
         ips, snips, dr: estimates of the mean cost of the chain's decisions.
-        effective: (Σ w)² / Σ w², how many decisions of the chain's own the log is worth.
+        effective: (Σ w)² / Σ w², number of the chain's own decisions that the log is worth.
         warnings: reasons to doubt the estimates.
     """
 

@@ -96,7 +96,7 @@ def run_passes(
     """
     for layer in engine.layers if learn and passes > 1 else ():
         if layer.inputs.buys_labels:
-            wanted = "1: it pays for labels, and would pay again in each; what it bought it learns again by `replay`"
+            wanted = "1: it pays for labels, and would pay again in each; use `replay` to repeat bought ones"
             raise ConfigError(f"passes: got {passes} with {layer.name!r}, wanted {wanted}")
     holdout = holdout or Holdout()
     best, best_loss, waited, number, early = None, math.nan, 0, 0, False

@@ -1,4 +1,4 @@
-"""A run of a chain over data files: what `train`, `predict` and `vw` share, and reporters that are composed with it."""
+"""A run of a chain over data files: the common part of `train`, `predict` and `vw`, and its reporters."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -194,10 +194,10 @@ class Run:
         self.progress = Progress(engine, schedule, views, holdout=bool(options.holdout), cells=cells)
         self._reporters, self._save = list(reporters), save
         self._interruption = Interruption()
-        self._useless = False  # once nobody reads the predictions any more, no more are made
+        self._useless = False  # set once no reader of the predictions is left; the run then ends
 
     def __call__(self) -> Outcome:
-        """Run, save, and report; a signal ends the run early, and what was learned is saved."""
+        """Run, save, and report; a signal ends the run early, and the learned state is saved."""
         options, interruption = self.options, self._interruption
         scores = any(reporter.scores for reporter in self._reporters)
         with kept_from_servers(options.model):

@@ -56,7 +56,7 @@ def table_footer(
 
     Args:
         seen: counters of the run.
-        passes: how many passes over the data were made.
+        passes: number of passes made over the data.
         best_constant: the best constant and its loss, as from `BestConstant.of`.
         best_holdout: least loss on the examples held out in any pass; NaN if there were none; None without holdout.
         table_used: share of the weight table's rows that are used; None: not shown.

@@ -133,7 +133,7 @@ class Unexpected:
         if np.isnan(self._engine.statistics.sum_loss) and self._is_new("loss"):
             choice = self._engine.layers[0].answers.loss
             whose = f"the loss {choice.name!r}" if choice else f"the loss of {self._engine.layers[0].name!r}"
-            yield f"{whose} gave nan for an example: the mean loss is unknown, and what was learned of it may be wrong"
+            yield f"{whose} gave nan for an example: the mean loss is unknown, and learning from it may be wrong"
         if (doubt := self._engine.label_check.doubts()) and self._is_new("classes"):
             yield doubt
         for layer in self._engine.layers:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[Any]
 
 ROWS = 1 << 16
-"""Scores that are looked at at a time; the order of drawing is random within as many."""
+"""Number of scores to process at a time; the order of drawing is random within these."""
 
 
 def draw(layer: Any, scores: Numbers, count: int, seed: Sequence[int]) -> tuple[NDArray[np.int64], Numbers]:

@@ -66,14 +66,14 @@ class ActiveParameters(Parameters):
         rule: `budget`, `iwal`, `margin`, `random` or `vw`.
         budget: labels to buy: up to 1 a fraction of the examples, above 1 a number of labels; 0.1 if neither it nor
             mellowness is given.
-        horizon: how many examples are expected; needed for a budget that is a number of labels.
+        horizon: number of examples expected; needed for a budget that is a number of labels.
         mellowness: instead of a budget, the rule's own constant: C0 of iwal and vw, else an importance or a distance.
         floor: least probability; None: two fifths of the budget (0.001 with mellowness). Not for margin and vw. In a
             pool it is at most labels / examples, which is random sampling; None: two fifths of that.
         replay: bought examples learned again for each example decided upon: all of them, at most 63, when the next
             label is learned; None: 1, but 0 for iwal and vw and above a learner that needs one pass.
         memory: megabytes for the examples to replay.
-        threshold: scalar predictions above it mean the upper label; None: what the layer below says, 0 or, above a
+        threshold: scalar predictions above it mean the upper label; None: that of the layer below, 0 or, above a
             logistic link, 0.5.
         labels: the lower and the upper label of scalar predictions.
         simulation: labels in the data stay hidden until asked for; false: they are answers, and are learned.
@@ -127,7 +127,7 @@ class ActiveParameters(Parameters):
 
 @helper
 def _replay(s, layer, example, offset):
-    """Learn bought examples again: `replay` for each example that the label just learned stands for."""
+    """Learn bought examples again: `replay` for each example that the label just learned represents."""
     progress = progress_of(s.progress)
     decided = np.float64(progress.seen - progress.replayed)
     stands_for = max(s.examples_per_label if s.examples_per_label > 0.0 else decided, 1.0)
@@ -217,7 +217,7 @@ class Active(Reduction):
     change the predicted class.
 
     Raises:
-        ConfigError: the layer below cannot say what the rule needs.
+        ConfigError: the layer below lacks a kernel that the rule needs.
     """
 
     name = "active"
@@ -274,17 +274,17 @@ class Active(Reduction):
         if declared(self, "takes") == Labels.LOGGED_CLASS:
             raise ConfigError(
                 f"active asks for labels, but {below.name!r} below it learns from logged costs of classes, which "
-                "nobody can be asked for"
+                "cannot be requested"
             )
         if self._of_classes and rule == "vw":
             raise ConfigError(
-                f"active: rule 'vw' asks of the layer below scalar predictions, {below.name!r} predicts classes"
+                f"active: rule 'vw' needs scalar predictions from the layer below, {below.name!r} predicts classes"
             )
         for needed in self._calls:
             lacks = lacking(below, needed)
             if lacks is not None:
                 raise ConfigError(
-                    f"active: rule {rule!r} asks of the layer below its {needed}, which {lacks.name!r} lacks"
+                    f"active: rule {rule!r} needs {needed} from the layer below, which {lacks.name!r} lacks"
                 )
         if context.parser.whole_groups:
             raise ConfigError(
@@ -297,7 +297,7 @@ class Active(Reduction):
                 "layer: a label is asked for once per example"
             )
         if self._of_classes and rule == "margin" and self.answers.score_count == 0:
-            raise ConfigError(f"active: rule 'margin' asks of the layer below class scores, which {below.name!r} lacks")
+            raise ConfigError(f"active: rule 'margin' needs class scores from below, which {below.name!r} lacks")
 
     @property
     def kernels(self) -> Kernels:

@@ -89,7 +89,7 @@ class Memory:
         memory = Record(MEMORY, words=words, size=len(words), table=table, capacity=len(table), **numbers)
         wrong = int(_first_unsound(memory.address, rows))
         if wrong >= 0:
-            raise ModelError(f"active.memory: example {wrong} to replay is none that was ever kept")
+            raise ModelError(f"active.memory: example {wrong} to replay was never kept")
 
 
 @inlined

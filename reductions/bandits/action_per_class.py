@@ -45,7 +45,7 @@ class ActionPerClassParameters(Parameters):
     """Parameters of `action_per_class`.
 
     Attributes:
-        classes: how many, counted from 1.
+        classes: number of classes, counted from 1.
     """
 
     classes: Annotated[int, Within(ge=1, le=1 << 16), ExampleValue(3)]
@@ -108,7 +108,7 @@ def end_copies(copies, example):
 
 @helper
 def logged_class(decision, classes):
-    """The class, from 0, whose cost and probability are known; -1 if there is none."""
+    """The class, from 0, whose cost and probability are known; -1 without one."""
     if decision.chosen < 0:
         return int64(-1)
     found = int64(uint32s_at(decision.classes, decision.count)[decision.chosen]) - 1
@@ -151,7 +151,7 @@ class Copies:
 
     Args:
         classes: number of actions.
-        context: of the layer, which must be the top one: the table's rows then go by its copies alone.
+        context: of the layer, which must be the top one, so that the table's rows depend on its copies alone.
 
     Attributes:
         record: the COPIES; kernels get its address.

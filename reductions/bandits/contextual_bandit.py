@@ -61,7 +61,7 @@ class ContextualBanditParameters(Parameters):
     Attributes:
         type: how the cost of one action becomes a problem for all.
         clip: probabilities below this count as this.
-        lists: what is written of a decision: `all` actions with their scores, or only the `best` one.
+        lists: outputs for a decision: `all` actions with their scores, or only the `best` one.
     """
 
     type: Literal["mtr", "ips", "dm", "dr", "sm"] = "mtr"

@@ -46,7 +46,7 @@ _ranges_of = state_of(np.dtype(RANGE_FIELDS))
 
 @helper
 def delta_of(state, actions, decisions):
-    """Return how much the loss may grow after so many decisions; `state` has the `RANGE_FIELDS`."""
+    """The allowed growth of the loss after so many decisions; `state` has the `RANGE_FIELDS`."""
     width = np.float32(np.float64(state.highest_cost - state.lowest_cost) ** 2)
     return state.mellowness * np.float32(math.log(np.float32(actions * decisions))) * width
 

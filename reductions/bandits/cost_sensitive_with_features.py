@@ -39,7 +39,7 @@ class CostSensitiveWithFeaturesParameters(Parameters):
 
     Attributes:
         method: `regression` of the cost, or `classification` into cheapest and others.
-        lists: what is written of a decision: `all` actions with their scores, or only the `best` one.
+        lists: outputs for a decision: `all` actions with their scores, or only the `best` one.
     """
 
     method: Literal["regression", "classification"] = "regression"

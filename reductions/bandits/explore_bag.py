@@ -36,8 +36,8 @@ class ExploreBagParameters(Parameters):
     """Parameters of `explore_bag`.
 
     Attributes:
-        policies: how many.
-        greedy_first: the first policy is taught every decision once.
+        policies: number of policies.
+        greedy_first: the first policy learns every decision once.
         first_only: a vote goes to the first of equally good actions.
         epsilon: least probability of all actions together.
     """

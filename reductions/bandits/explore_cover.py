@@ -39,12 +39,12 @@ class ExploreCoverParameters(Parameters):
     """Parameters of `explore_cover`.
 
     Attributes:
-        policies: how many.
-        psi: how much later policies are taught to disagree.
+        policies: number of policies.
+        psi: how strongly later policies learn to disagree.
         epsilon: probability of all actions together at random; None: it falls as decisions are seen.
         uniform: actions that no policy prefers get the least probability, too.
         first_only: a policy prefers the first of equally good actions.
-        regressor: a model of its own estimates the costs that later policies learn; needed above type `mtr` only.
+        regressor: a separate model estimates the costs that later policies learn; needed above type `mtr` only.
     """
 
     policies: Annotated[int, Within(ge=1, le=1024), ExampleValue(3)]

@@ -26,7 +26,7 @@ class ExploreFirstParameters(Parameters):
     """Parameters of `explore_first`.
 
     Attributes:
-        decisions: how many labelled decisions are made at random.
+        decisions: number of labelled decisions that are made at random.
         epsilon: later, probability of choosing at random.
     """
 

@@ -2,7 +2,7 @@
 
 The range of each action's cost is as in `cost_ranges`. With the method `elimination` the actions whose lowest cost is
 no higher than the least of the highest costs share all probability equally; with `optimism` the action with the
-smallest lowest cost has it all. Several with equal lowest costs then have probability 1 each, as in VW, unless
+smallest lowest cost has it all. If several have equal lowest costs, each has probability 1, as in VW, unless
 `first_only`.
 
 Source: D. Foster, A. Agarwal, M. Dudík, H. Luo, R. Schapire, "Practical contextual bandits with regression oracles",

@@ -53,7 +53,7 @@ class SimulateBanditParameters(Parameters):
     """Parameters of `simulate_bandit`.
 
     Attributes:
-        classes: how many, counted from 1.
+        classes: number of classes, counted from 1.
         right: cost of the right class.
         wrong: cost of every other class.
     """
@@ -67,9 +67,9 @@ class SimulateCostSensitiveBanditParameters(SimulateBanditParameters):
     """Parameters of `simulate_cost_sensitive_bandit`.
 
     Attributes:
-        classes: how many, counted from 1.
-        right: what a cost of 0 becomes.
-        wrong: what a cost of 1 becomes.
+        classes: number of classes, counted from 1.
+        right: replaces a cost of 0.
+        wrong: replaces a cost of 1.
     """
 
 

@@ -63,7 +63,7 @@ class BayesianLinearParameters(Parameters):
     """Parameters of `bayesian_linear`.
 
     Attributes:
-        namespace: whose features are the row; what a line leaves out is 0.
+        namespace: whose features are the row; features missing in a line are 0.
         dimension: features of a row, or of a block.
         features: `numbered` reads names as numbers from 0 to dimension - 1; `named` takes any, in the order in which
             they are met; those beyond `dimension` have variances but no covariances.
@@ -71,7 +71,7 @@ class BayesianLinearParameters(Parameters):
         rank: None: a full covariance of up to 512 dimensions, beyond them a diagonal less 32 outer products; a number:
             so many.
         covariance: `own`, one for each sub-model that a layer above asks for; `shared`, one for all, for layers that
-            teach all sub-models each example, such as one_against_all: faster, by as many times as there are; `blocks`,
+            train all sub-models on each example, such as one_against_all: faster by the number of sub-models; `blocks`,
             for hashed features of all namespaces: one for each `dimension` features that are met together, under
             squared loss whose noise is estimated.
         prior_variance: of each weight of a row before anything is learned; None: from `reach`.
@@ -86,12 +86,12 @@ class BayesianLinearParameters(Parameters):
         max_prediction: predictions above it become it; None: the largest label seen.
         priors: of blocks: the variance that a prediction has whose features are all new, in units of the noise; of
             several, the likeliest decides.
-        blocks: how many there may be; features met later share the places of others.
+        blocks: the most there may be; features met later share the places of others.
         interactions: of blocks: products of namespaces, each a list of names; `:` stands for every namespace, and a
-            string of letters is a term too where namespaces go by letter.
+            string of letters is a term too if namespaces are letters.
         permutations: a namespace with itself gives all pairs instead of those in order.
         duplicate_interactions: keep terms that are permutations of each other.
-        ignore_linear: namespaces of which only the interactions are used.
+        ignore_linear: namespaces used only in interactions.
     """
 
     namespace: Annotated[str, ExampleValue("words")] = "x"

@@ -4,7 +4,7 @@ S = diag(a)⁻¹ - W'W with at most 2 · rank rows in W. Each example adds a row
 S⁻¹ = diag(a) + V'V keeps the `rank` axes of V that are longest against the diagonal, and the others are added to the
 diagonal, so that the diagonal of the precision is exact. With W diag(a) W' = Q'ΛQ, V = (1 - Λ)^(-1/2) Q W diag(a).
 
-The numbers lie as: a (size), W (2 rank, size), how many rows W has.
+The order of the numbers is: a (size), W (2 rank, size), number of rows of W.
 Source: M. Lambert, S. Bonnabel and F. Bach, "The limited-memory recursive variational Gaussian approximation", 2023,
 for the family; the compression is by the eigenvectors of V diag(a)⁻¹ V'.
 """

@@ -1,4 +1,4 @@
-"""Anchors of the crowd's workers: how much of a worker's rows counts where skills may have changed.
+"""Anchors of the crowd's workers: the weight of a worker's earlier rows where skills may have changed.
 
 At a boundary a worker's old labels say little about their new behaviour, so each of their confusion rows is stored and
 counts for at most a few labels from then on: form `kl` of counts, p = (n + τ p*) / (Σ n + τ) with τ = min(Σ n*, `cap`).
@@ -40,7 +40,7 @@ ANCHORS = np.dtype(
         ("constraint", "u8"),  # address of the CONSTRAINT record of the layer above
         ("stored", "i8"),  # tables kept per worker
         ("tables", "u8"),  # address of float64[slots, stored, table]: see `table_size`
-        ("shares", "u8"),  # address of float64[slots, stored]: of each stored table in the mixture, 0 if there is none
+        ("shares", "u8"),  # address of float64[slots, stored]: of each stored table in the mixture, 0 if none
         ("epochs", "u8"),  # address of int64[slots]: boundaries that were heeded
         ("held", "u8"),  # address of float64[labels of a block, table]: tables put aside
     ]
@@ -233,7 +233,7 @@ def show_anchored(address, slots, crowd, classes, touches, seen, learning):
         address: of an ANCHORS record; 0 does nothing.
         slots: int64 (labels of the item).
         crowd: the worker table, changed; if nothing is to be learned, only until `show_read`.
-        classes: how many.
+        classes: number of classes.
         touches, seen: float64 (slots), changed with the rows.
         learning: whether the item is learned.
     """
@@ -360,7 +360,7 @@ def take_back(address, slots, labels, crowd, classes, touches, seen, decay, q):
                     _weigh(anchors, crowd, slot, labels[i], classes, q)
             _mix(anchors, crowd, slot, classes, 1.0)
         elif seen[slot] > new:  # there is nothing yet to hold the first labels to
-            # (S + β times the anchor) / (1 + β); the anchor stands for fewer labels, and is scaled to as many.
+            # (S + β times the anchor) / (1 + β); the anchor represents fewer labels, and is scaled to as many.
             for own in _parts_of(crowd, slot, classes):
                 for i in range(len(own)):
                     own[i] /= 1.0 + beta

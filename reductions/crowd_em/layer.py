@@ -43,18 +43,18 @@ class CrowdEMParameters(Parameters):
     """Parameters of `crowd_em`.
 
     Attributes:
-        classes: how many; labels are 1 to `classes`.
+        classes: number of classes; labels are 1 to `classes`.
         worker: the namespace whose first feature is the worker. The layers below do not see it.
         gold: the worker whose labels are true.
         slots: rows of the worker table; two workers in one row are treated as one.
         passes: passes over the data that infer. 1 is a stream: nothing is kept of an item, and each pass counts as new
-            labels. With more, what learning an item did to its own scores is kept (4 bytes per class and item) and
-            taken out again when the item is met in the next pass; passes after these teach a fresh learner the
+            labels. With more, the change of an item's scores by learning it is kept (4 bytes per class and item) and
+            removed again when the item is met in the next pass; passes after these train a fresh learner on the
             posteriors.
         crossfit: instead, learn two more copies, each from half of the items, and judge every item by the other half's.
         powers: of the learner's probabilities in the prior of an item, weighed by how well they predict labels.
-        vote_share: share of the votes in what the learner is taught, after the warm-up.
-        warm_up: items until posteriors weigh as much as votes in what crowd and learner are taught.
+        vote_share: share of the votes in the learner's target, after the warm-up.
+        warm_up: items until posteriors weigh as much as votes in the targets of crowd and learner.
         decay: a label moves its worker by (labels of the worker)^-decay.
         clarity: share of answers to a murky item that its class decides.
         habit_strength: pseudo-counts of a worker's habit.
@@ -149,12 +149,12 @@ class CrowdEM(MStepReduction):
             return  # the chain has its own message for this
         if below.answers.score_count != classes:
             raise ConfigError(
-                f"crowd_em: asks of the layer below a score for each of {classes} classes, "
+                f"crowd_em: needs a score for each of {classes} classes from the layer below, "
                 f"{below.name!r} has {below.answers.score_count or 'none'}; wanted one such as 'one_against_all'"
             )
         if below.answers.scores_are_probabilities:
             raise ConfigError(
-                f"crowd_em: asks of the layer below plain scores; wanted {below.name}.probabilities: false"
+                f"crowd_em: needs plain scores from the layer below; wanted {below.name}.probabilities: false"
             )
 
     @classmethod

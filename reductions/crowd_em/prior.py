@@ -65,7 +65,7 @@ def weigh_evidence(by_power, likelihood, forget, log_weights):
     Args:
         by_power: as `temper` left it, before the labels were read.
         likelihood: float64 (classes), of the labels under each class, on any scale.
-        forget: how much of the old weights stays, below 1.
+        forget: share of the old weights that stays, below 1.
         log_weights: float64 (powers), changed in place.
     """
     classes = len(likelihood)
@@ -80,7 +80,7 @@ def weigh_evidence(by_power, likelihood, forget, log_weights):
 def soft_label(p, likelihood, votes, share, target):
     """Write the learner's target: p times the labels' likelihood, with a share of the votes.
 
-    The power is 1, whatever the evidence prefers: a sharpened prior in the target would be self-training, and diverges.
+    The power is 1, whatever the evidence: a sharpened prior in the target would be self-training, which diverges.
 
     Args:
         p, likelihood, votes: float64 (classes).

@@ -147,7 +147,7 @@ class Memory:
 
     Args:
         record: the CROWD_EM record.
-        classes, powers: how many.
+        classes, powers: their numbers.
         learned: the arrays of `LEARNED`, one-dimensional.
     """
 

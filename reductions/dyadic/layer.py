@@ -96,7 +96,7 @@ class DyadicParameters(Parameters):
         initial_t: t0 of that.
         l2: decay of the features of an example, per unit of learning rate and importance; not with `posterior`.
         shift: added to every coordinate of a and b, so that zero is no fixed point.
-        spread: standard deviation of a factor when it is first touched; None: what suits the rates.
+        spread: standard deviation of a factor when it is first touched; None: a default for the rates.
         precision: with `posterior`, prior precision of a factor, in standardised labels.
         interactions: products of namespaces as linear features, each a list of names; `:` stands for every namespace.
     """

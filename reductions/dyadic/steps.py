@@ -1,4 +1,4 @@
-"""The steps of the dyadic learner, each a kernel called by address: a chain compiles those of its own loss alone.
+"""The steps of the dyadic learner, each a kernel called by address: a chain compiles only those of its own loss.
 
 Each takes the address of a DYADIC record in place of a layer's, reads the example as the step sees it there (kind,
 label, budget, U, V, X and w·x), and leaves there t, the step in the dyads' own measure, and its `growth_`.

@@ -1,8 +1,8 @@
-"""N-grams: neighbouring features of a namespace become features of their own, for every layer below.
+"""N-grams: neighbouring features of a namespace become new features, for every layer below.
 
 The index of a gram of features i, j, … is (… (i · C + j) · C …) with VW's constant C, its value 1. With `skips` up to
 so many features may lie between the parts of a gram. The grams stand behind the features of their namespace: all of
-size 2, then all of size 3, and so on. No gram has parts of both an action and what all actions of its decision share.
+size 2, then all of size 3, and so on. No gram has parts of both an action and the shared features of its decision.
 
 Source: VW 9.11.9 (kskip_ngram_transformer.cc).
 """
@@ -40,7 +40,7 @@ class NgramsParameters(Parameters):
 
     Attributes:
         size: the largest gram.
-        skips: how many features may be left out between the parts of a gram.
+        skips: number of features that may be left out between the parts of a gram.
         namespaces: where grams are made; empty: everywhere.
     """
 

@@ -4,7 +4,7 @@ Each column has a weight c, a mean μ and a sum of squares M about it. A row wit
 
     c' = c + h,   δ = x - μ,   μ' = μ + δ h / c',   M' = M + h δ (x - μ'),   z = (x - μ') / √(M' / c')
 
-so that the row itself counts, |z| never exceeds √(c' - 1), and predicting a row gives what learning it does.
+so that the row itself counts, |z| never exceeds √(c' - 1), and predicting a row gives the same as learning it.
 
 Source: B. Welford, "Note on a method for calculating corrected sums of squares and products", 1962, with weights.
 """
@@ -50,9 +50,9 @@ class StandardiseParameters(Parameters):
 
     Attributes:
         namespaces: whose features are columns; None: those of all namespaces.
-        columns: for how many there is room; features beyond them stay as they are.
+        columns: number of columns with room; features beyond them stay as they are.
         clip: values farther from the mean, in deviations, become this.
-        forgetting: part of what is known of a column that each row lets go, for columns that move.
+        forgetting: part of the statistics of a column that each row removes, for columns that move.
     """
 
     namespaces: tuple[str, ...] | None = None
@@ -80,7 +80,7 @@ own = state_of(STANDARDISE)
 
 @helper
 def _place(keys, first, columns, index):
-    """Where a column's numbers are, or would be; -1 if all places are taken."""
+    """The place of a column's numbers, present or not; -1 if all places are in use."""
     at = index % columns
     for _ in range(columns):
         if keys[first + at] == index or keys[first + at] < 0:

@@ -44,10 +44,10 @@ class SumsParameters(Parameters):
         min_prediction: predictions below it become it; None: the smallest label seen.
         max_prediction: predictions above it become it; None: the largest label seen.
         interactions: products of namespaces, each a list of names; `:` stands for every namespace, and a string of
-            letters is a term too where namespaces go by letter.
+            letters is a term too if namespaces are letters.
         permutations: a namespace with itself gives all pairs instead of those in order.
         duplicate_interactions: keep terms that are permutations of each other.
-        ignore_linear: namespaces of which only the interactions are used.
+        ignore_linear: namespaces used only in interactions.
     """
 
     loss: LossChoice = LossChoice(name="squared")

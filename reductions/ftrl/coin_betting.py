@@ -42,7 +42,7 @@ class CoinBettingParameters(SumsParameters):
     """Parameters of `coin_betting`.
 
     Attributes:
-        alpha: what every feature has to bet with at the start.
+        alpha: initial wealth of every feature.
         beta: least slope that counts.
     """
 

@@ -39,7 +39,7 @@ class _Rows:
         builder: llvmlite's, which gets the instructions.
         weights: address of the table.
         rows: address of the first feature's row number, uint32.
-        count: how many features.
+        count: number of features.
     """
 
     def __init__(self, builder: Any, weights: Any, rows: Any, count: int) -> None:

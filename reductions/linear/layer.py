@@ -39,7 +39,7 @@ class LinearParameters(Parameters):
     Attributes:
         loss: `hinge`, or `{quantile: {tau: 0.9}}`.
         learning_rate: step of the update.
-        power_t: rates fall with the power_t-th power of what they adapt to.
+        power_t: rates fall with the power_t-th power of the value they adapt to.
         initial_t: importance taken as seen before the first example; 1 if neither adaptive nor normalized, else 0.
         decay: the learning rate is multiplied by this after each pass.
         adaptive: a rate for each feature, from its squared gradients.
@@ -48,16 +48,16 @@ class LinearParameters(Parameters):
         l1: L1 regularisation, applied lazily with each update.
         l2: L2 regularisation, applied lazily with each update.
         sparse_l2: shrinks the features of the example only.
-        initial_weight: what weights start from.
+        initial_weight: initial value of all weights.
         random_weights: start from random numbers instead, `uniform` from -0.5 to 0.5, or `normal` with variance 1.
-        initial_constant: what the constant feature's weight starts from.
+        initial_constant: initial value of the constant feature's weight.
         min_prediction: predictions below it become it; None: the smallest label seen.
         max_prediction: predictions above it become it; None: the largest label seen.
         interactions: products of namespaces, each a list of names; `:` stands for every namespace, and a string of
-            letters is a term too where namespaces go by letter.
+            letters is a term too if namespaces are letters.
         permutations: a namespace with itself gives all pairs instead of those in order.
         duplicate_interactions: keep terms that are permutations of each other.
-        ignore_linear: namespaces of which only the interactions are used.
+        ignore_linear: namespaces used only in interactions.
     """
 
     loss: LossChoice = LossChoice(name="squared")

@@ -35,7 +35,7 @@ RATES = np.dtype(
 
 rates_of = record_of(RATES)
 
-LEAST = np.float32(1.084202e-19)  # features are taken to be at least this large
+LEAST = np.float32(1.084202e-19)  # features count as at least this large
 LEAST_SQUARE = LEAST * LEAST
 MOST = np.float32(np.finfo(np.float32).max)
 _0, _1 = np.float32(0), np.float32(1)

@@ -1,6 +1,6 @@
 """Which namespaces of an example interact: the terms of `interactions`, wildcards included.
 
-VW's rules: a wildcard stands for every namespace seen; two wildcards of a term are filled in ascending order, three and
+VW's rules: a wildcard matches every namespace seen; two wildcards of a term are filled in ascending order, three and
 more in descending order (in any order with `duplicates`); terms come sorted by length, then by namespaces; of terms
 that are permutations of each other the first stays; a term in which a namespace or `:` repeats is sorted. Each rule
 asks only for the namespaces of the term itself, so the terms of one example follow from its own namespaces; they are

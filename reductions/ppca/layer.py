@@ -56,14 +56,14 @@ class PPCALayerParameters(Parameters):
     """Parameters of `ppca`.
 
     Attributes:
-        namespace: whose features are the row; what a line leaves out is 0, a line without the namespace has no row.
+        namespace: whose features are the row; missing features are 0, a line without the namespace has no row.
         dimension: features of a row.
         rank: latent features.
         features: `numbered` reads names as numbers from 0 to dimension - 1; `hashed` takes any names, and features that
             fall on one dimension are added.
         output: namespace of the latent features, named 0 to rank - 1.
         keep: the layer below sees the namespace, too.
-        block: rows learned at a time; what waits is learned when the example after the last one comes.
+        block: rows learned at a time; waiting rows are learned when the example after the last one comes.
         warm_up: rows of the first block, which sets mean and scale; no latent features before.
         exponent: steps fade as samples^-exponent: 1 counts all rows alike, less forgets.
         scale: of the steps; below 1 with a small exponent.

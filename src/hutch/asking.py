@@ -26,7 +26,7 @@ class AsksForLabels:
         Parameters
         ----------
         X : the pool, rows without labels, as in `predict`; without those that have been asked for.
-        n : how many rows, at most all.
+        n : number of rows, at most all.
         classes : all classes, which a classifier that has not learned anything needs.
 
         Returns

@@ -113,10 +113,10 @@ def roles_of(columns: Mapping[str, Any] | Roles | None) -> Roles:
 
 
 def dense_columns(X: Any, columns: Mapping[str, Any] | Roles | None) -> tuple[int, bool]:
-    """How many places a row of a table of numbers wants, and whether it has words or dates, too.
+    """Number of places that a row of a table of numbers needs, and whether it has words or dates, too.
 
     Returns:
-        Places, 0 if it is no such table: sparse, too wide, with columns of text or namespaces of its own.
+        Places, 0 if it is no such table: sparse, too wide, with columns of text or separate namespaces.
     """
     roles, width = Roles.of(columns), X.shape[1]
     if width > _MOST_COLUMNS or roles.text or roles.namespaces is not None or hasattr(X, "tocsr"):

@@ -45,7 +45,7 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
     layers : list of layers as under `chain:` in YAML; None: `standardise`, which centres and scales numbers,
         `one_against_all`, and `linear` with logistic loss and a constant rate, which follows a stream that changes.
     max_classes : fills in the number of classes where a layer lacks it, ≥ 2. A layer has a sub-model for each from the
-        start, so that a new label changes nothing of what was learned.
+        start, so that a new label changes nothing learned before.
     bits : the weight table has 2^bits rows.
     seed : of the chain.
 

@@ -328,7 +328,7 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
         below `one_against_all`, for sparse matrices, text, namespaces, more than 512 columns, several passes,
         `early_stopping`, and if one of the next four is given. A table may have words, categories and dates. Where a
         multiclass layer lacks `classes`, their number is filled in.
-    loss, learning_rate, l2, interactions : of the base learner, the last of the layers; None: as the layers say. A loss
+    loss, learning_rate, l2, interactions : of the base learner, the last layer; None: as the layers have them. A loss
         that does not separate classes is refused; scikit-learn's names `log_loss` and `squared_error` are known. The
         columns of a matrix lie in the namespace `x`: `interactions=[["x", "x"]]` multiplies each with each.
     class_weight : by class, or `"balanced"`: the importance of a row is multiplied by that of its class.
@@ -341,7 +341,7 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
     early_stopping : hold a `validation_fraction` of the rows out, stop after `n_iter_no_change` passes in which the
         loss on them did not fall, and keep the best pass. The loss is that of the chain: 0/1 where it predicts classes.
         Without it `loss_curve_` has the loss of each row before it was learned.
-    columns : what the columns stand for, as in `hutch.core.data.roles.Roles`: `{"text": ["comment"]}` splits a column
+    columns : the roles of columns, as in `hutch.core.data.roles.Roles`: `{"text": ["comment"]}` splits a column
         into words, `{"categorical": ["zip"]}` takes numbers as names, `namespaces` divides the columns.
     random_state : the chain's seed; None, or a generator: another one in every `fit`.
 

@@ -60,7 +60,7 @@ def test_a_worker_has_one_label_a_request_but_may_skip_first():
         ),
         (
             '{"id": "a", "worker": " ", "label": 1}',
-            "a.jsonl:1:8: worker: got an empty name, wanted the name of who gave the label",
+            "a.jsonl:1:8: worker: got an empty name, wanted the name of the worker",
         ),
     ],
 )

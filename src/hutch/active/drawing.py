@@ -106,7 +106,7 @@ class Scores:
                 continue
             if line != entry.line:
                 tag = split_line(entry.line)[1]
-                text = f"tag {tag!r} is the id of another line that was asked for before, wanted a tag of its own"
+                text = f"tag {tag!r} is the id of another line that was requested before, wanted a unique tag"
                 raise DataError(at(source, entry.number, 1, text))
             found.append(place)
         return np.array(found, np.int64)

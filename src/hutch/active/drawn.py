@@ -13,7 +13,7 @@ from hutch.durable.store import Store
 def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:
     """The answers of people, and the probability with which each item was drawn over all rounds.
 
-    A round draws each item of what is left of the pool with a probability P. With its labels each weighing 1 / P, and
+    A round draws each item of the remaining pool with a probability P. With its labels each weighing 1 / P, and
     those of earlier rounds 1, it measures the whole pool; the mean of these measurements, round r counting as many
     times as it has labelled items, lambda_r, gives an item of round r the weight lambda_r / P + sum of lambda_s over
     later rounds s. Its inverse is the probability. Requests without an answer are left out as if their rounds had been
@@ -57,8 +57,8 @@ def over_rounds(drawn: Mapping[str, tuple[int, float]], asked: Mapping[int, int]
     """The probability of each labelled item over all rounds; see `labels_drawn`.
 
     Args:
-        drawn: item -> (its round, the probability with which that round drew it from what was left).
-        asked: round -> how many items it drew, labelled or not.
+        drawn: item -> (its round, the probability with which that round drew it from the remaining pool).
+        asked: round -> number of items it drew, labelled or not.
 
     >>> over_rounds({"a": (1, 0.2), "b": (2, 0.25)}, {1: 1, 2: 1})  # weights (1 / 0.2 + 1) / 2 and (1 / 0.25) / 2
     {'a': 0.3333333333333333, 'b': 0.5}

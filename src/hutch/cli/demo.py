@@ -37,7 +37,7 @@ def demo(
 ) -> None:
     """Learn from simulated ratings, and show the error on held-out ratings.
 
-    A label depends on who rates and on what is rated. A linear learner adds the two; a dyadic learner of rank k also
+    A label depends on its rater and on its task. A linear learner adds the two; a dyadic learner of rank k also
     multiplies k hidden numbers of the rater with k of the task. Both stand below a filter tree, with hinge loss.
 
     Example: hutch demo --write ratings

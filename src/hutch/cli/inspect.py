@@ -26,7 +26,7 @@ def inspect(
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show what a model is, the weights behind names, or what makes up the prediction for a line.
+    """Show what a model is, the weights behind names, or the parts of the prediction for a line.
 
     For a crowd it shows what a worker of whom nothing is known calls each class, what such a worker confuses, and the
     parameters that all workers share: `population` of two_level, the probability of each label (row) given the class

@@ -12,7 +12,7 @@ Json = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
 @app.command("list")
 def list_plugins(as_json: Json = False) -> None:
-    """List plugins: version, hooks, and what each registered.
+    """List plugins: version, hooks, and the names that each registered.
 
     Example: hutch plugins list --json
     """

@@ -68,10 +68,10 @@ class Aggregate:
         scale: float64 (classes): values of ordered classes; None if they are only names.
         factors: computes the factors of the probabilities for a label of every worker (workers, labels, classes).
         others: computes the evidence of all but a label about its item (labels, classes); see `CrowdModel.others`.
-        population: computes P(label | class) of a worker of whom nothing is known (classes, labels); None if people and
-            judges are told apart.
+        population: computes P(label | class) of an unknown worker (classes, labels); None if people and
+            judges are distinguished.
         beta: computes how easy each item is; see `CrowdModel.beta` (items).
-        copies: workers who copy; each group counted as one voice where the others agree on enough to tell.
+        copies: workers who copy; each group counts as one voice where the others agree on enough to show it.
         votes: the frame that the labels came from; None if they came otherwise.
         turned: the copies turn the verdict around, and may be alike without copying; both verdicts are averaged.
     """
@@ -97,9 +97,9 @@ class Aggregate:
         if trust is not None and trust.any() and not Trust(*trust.tolist()).halves >= LEAST_HALVES:
             return "two halves of the workers do not predict each other: take the classes as unknown"
         if any(not group.one_voice for group in self.copies):
-            return "some workers agree, and nobody else does: they may be experts or copies"
+            return "only some workers agree with each other: they may be experts or copies"
         if self.turned:
-            return "what is true depends on whether some workers who agree often are one voice: gold can tell"
+            return "the verdict depends on whether some workers who often agree are one voice: gold can show it"
         return ""
 
     def tasks(self) -> Any:
@@ -170,7 +170,7 @@ def aggregate(
     Raises:
         UsageError: there is no memory for so many classes, the model has no online form, there is nothing to test with,
             or the model knows no reference.
-        ModelError: the history is none of this model and method.
+        ModelError: the history is not one of this model and method.
         PluginError: the model gives no posteriors.
 
     >>> from hutch.crowd.data.labels import from_triples

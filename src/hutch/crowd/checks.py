@@ -21,7 +21,7 @@ _CUT, _SLOTS = 17, 64
 
 
 def _labels(gold: bool = False) -> Labels:
-    """A good crowd of six on forty items of three classes, one worker of whom guesses."""
+    """A good crowd of six on forty items of three classes; one worker guesses."""
     random = np.random.default_rng(0)
     truth = {f"t{i}": str(i % 3) for i in range(40)}
     triples = [
@@ -58,7 +58,7 @@ def _shares(found: Any, shape: tuple[int, ...], what: str) -> None:
 
 
 def finds_probabilities(model: Model) -> None:
-    """Posteriors, confusions and the class prior are probabilities of the right shape, whatever the labels are."""
+    """Posteriors, confusions and the class prior are probabilities of the right shape for any labels."""
     few = [[], [("w4", "t", "x")], [("a", "t", "x"), ("w4", "u", "y")], [("w4", "t", "x"), ("w4", "t", "y")]]
     for labels in (_labels(), _labels(gold=True), *map(from_triples, few)):
         it, classes = _made(model), len(labels.classes)

@@ -54,7 +54,7 @@ def pool(posterior: Array, label_counts: NDArray[np.int64], row: Array, informat
         posterior: (items, classes).
         label_counts: (items).
         row: P(label | class) of an average worker (classes, labels).
-        informative: g, how much a label of the item depends on its class, 0 to 1 (items).
+        informative: g, dependence of a label of the item on its class, 0 to 1 (items).
         habit: P(label) of an average worker, whatever the class (labels).
     """
     given = entropy(posterior)

@@ -41,7 +41,7 @@ def check_room(model: CrowdModel, labels: Labels, fresh: bool = True) -> None:
     Args:
         model: the model.
         labels: to be explained.
-        fresh: no history; a continued run tries fewer starts, so half the memory is taken to be enough.
+        fresh: no history; a continued run tries fewer starts, so half the memory counts as enough.
 
     Raises:
         UsageError: it does not; with the classes that would fit, and the model that holds most.

@@ -136,7 +136,7 @@ def sum_of(engine: Engine, refs: Sequence[Ref], function: Callable[..., Any] | N
     Args:
         engine: that has them.
         refs: at least one.
-        function: what adds up to `BRANCHES` values; None: `add`, for mappings of arrays.
+        function: adds up to `BRANCHES` values; None: `add`, for mappings of arrays.
     """
     level = list(refs)
     while len(level) > 1:

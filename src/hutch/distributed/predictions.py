@@ -80,7 +80,7 @@ def predict(
     arrow()
     sources = expanded(data)
     if "-" in sources:
-        raise UsageError("data: got standard input, wanted files: each has a result of its own")
+        raise UsageError("data: got standard input, wanted files: each gets its own result")
     check_sources(sources)
     names = [f"{source.rstrip('/').rpartition('/')[2]}.parquet" for source in sources]
     for i, name in enumerate(names):

@@ -32,7 +32,7 @@ class Round:
         number: counted from 1.
         examples: learned from.
         average_loss: progressive, in the shards.
-        holdout_loss: of the merged chain, on the examples held out; NaN if there are none.
+        holdout_loss: of the merged chain, on the examples held out; NaN without any.
         step: the chosen step.
     """
 

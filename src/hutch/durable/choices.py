@@ -78,7 +78,7 @@ def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, n
     found = connection.execute(query, [model, decided.id]).fetchone()
     if found is not None:
         if found[:2] != (decided.kind, decided.body):
-            raise Contradiction(f"id: got {decided.id!r} with another body than before, wanted an id of its own")
+            raise Contradiction(f"id: got {decided.id!r} with another body than before, wanted a new id")
         return {**json.loads(found[2]), "repeated": True}
     row = [model, decided.id, decided.kind, decided.body, decided.action, decided.probability]
     connection.execute(

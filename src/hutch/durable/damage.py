@@ -50,7 +50,7 @@ def named(path: Path, action: str) -> Iterator[None]:
 
     Args:
         path: of the store.
-        action: what is being done: `read` or `written`.
+        action: the operation: `read` or `written`.
 
     Raises:
         StoreError: SQLite cannot do it.
@@ -111,12 +111,12 @@ def tell_damage(error: BaseException | None, connection: sqlite3.Connection, pat
         StoreError: the store is damaged.
     """
     if isinstance(error, Exception) and not isinstance(error, HutchError) and (found := damage_of(connection)):
-        text = f"damaged: {found}; use a copy of before, or save what can be read with `sqlite3 {path} .recover`"
+        text = f"damaged: {found}; use an earlier copy, or recover the readable part with `sqlite3 {path} .recover`"
         raise StoreError(at(str(path), None, None, text)) from None
 
 
 def damage_of(connection: sqlite3.Connection) -> str:
-    """The damage found in a store; empty if there is none.
+    """The damage found in a store; empty without any.
 
     It reads everything: call it only after a failure.
     """

@@ -52,7 +52,7 @@ class Event:
     Attributes:
         number: its place in the log, from 1.
         kind: `ask`, `answer` or `learn`.
-        detail: what happened.
+        detail: of the event.
         time: seconds since 1970.
     """
 

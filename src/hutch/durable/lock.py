@@ -58,10 +58,10 @@ class Held:
             self._next = None
 
     def check(self) -> None:
-        """Check that nobody else has written the file.
+        """Check that no other process has written the file.
 
         Raises:
-            StoreError: somebody has.
+            StoreError: another process has.
         """
         if (state := _state(self.path)) != self._seen:
             text = "was changed by another program while it was served, and is left as it is"

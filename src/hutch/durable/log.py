@@ -282,7 +282,7 @@ class Log:
             before = connection.execute(query, key).fetchone()
             if before is not None:
                 if before[0] != entry.digest:
-                    text = f"id: got {entry.id!r} with another body than before, wanted an id of its own"
+                    text = f"id: got {entry.id!r} with another body than before, wanted a new id"
                     raise Contradiction(text)
                 return Logged(before[1], repeated=True)
         number = self.write(connection, entry)

@@ -50,7 +50,7 @@ class ModelFile:
             keep: the file of now may stay as an earlier save.
 
         Raises:
-            StoreError: somebody else has written it since.
+            StoreError: another process has written it since.
             HutchError: it cannot be written.
         """
         self.held.check()

@@ -109,7 +109,7 @@ def make_answer(
     """
     place = place or ("<answer>", None, None)
     if not worker.strip():
-        raise DataError(at(*place, "worker: got an empty name, wanted the name of who gave the label"))
+        raise DataError(at(*place, "worker: got an empty name, wanted the name of the worker"))
     text = canonical_label(label)
     if text is None:
         raise DataError(at(*place, f"label: got {_shown(label)}, wanted a number, {SKIP!r} or {DONT_KNOW!r}"))
@@ -141,10 +141,10 @@ def check_worker(name: object, what: str = "worker") -> str:
         DataError: not text, empty, too long, or with invisible characters.
     """
     if not isinstance(name, str):
-        raise DataError(f"{what}: got {type(name).__name__}, wanted the name of who gave the label")
+        raise DataError(f"{what}: got {type(name).__name__}, wanted the name of the worker")
     name = str(name).strip()
     if not name:
-        raise DataError(f"{what}: got an empty name, wanted the name of who gave the label")
+        raise DataError(f"{what}: got an empty name, wanted the name of the worker")
     return check_name(name, what)
 
 

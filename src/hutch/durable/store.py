@@ -1,6 +1,6 @@
 """The label store: requests, answers and all events, in one SQLite file that many processes may use at once.
 
-Every method that writes is one transaction; what has been accepted survives the death of any process. Answers are
+Every method that writes is one transaction; accepted data survive the death of any process. Answers are
 accepted at least once and counted once. The audit log is the order in which a model learns, so a model can be rebuilt
 by replaying it.
 """
@@ -25,7 +25,7 @@ from hutch.durable.schema import open_store
 _REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
 _DAY = 86400.0
 _FREE = "(leased_until <= :now OR leased_until > :late)"
-"""A request that nobody holds; a lease that ends later than any is given for is of a clock that was wrong."""
+"""A request without a holder; a lease that ends later than any possible one came from a wrong clock."""
 _OF_OTHERS = "NOT EXISTS (SELECT 1 FROM labels WHERE request = r.id AND worker = :worker)"
 _HELD = (
     "SELECT id FROM requests AS r INDEXED BY leases WHERE leased_to != '' AND leased_to = :worker"
@@ -36,7 +36,7 @@ _NEXT = (
     "SELECT id FROM requests AS r INDEXED BY open_requests WHERE state = 'open'"
     f" AND {_OF_OTHERS} AND {_FREE} ORDER BY number LIMIT 1"
 )
-"""The first open request that a worker has not answered and nobody holds."""
+"""The first open request that a worker has not answered and that has no holder."""
 _PREFERRED = (
     "SELECT r.id FROM json_each(:order) AS o JOIN requests AS r ON r.id = o.value WHERE state = 'open'"
     f" AND {_OF_OTHERS} AND {_FREE} ORDER BY o.key LIMIT 1"
@@ -199,7 +199,7 @@ class Store:
         return len(ids)
 
     def record(self, requests: Iterable[Request], round: Round, answers: Iterable[Answer]) -> None:
-        """Add requests together with their answers, all or none, so that nobody else is asked.
+        """Add requests together with their answers, all or none, so that no one else is asked.
 
         Raises:
             StoreError: an id is taken.

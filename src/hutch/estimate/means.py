@@ -129,7 +129,7 @@ def planned(found: Interval, labelled: int) -> list[dict[str, float]]:
     The variance of a mean of n of N items falls as 1 / n - 1 / N; the interval adds two items to the n.
 
     Args:
-        found: from labels drawn by lot; the more there are, the better the plan.
+        found: from labels drawn at random; the more labels, the better the plan.
         labelled: number of labels, also of items outside the question.
 
     >>> planned(Interval(0.5, 0.25, 0.75, 0.12, 100, 2000), 100)[1]

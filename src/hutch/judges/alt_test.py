@@ -9,7 +9,7 @@ from hutch.crowd.models.model import Array
 from hutch.crowd.models.special import student_tail
 
 LEAST_ITEMS = 30
-"""A person with fewer items that somebody else labelled, too, is not compared with."""
+"""A person with fewer items that others labelled, too, is left out of the comparison."""
 FALSE_DISCOVERIES = 0.05
 
 

@@ -86,7 +86,7 @@ def repeats(runs: Runs, of: Judged, confidence: float) -> Row:
 def order(runs: Runs, of: Judged, confidence: float) -> Row:
     """The effect of an answer's place on a judge's verdicts.
 
-    P(first) = 1 / (1 + exp(-(x + b))) with x for the usual order and -x for the other one, whatever x of an item is:
+    P(first) = 1 / (1 + exp(-(x + b))) with x for the usual order and -x for the other one, for any x of an item:
     then pairs of verdicts for both answers shown first are to those for none as exp(2 b) to 1 (G. Rasch; D. Cox, 1958).
     `first` is 1 / (1 + exp(-b)), the share of first places among answers that are equally good; `shift` is b.
     """

@@ -27,7 +27,7 @@ class Reading:
         reference: names or globs of the workers who are people.
         columns: of the logs; `extra` is set from the names below.
         order: the column whose two values give the order in which two answers were shown; the second one is swapped.
-        swapped: suffix of the names of judges who saw the answers swapped; it is taken off.
+        swapped: suffix of the names of judges who saw the answers swapped; it is removed.
         answers: the labels for the answer that is usually shown first, and for the other; empty: found.
         by_place: labels name the place of an answer, so that those of swapped runs are turned back.
         cluster: the column of the unit to which several items belong; empty: each item is its own.

@@ -6,7 +6,7 @@ and whether its label is wrong, e. With m_t = m - the wrong labels found before,
 
     wealth_t(m) = wealth_{t-1}(m) (1 + lambda_t (m_t - e / q_t))
 
-is a martingale if exactly m are wrong, whatever a model of errors says, as long as q_t and lambda_t are fixed before
+is a martingale if exactly m are wrong, independent of any model of errors, as long as q_t and lambda_t are fixed before
 the answer is seen. By Ville's inequality it ever reaches 1 / alpha with probability at most alpha (I. Waudby-Smith,
 A. Ramdas, "Estimating means of bounded random variables by betting", JRSS B 86, 2024; uneven draws: S. Shekhar,
 Z. Xu, Z. Lipton, P. Liang, A. Ramdas, "Risk-limiting financial audits via weighted sampling without replacement", UAI

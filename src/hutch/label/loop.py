@@ -132,7 +132,7 @@ class Loop:
             self.votes[self.first + judge].put(items, self.market.votes(judge, items))
 
     def _pilot(self) -> None:
-        """Items drawn by lot go to people and to all judges."""
+        """Items drawn at random go to people and to all judges."""
         chosen = np.sort(self.random.permutation(self.items)[: min(PILOT, self.items // 5)])
         for judge in range(len(self.judges)):
             everything = np.arange(self.items)
@@ -215,7 +215,7 @@ class Loop:
         return self._outcome(q, label, p, left, proof, state, planned, goal)
 
     def _batch(self, goal: Plan, p: Array, left: Places, label: Codes, proof: Certificate, affordable: int) -> None:
-        """The least certain items are fixed, others are drawn by lot and audited."""
+        """The least certain items are fixed, others are drawn at random and audited."""
         asked = int((self.truth > -2).sum())
         size = min(max(LEAST_BATCH, GROWTH * asked, QUARTER * goal.labels), max(goal.labels, 10), affordable)
         fixes = min(round(size * min(1.0, goal.fixes / max(goal.labels, 1) * FIRST)), goal.fixes)

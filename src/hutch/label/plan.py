@@ -1,4 +1,4 @@
-"""How many items to give to people, and how many to audit, so that the certificate is likely to hold."""
+"""The numbers of items to give to people and to audit, so that the certificate is likely to hold."""
 
 import math
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ from hutch.crowd.models.two_level import TwoLevel
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 WORTH, LESS = 0.6, 0.2
-"""Claims are taken to be worth .6 / (1 + .2 (sources - 1)) before anything is known."""
+"""Prior of the claims' weight: .6 / (1 + .2 (sources - 1))."""
 CLAIM_RIDGE, CLASS_RIDGE = 5.0, 2.0
 FEW_CLASSES, FEW_JUDGES, CROWD = 20, 64, 3
 """Most classes with an intercept each; most judges trained on people; fewest workers for a crowd model."""

@@ -89,7 +89,7 @@ def simulate_ratings(
 
 
 def _likeness(rng: np.random.Generator, classes: int) -> NDArray[np.float64]:
-    """How easily class i is taken for class j: classes are points in a plane, near ones look alike."""
+    """How easily class i is confused with class j: classes are points in a plane, near ones look alike."""
     points = rng.normal(size=(classes, 2))
     distance = np.linalg.norm(points[:, None] - points, axis=2)
     likeness: NDArray[np.float64] = np.exp(-distance)

@@ -86,7 +86,7 @@ class Served:
         path: of the model file; saves go there.
         log: the write-ahead log.
         name: under which clients know it.
-        limits: on what it learns.
+        limits: on the data it learns.
         keep: earlier saves that stay beside it, with the log behind the oldest.
         until: whether an entry of the log that the file lacks is still learned, by its number; None: all are. With it
             the model is only read, and neither its file nor its place in the log changes.
@@ -325,7 +325,7 @@ class Served:
         self.failed()
 
     def _why_not_finite(self) -> str:
-        """The parts of the model that are not finite; empty if there are none."""
+        """The parts of the model that are not finite; empty without any."""
         arrays, limits = self.chain.arrays(), limits_of_arrays(self.chain.stack)
         try:
             for name in limits.keys() & arrays.keys():

@@ -1,4 +1,4 @@
-"""The options of Vowpal Wabbit that Hutch does not have, part by part, with what to use instead.
+"""The options of Vowpal Wabbit that Hutch does not have, part by part, with the alternatives.
 
 An option named as the alternative is never refused itself; a test reads the options of the installed peer and tries.
 """

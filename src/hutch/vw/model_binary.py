@@ -53,7 +53,7 @@ class _Reader:
         path: of the model, for messages.
         data: the file.
         place: of the next byte.
-        checksum: of what was read, as VW computes it.
+        checksum: of the bytes read, as VW computes it.
     """
 
     path: str
@@ -164,7 +164,7 @@ def _check_version(reader: _Reader, version: tuple[int, ...], oldest: tuple[int,
 def _header(reader: _Reader) -> _Header:
     found = _Header(version=tuple(map(int, re.findall(r"\d+", reader.text()))))
     _check_version(reader, found.version, _OLDEST)
-    reader.checksum = 0  # of what follows the version
+    reader.checksum = 0  # of the bytes after the version
     reader.text()  # the model's name
     if reader.bytes(1) != b"m":
         raise reader.error("the model is damaged: its header has another form")

@@ -132,7 +132,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
             labels, made=made, blocks=chain.takes.of_decisions, costs=chain.takes is Labels.COST_SENSITIVE
         )
         reader.watchers += watchers
-        how = {"read_text": reader, "readers": {}}  # neither kept nor cached: each line is looked at in every pass
+        how = {"read_text": reader, "readers": {}}  # neither kept nor cached: each line is processed in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)
     cells: Cells | None = None
     if (given.probabilities and not chain.predicts.of_actions) or labels:

@@ -163,7 +163,7 @@ class VWClassifier(ClassifierMixin, VW):  # type: ignore[misc]
 
 
 class VWMultiClassifier(VWClassifier):
-    """Predicts one of several classes, numbers from 1; without an option that says how, by `--oaa`."""
+    """Predicts one of several classes, numbers from 1; by `--oaa` unless an option names another method."""
 
     def __init__(self, probabilities: bool = True, **options: Any) -> None:
         super().__init__(probabilities=probabilities, **options)

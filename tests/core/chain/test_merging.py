@@ -93,7 +93,7 @@ def test_what_cannot_be_divided_is_named(chain: list[Any], names: list[str]) -> 
         ({"norms": "add"}, "merging lacks 'learning_rate'"),
         (
             {**dict.fromkeys(SAVED, "add"), "x": "add"},
-            "names what",
+            "names an array",
         ),
         (dict.fromkeys(SAVED, "sum"), "got 'sum', wanted one of"),
         (dict.fromkeys(SAVED, "mean:y"), "got 'mean:y'"),

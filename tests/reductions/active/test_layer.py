@@ -415,9 +415,9 @@ def test_the_margin_of_classes_is_the_gap_of_their_scores():
 
 
 def test_layers_that_cannot_serve_a_rule_are_named():
-    with pytest.raises(ConfigError, match="rule 'vw' asks of the layer below scalar predictions, 'filter_tree'"):
+    with pytest.raises(ConfigError, match="rule 'vw' needs scalar predictions from the layer below, 'filter_tree'"):
         class_chain("filter_tree", {"rule": "vw"})
-    with pytest.raises(ConfigError, match="rule 'margin' asks of the layer below class scores, which 'filter_tree'"):
+    with pytest.raises(ConfigError, match="rule 'margin' needs class scores from below, which 'filter_tree'"):
         class_chain("filter_tree", {"rule": "margin"})
     logged = [{"action_per_class": {"classes": 3}}, "contextual_bandit", "cost_sensitive_with_features", "linear"]
     with pytest.raises(ConfigError, match="active asks for labels, but 'action_per_class' below it learns from logged"):

@@ -115,7 +115,7 @@ def _stop_text(stop: dict[str, Any], bought: int) -> Iterator[str]:
 
 def _stopping_text(estimate: dict[str, Any], classes: dict[str, int]) -> Iterator[str]:
     if estimate["high"] is None:
-        yield "loss: nothing is known yet"
+        yield "loss: not known yet"
     else:
         low, loss, high = (estimate[key] for key in ("low", "loss", "high"))
         yield f"loss over all examples, from the labels bought: {loss:.4f} ({low:.4f} to {high:.4f}, 90%)"

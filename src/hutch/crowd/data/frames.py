@@ -54,7 +54,7 @@ def read_frame(frame: Any) -> FrameVotes:
     """The labels of a frame; rows without a label are left out with a warning.
 
     Args:
-        frame: with the columns `worker`, `task` and `label`, of any types; others are not looked at.
+        frame: with the columns `worker`, `task` and `label`, of any types; others are ignored.
 
     Raises:
         DataError: a column is missing, or a task is.

@@ -50,7 +50,7 @@ def reference_workers(path: str | Path, columns: str | Columns | None = None) ->
     """The patterns of the workers that a column `kind` declares as reference; none without such a column.
 
     Args:
-        path: separated text with a header; standard input is not looked at.
+        path: separated text with a header; standard input is not examined.
         columns: as in `read_labels`; only the worker's counts.
 
     Raises:

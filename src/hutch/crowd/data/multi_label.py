@@ -1,4 +1,4 @@
-"""Labels of which a task may have several: one yes/no question for each."""
+"""Tasks with several labels: one yes/no question for each label."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def set_in(text: str) -> str:
 def read_multi_label(
     path: str, classes: Sequence[str] = (), gold: Mapping[str, str] | None = None, columns: Columns | None = None
 ) -> dict[str, Labels]:
-    """Read labels of which a worker may give a task several, as the yes and no answers for each label.
+    """Read data in which a worker may give a task several labels, as the yes and no answers for each label.
 
     A worker who labels a task says no to every label that they do not give it. Rows of one worker and task are merged.
     An empty list, or a row of boxes without a tick, says no to all; an empty cell is not an answer.

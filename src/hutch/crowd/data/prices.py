@@ -14,7 +14,7 @@ def read_prices(path: str | Path, columns: str | Columns | None = None) -> dict[
     """The mean price of a label by worker; empty without a column `price`.
 
     Args:
-        path: separated text with a header; standard input is not looked at.
+        path: separated text with a header; standard input is not examined.
         columns: as in `read_labels`; only the worker's counts.
 
     Raises:

@@ -68,7 +68,7 @@ def group_by_item(workers, items, labels, worker_count, anonymous, pointer, out_
         pointer: int64 (items + 1), zeros; out: the start of each item's labels.
         out_workers, out_labels: out, int32 (rows), by item.
         repeats: out, float64 (workers, 2): pairs of labels that a worker gave one item, and those that are equal.
-        divided: out, bool (rows): labels kept of three or more of their worker there, less than `SURE` of which agree.
+        divided: out, bool (rows): kept labels of a worker with three or more there, less than `SURE` of which agree.
 
     Returns:
         labels kept, exact duplicates, labels that differ from an earlier one of their worker on the item.

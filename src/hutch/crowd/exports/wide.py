@@ -89,7 +89,7 @@ def _task(fields: Sequence[str], columns: Columns, workers: list[int]) -> int | 
 
 
 def _alike(sample: Sequence[Sequence[str]], candidates: Sequence[int]) -> list[int]:
-    """Columns of few values, each of which occurs in another one of them, too."""
+    """Columns of few values, where each value occurs in another one of them, too."""
     values = {place: {row[place] for row in sample if place < len(row) and row[place].strip()} for place in candidates}
     few = {place: found for place, found in values.items() if 0 < len(found) <= _FEW}
     return [place for place, found in few.items() if any(found & other for at, other in few.items() if at != place)]

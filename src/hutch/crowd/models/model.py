@@ -48,7 +48,7 @@ class State:
     Attributes:
         classes: names of the classes, by code.
         worker_names: whose rows the worker arrays hold, by code; empty if the rows are hashed slots.
-        workers: arrays with one row per worker: what is carried over to the next run.
+        workers: arrays with one row per worker, carried over to the next run.
         shared: arrays of the whole crowd, carried over too.
         items: arrays with one row per item of the present labels; never saved, as is `scratch`.
         scratch: anything else that a run needs and that is the same for all items.
@@ -74,7 +74,7 @@ class Fit:
         iterations: EM iterations or passes done.
         objective: the model's own, a mean over items; comparable between runs of one model on the same labels.
         converged: the last iteration changed less than the tolerance.
-        informative: how much a label of each item depends on its class, 0 to 1 (items).
+        informative: dependence of a label of each item on its class, 0 to 1 (items).
     """
 
     state: State
@@ -245,7 +245,7 @@ class CrowdModel(ABC):
         """P(class) (classes)."""
 
     def informative(self, state: State) -> Array:
-        """How much a label of each item depends on its class, 0 to 1; 1 where the model has no difficulty."""
+        """Dependence of a label of each item on its class, 0 to 1; 1 where the model has no difficulty."""
         found = self.posterior(state)
         if not isinstance(found, np.ndarray):
             place = f"{type(self).__module__}.{type(self).__qualname__}.posterior"

@@ -24,7 +24,7 @@ RIDGE = 50.0
 FLOOR = 0.05
 """Share of the class prior in the posteriors."""
 _ROUNDS = 2  # of tilts and thresholds in an M step
-_LONGEST = 2.0  # step of a threshold at most
+_LONGEST = 2.0  # largest step of a threshold
 
 
 class OrdinalParameters(Parameters):

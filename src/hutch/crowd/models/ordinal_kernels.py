@@ -14,7 +14,7 @@ from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
 
 _STEPS, _ENOUGH = 4, 1e-6
-_LONGEST = 2.0  # step of a tilt at most
+_LONGEST = 2.0  # largest step of a tilt
 
 
 @helper

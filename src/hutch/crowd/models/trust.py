@@ -78,8 +78,8 @@ def exponent_of_halves(
     """e_h: the exponent under which posteriors of two halves of the workers predict each other best.
 
     With A and B the posteriors of an item, tempered towards the class prior, and m their mean over all items, it
-    maximises the mean of log sum_k A(k) B(k) / m(k): how much more probable it is that both look at one item than at
-    any two. The sum is over several divisions, in which of two workers whose labels say about as much one is in each
+    maximises the mean of log sum_k A(k) B(k) / m(k): how much more probable it is that both see one item than
+    any two. The sum is over several divisions, in which of two workers whose labels have similar worth one is in each
     half: were the few experts in one of them, the other could not be predicted. On less than `ENOUGH` items that
     would only separate those who agree by chance.
 

@@ -29,7 +29,7 @@ CLARITIES = (0.15, 1.0, 0.4, 0.05)
 """Candidates for `clarity` if it is not given; the first if there is no choice. With 1 there are no murky items."""
 _TRIAL, _START = 3, 6  # iterations after which one of them is chosen, and then one of two ways to start
 _MOST_TRIED = 250_000  # labels to which the first choice looks; with fewer of each worker it would be another
-_CLEAR_START = 0.9  # how clear items are taken to be at that start
+_CLEAR_START = 0.9  # assumed clarity of items at that start
 _DAWID_SKENE = 20  # iterations that make the other start
 _MARGIN = 2.0  # nats by which coins must predict labels better than rows
 _GAP = 0.15  # nats per label by which coins may predict worse, and yet be averaged into the posteriors

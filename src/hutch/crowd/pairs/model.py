@@ -146,7 +146,7 @@ class PairModel(ABC):
         return PairFit(state, objective / max(len(votes), 1), rounds)
 
     def predict(self, votes: Votes, state: PairState) -> Array:
-        """P(left), P(right), P(tie) of votes, whose outcomes are not looked at (votes, 3)."""
+        """P(left), P(right), P(tie) of votes, whose outcomes are ignored (votes, 3)."""
         design = state.encode(votes, grow=False)
         out = np.empty((len(votes), 3))
         kernels.predict(state.vector(state.mean), *state.sizes, *_arguments(design), self.ties, out)

@@ -9,7 +9,7 @@ _EXACT = 160
 _EXTRA = 4
 """Random combinations of the new rows beside the guess: directions that the guess may lack."""
 _TOLERANCE = 1e-3
-"""Another round must capture at least this share of what is left out."""
+"""Another round must capture at least this share of the remainder."""
 _ITERATIONS = 100
 _INDEPENDENT = 1e-3
 """Least eigenvalue of the Gram matrix of unit rows that it may make orthonormal; below it digits are lost."""

@@ -65,7 +65,7 @@ class ClassPPCA(Learner[PPCAParameters]):
         return self._merged(self.past).parameters()
 
     def current_log_likelihood(self, batch: Any) -> Array:
-        """Log-likelihood of each sample under the current class alone: what a drift test should watch."""
+        """Log-likelihood of each sample under the current class alone, the input for a drift test."""
         rows = checked_rows(batch, self._start.mean.size, missing=True)
         return log_likelihood(rows, self._current.parameters())
 

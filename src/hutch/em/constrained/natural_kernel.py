@@ -11,7 +11,7 @@ from hutch.em.base.symmetric_eigen import EPSILON, symmetric_eigen
 
 _LANES = 64
 _TRUSTED = 64
-"""Single rows in which axes once made orthogonal are taken to stay so."""
+"""Single rows in which axes once made orthogonal are assumed to stay so."""
 
 
 def workspace_size(rows: int, dimension: int) -> int:

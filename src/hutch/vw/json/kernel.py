@@ -113,7 +113,7 @@ def _text(s, at, seed, number):
 
 @helper
 def _next(at, closing):
-    """After a member: where the next one begins, and whether there is one; else the end of what is closed there."""
+    """After a member, the start of the next one, and whether one follows; else the end of the closed object."""
     if at < 0:
         return BAD, False
     at = skip_blanks(at)

@@ -156,7 +156,7 @@ class Line:
         self._given: dict[str, Any] = {}
 
     def open_log(self) -> bool:
-        """Take the features out of a line of `--dsjson`; False if it is to be passed over."""
+        """Take the features out of a line of `--dsjson`; False to skip the line."""
         found = dict(self._pairs)
         used = found.get("a") or self._names.slots
         if self._names.slates:

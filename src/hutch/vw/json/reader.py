@@ -182,7 +182,7 @@ class JsonReader:
             shared = Label(importance=weight, choices=[(0, found.slate_cost, _SHARED)])
             slots = [found.only_slot()] if found.slots is None else found.slots
             if not 0 < len(slots) <= len(found.actions):
-                raise Wrong(f"{len(slots)} slots, wanted 1 to {len(found.actions)}: each gets an action of its own")
+                raise Wrong(f"{len(slots)} slots, wanted 1 to {len(found.actions)}: each needs a different action")
             rows.add(found.shared, shared, self._groups)
             for example in found.actions:
                 rows.add(example, example.label or Label(), self._groups)
