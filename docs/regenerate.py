@@ -38,6 +38,8 @@ sys.path.insert(0, str(DOCS))
 import cells  # noqa: E402
 
 README = "../README.md"
+COMMANDS = str(Path(sys.executable).parent)
+"""Folders of what pages run, before those of PATH."""
 FENCE = re.compile(
     r"^(?P<skip><!-- not run: [^\n]*-->\n)?(?:<!--\s)?"
     r"(?P<indent> *)```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
@@ -95,7 +97,7 @@ def links(page: str) -> list[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     """The environment of commands: this interpreter's commands first, a fixed width, the session's modules."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    path = os.pathsep.join([COMMANDS, os.environ.get("PATH", "")])
     modules = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
     return os.environ | {"PATH": path, "COLUMNS": "100", "PYTHONPATH": modules, "NO_COLOR": "1"}
 

@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -19,17 +20,30 @@ DOCS = ROOT / "docs"
 REGISTRY = Plugins(only=()).registry
 
 
-def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("regenerate", DOCS / "regenerate.py")
+def load_script(name: str, folder: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules["regenerate"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
-REGENERATE = load_script()
+REGENERATE = load_script("regenerate", DOCS)
+FORKED = load_script("forked_hutch", Path(__file__).parent)
 PAGES = REGENERATE.pages()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands of pages are forks, where that is known to work."""
+    if sys.platform != "linux":
+        yield
+        return
+    folder = str(tmp_path_factory.mktemp("commands"))
+    with FORKED.forking(folder, os.path.join(REGENERATE.COMMANDS, "hutch")), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(REGENERATE, "COMMANDS", folder + os.pathsep + REGENERATE.COMMANDS)
+        yield
 
 
 @pytest.mark.filterwarnings("default")  # a page runs as a user's program does
