@@ -5,7 +5,6 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -14,43 +13,32 @@ import pytest
 from hutch.core.parameters import parameters_of
 from hutch.plugins import hookspecs
 from hutch.plugins.manager import Plugins
+from tests.forked_hutch import hutch
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 REGISTRY = Plugins(only=()).registry
 
 
-def load_script(name: str, folder: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("regenerate", DOCS / "regenerate.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules["regenerate"] = module
     spec.loader.exec_module(module)
     return module
 
 
-REGENERATE = load_script("regenerate", DOCS)
-FORKED = load_script("forked_hutch", Path(__file__).parent)
+REGENERATE = load_script()
 PAGES = REGENERATE.pages()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Commands of pages are forks, where that is known to work."""
-    if sys.platform != "linux":
-        yield
-        return
-    folder = str(tmp_path_factory.mktemp("commands"))
-    with FORKED.forking(folder, os.path.join(REGENERATE.COMMANDS, "hutch")), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(REGENERATE, "COMMANDS", folder + os.pathsep + REGENERATE.COMMANDS)
-        yield
 
 
 @pytest.mark.filterwarnings("default")  # a page runs as a user's program does
 @pytest.mark.parametrize("name", [*PAGES, REGENERATE.README])
-def test_page_is_as_it_runs(name: str) -> None:
+def test_page_is_as_it_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "river.md":
         pytest.importorskip("river", reason="needs hutch[river]")
+    monkeypatch.setattr(REGENERATE, "COMMANDS", os.pathsep.join([os.path.dirname(hutch()), REGENERATE.COMMANDS]))
     after, failures = REGENERATE.regenerate(DOCS / name)
     assert not failures, "\n".join(failures)
     assert after == (DOCS / name).read_text(), f"python docs/regenerate.py {name}"

@@ -19,6 +19,7 @@ from hutch.core.errors import StoreError
 from hutch.core.version import version
 from hutch.durable.schema import SCHEMA_VERSION, open_store
 from hutch.plugins.manager import Plugins
+from tests.forked_hutch import hutch
 
 HERE = Path(__file__).parent
 ARCHIVES = sorted((HERE / "data").glob("format-*.tar.xz"))
@@ -69,9 +70,10 @@ def test_every_layer_has_a_model_that_predicts_as_it_did(archive: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKE.KINDS)
-def test_files_of_every_kind_give_what_they_gave(archive: Path, kind: str) -> None:
+def test_files_of_every_kind_give_what_they_gave(archive: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache is made again where it lies beside another file than it was made of, so that of the archive is."""
     folder = archive / "kinds"
+    monkeypatch.setattr(MAKE, "HUTCH", [hutch()])
     if not (kept := folder / f"{kind}.json").exists():
         pytest.skip(f"the archive has no {kind}; python tests/formats/make.py")
     for words, wanted in json.loads(kept.read_text()).items():

@@ -16,6 +16,7 @@ from hutch.core.config.read import read_chain, validate
 from hutch.core.errors import ConfigError, ModelError, PluginError
 from hutch.plugins.defaults import DEFAULT_PLUGINS
 from hutch.plugins.manager import Plugins
+from tests.forked_hutch import hutch
 
 GOOD = """
 import hutch
@@ -187,7 +188,7 @@ def test_what_is_not_loaded_is_said_where_it_is_missed(install: Install) -> None
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command line with plugins of its own."""
-    command = [str(Path(sys.executable).with_name("hutch")), *arguments]
+    command = [hutch(), *arguments]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 

@@ -3,12 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from hutch.plugins.third_party import failure, printable
+from tests import forked_hutch
 
 LAYER = '''
 import hutch
@@ -62,13 +62,12 @@ def install(folder: Path, source: str) -> dict[str, str]:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bad\nVersion: 1.5\n")
     (info / "entry_points.txt").write_text("[hutch]\nbad_entry = bad_module\n")
-    return {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "PYTHONPATH": str(folder)}
 
 
 def hutch(folder: Path, environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "data.vw").write_text("1 |f a b\n-1 |f b c\n")
-    code = "from hutch.cli.main import main\nmain()"
-    command = [sys.executable, "-c", code, *words]
+    command = [forked_hutch.hutch(), *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import call, layer_of
+from hutch.core.kernel.cache import compiled
 from hutch.reductions.error_correcting_tournament import draw_up
 
 F = np.float32
@@ -164,7 +164,7 @@ def test_soft_labels(loss):
     assert np.abs(soft.scores(["| a b"])).max() < (0.35 if loss == "logistic" else 1)  # hinge is flat between
 
 
-@njit
+@compiled
 def call_learn(layer, example, label):
     return call(layer_of(layer).learn, layer, example, np.float32(label), np.float32(1), np.uint64(0))
 
@@ -374,7 +374,7 @@ def test_binary_says_the_sign():
     np.testing.assert_array_equal(binary.learn(lines), np.where(predictions > 0, 1, -1))
 
 
-@njit
+@compiled
 def ask(layer, example, kind, label, value):
     record = layer_of(layer)
     address = record.importance_to if kind == 0 else record.sensitivity

@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from contextlib import closing
@@ -27,8 +26,8 @@ from hutch.durable.log import Entry, Log
 from hutch.durable.model_file import snapshots
 from hutch.serve.bodies import JSON, TEXT
 from hutch.serve.served import NotFinite, Served
+from tests.forked_hutch import hutch
 
-HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
 LINEAR: dict[str, Any] = {"weights": {"bits": 12}, "chain": [{"linear": {"loss": "squared"}}]}
 WIDE = Limits(importance=1e38, value=1e39)
 LINES = [f"{k % 3} |f a{k} b:{k % 7}.5 c" for k in range(40)]
@@ -111,10 +110,10 @@ def same(one: dict[str, bytes], other: dict[str, bytes]) -> bool:
 
 
 def test_two_servers_on_one_model(fresh: Path) -> None:
-    ready = subprocess.Popen([*HUTCH, "serve", "m", "--port", "0", "--store", "a.db"], cwd=fresh.parent, stdout=-1)
+    ready = subprocess.Popen([hutch(), "serve", "m", "--port", "0", "--store", "a.db"], cwd=fresh.parent, stdout=-1)
     try:
         assert ready.stdout is not None and ready.stdout.readline().startswith(b"http")
-        second = [*HUTCH, "serve", "prod=./m", "--port", "0", "--store", "b.db"]
+        second = [hutch(), "serve", "prod=./m", "--port", "0", "--store", "b.db"]
         done = subprocess.run(second, cwd=fresh.parent, capture_output=True, text=True, timeout=60)
         assert done.returncode == 1 and "m: another server is using it" in done.stderr
     finally:
@@ -713,7 +712,7 @@ def times(log: Path) -> list[float]:
 
 
 def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*HUTCH, "serve", "log", *words], cwd=cwd, capture_output=True, text=True, timeout=120)
+    return subprocess.run([hutch(), "serve", "log", *words], cwd=cwd, capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize("how", ["number", "time"])

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 from pydantic import BaseModel, ValidationError
 
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import SHARED, call_loss
+from hutch.core.kernel.cache import compiled
 from hutch.core.loss.flow import budget_to
 from hutch.core.loss.losses import BUILTIN_LOSSES, Loss, LossChoice, LossParameter
 
@@ -20,17 +20,17 @@ SHARED_RECORD = np.zeros(1, SHARED)
 SHARED_RECORD["min_label"], SHARED_RECORD["max_label"] = -10, 10
 
 
-@njit
+@compiled
 def call(address, p, y, scale, norm, loss):
     return call_loss(address, p, y, scale, norm, loss)
 
 
-@njit
+@compiled
 def budget(p, target, y, loss):
     return budget_to(p, target, y, loss)
 
 
-@njit
+@compiled
 def small_steps(derivative, p, y, scale, norm, loss, steps):
     for _ in range(steps):
         p -= scale / steps * norm * call_loss(derivative, p, y, 0.0, 0.0, loss)

@@ -4,30 +4,30 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
+from hutch.core.kernel.cache import compiled
 from hutch.em.base.symmetric_eigen import symmetric_eigen
 from hutch.em.constrained.alignment import align, alignment_size
 from hutch.em.constrained.natural import Sketch, merged
 from hutch.em.constrained.natural_kernel import absorb, merge, workspace_size
 
 
-@njit
+@compiled
 def eigen(matrix, values, vectors, scratch):
     symmetric_eigen(matrix, values, vectors, scratch)
 
 
-@njit
+@compiled
 def step(rows, mean, loadings, noise, floor, old, workspace):
     absorb(rows, mean, loadings, noise, floor, old, workspace)
 
 
-@njit
+@compiled
 def join(past, past_weight, current, current_weight, out, floor, workspace):
     merge(past, past_weight, current, current_weight, out, floor, workspace)
 
 
-@njit
+@compiled
 def turn_to(loadings, noise, turn, shown, workspace):
     align(loadings, noise, turn, shown, workspace)
 

@@ -1,46 +1,51 @@
 """A command `hutch` that begins in a few milliseconds: each is a fork of one process that has imported what it needs.
 
-This file is all sides. `forking` starts `python forked_hutch.py SOCKET`, the process that forks, and writes a script
-`hutch`, which runs `python -IS forked_hutch.py SOCKET COMMAND WORDS`: it hands over its descriptors, folder,
-environment and signals, and ends as the fork ends. What a fork cannot be, one with a closed standard stream or other
-variables that are read when modules are imported, is a process of its own.
+For tests of what commands do, not of how they start. This file is all sides: `hutch` starts
+`python forked_hutch.py SOCKET`, the process that forks, and writes a script `hutch`, which runs
+`python -IS forked_hutch.py SOCKET COMMAND WORDS`: it hands over its descriptors, folder, environment and signals, and
+ends as the fork ends. What a fork cannot be, one with a closed standard stream or other variables that are read when
+modules are imported, is a process of its own.
 """
 
 import _signal
 import _socket
+import atexit
 import contextlib
 import marshal
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
 
 FORWARDED = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)
 APART = 512
 """Descriptors from here on are not those of a command."""
-READ_AT_IMPORT = ("HUTCH_", "LANG", "LC_", "NUMBA_", "OMP_", "PYTHON", "XDG_")
+READ_AT_IMPORT = ("HUTCH_CACHE_DIR", "HUTCH_CHECKED", "LANG", "LC_", "NUMBA_", "OMP_", "PYTHON", "XDG_")
 OF_ITS_OWN = 1 << 16
 """The answer to what cannot be a fork; others are the status that `os.waitpid` returns."""
 
 
-@contextlib.contextmanager
-def forking(folder: str, command: str) -> Iterator[None]:
-    """A folder with a script `hutch`, and the process that forks for it.
-
-    Args:
-        folder: where the script is written.
-        command: the real one.
-    """
+@cache
+def hutch() -> str:
+    """The path of a `hutch` for this process, in a folder of its own; the real one but on Linux."""
+    real = os.path.join(os.path.dirname(sys.executable), "hutch")
+    if sys.platform != "linux":
+        return real
     import subprocess
+    import tempfile
 
-    socket = os.path.join(folder, "socket")
-    words = " ".join(f"'{word}'" for word in (sys.executable, "-IS", os.path.abspath(__file__), socket, command))
-    with open(os.path.join(folder, "hutch"), "w") as script:
+    folder = tempfile.TemporaryDirectory()
+    command, socket = (os.path.join(folder.name, name) for name in ("hutch", "socket"))
+    words = " ".join(f"'{word}'" for word in (sys.executable, "-IS", os.path.abspath(__file__), socket, real))
+    with open(command, "w") as script:
         script.write(f'#!/bin/sh\nexec {words} "$@"\n')
-    os.chmod(os.path.join(folder, "hutch"), 0o755)
+    os.chmod(command, 0o755)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, os.path.abspath(__file__), socket], **pipes) as server:
-        assert server.stdout and server.stdout.read(1), "it ends with its standard input, and says when it is ready"
-        yield
+    server = subprocess.Popen([sys.executable, os.path.abspath(__file__), socket], **pipes)
+    assert server.stdout and server.stdout.read(1), "it says when it is ready"
+    atexit.register(folder.cleanup)
+    atexit.register(server.communicate)  # which ends its standard input, and so it
+    return command
 
 
 def ask(socket: str, words: list[str]) -> None:
@@ -123,12 +128,12 @@ def _import_all() -> None:
     from hutch.cli.table import COMMANDS
     from hutch.plugins.defaults import DEFAULT_PLUGINS
 
-    runs = ("hutch.chain", "hutch.cli.files", "hutch.cli.main", "hutch.core.run.reporters", "hutch.vw.translate")
-    for module in (*(place.partition(":")[0] for place, _ in COMMANDS.values()), *DEFAULT_PLUGINS, *runs):
+    later = ("chain", "cli.files", "cli.main", "core.config.adapter", "core.config.check", "core.run.reporters")
+    modules = {place.partition(":")[0] for place, _ in COMMANDS.values()} | {f"hutch.{name}" for name in later}
+    for module in (*modules, *DEFAULT_PLUGINS):
         import_module(module)
     with contextlib.redirect_stdout(io.StringIO()):
         run(["train", "--help"])
-        run(["config", "show"])
 
 
 def _answer(connection: "socket.socket") -> None:  # noqa: F821
