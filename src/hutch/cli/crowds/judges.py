@@ -120,7 +120,7 @@ def judges(
         with open_output(predictions) as file:
             write_posteriors(file, panel)
     head = f"{counted(len(runs.judge), 'label')} of {counted(len(runs.judges), 'judge')} on {len(runs.items)} items"
-    lines = [f"{head}; the truth is known of {int(runs.known.sum())}", *output.text_lines(found), "", output.FOOTNOTE]
+    lines = [f"{head}; the truth is known for {int(runs.known.sum())}", *output.text_lines(found), "", output.FOOTNOTE]
     if report:
         with open_output(report) as file:
             if page:
