@@ -26,38 +26,21 @@ def reduction_files(folder: str = _REDUCTIONS) -> dict[str, str]:
     return found
 
 
-def reduction_modules(folder: str = _REDUCTIONS) -> dict[str, str]:
-    """Modules of reductions by the names that they register.
-
-    Args:
-        folder: where they lie.
-    """
-    found: dict[str, str] = {}
-    for module, file in reduction_files(folder).items():
-        found |= dict.fromkeys(_names(file), module)
-    return dict(sorted(found.items()))
-
-
 def _modules(folder: str) -> list[str]:
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return [name[:-3] for name in names if name.endswith(".py") and name != "__init__.py"]
 
 
-def _names(file: str) -> list[str]:
-    """Of the reductions that a file registers."""
+def _names(file: str) -> tuple[str, ...]:
+    """Of the reductions that a file registers, sorted."""
     with open(file, "rb") as source:
         text = source.read()
     if not re.search(rb"\n(def )?hutch_register_reductions\b", text):
-        return []
-    return [name.decode() for name in re.findall(rb'\n    name(?:: ClassVar\[str\])? = "(\w+)"', text)]
+        return ()
+    return tuple(sorted(name.decode() for name in re.findall(rb'\n    name(?:: ClassVar\[str\])? = "(\w+)"', text)))
 
 
-def _by_module(modules: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for name, module in modules.items():
-        found[module] = (*found.get(module, ()), name)
-    return found
-
+_REGISTERED = {module: names for module, file in reduction_files().items() if (names := _names(file))}
 
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.loss.losses": {
@@ -68,6 +51,6 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.data.parquet": {"readers": (".parquet",)},
     "hutch.vw.json.reader": {"readers": (".dsjson",)},
     "hutch.em.models": {"em_models": ("ppca",)},
-    **{module: {"reductions": names} for module, names in _by_module(reduction_modules()).items()},
+    **{module: {"reductions": _REGISTERED[module]} for module in sorted(_REGISTERED, key=_REGISTERED.__getitem__)},
 }
 """Module -> kind of the registry -> names."""

@@ -35,18 +35,9 @@ class Statistics:
     @classmethod
     def of(cls, shared: NDArray[Any]) -> "Statistics":
         """The counters in a SHARED record, an array of length 1."""
-        s = shared[0]
-        return cls(
-            examples=int(s["examples"]),
-            features=int(s["features"]),
-            weighted_examples=float(s["weighted_labeled"] + s["weighted_unlabeled"]),
-            weighted_labeled=float(s["weighted_labeled"]),
-            weighted_labels=float(s["weighted_labels"]),
-            sum_loss=float(s["sum_loss"]),
-            weighted_holdout=float(s["weighted_holdout"]),
-            sum_loss_holdout=float(s["sum_loss_holdout"]),
-            queries=int(s["queries"]),
-        )
+        total = shared["weighted_labeled"].item() + shared["weighted_unlabeled"].item()
+        counted = (each.name for each in fields(cls) if each.name != "weighted_examples")
+        return cls(weighted_examples=total, **{name: shared[name].item() for name in counted})
 
     @property
     def average_loss(self) -> float:

@@ -55,7 +55,7 @@ def messages(
         elif item["type"] == "missing":
             yield path, False, f"{str(item['loc'][-1])!r} is missing"
         elif item["type"] in ("value_error", "assertion_error"):
-            yield path, False, _own_words(item["msg"])
+            yield path, False, item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         else:
             wanted.setdefault(path, []).append(_phrase(item, got))
     for path, phrases in wanted.items():  # a union complains once per member
@@ -84,10 +84,6 @@ def _phrase(item: Any, got: Any) -> str:
     return phrase
 
 
-def _own_words(message: str) -> str:
-    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-
-
 def _follow(value: Any, location: tuple[str | int, ...]) -> tuple[tuple[str | int, ...], Any]:
     """The part of pydantic's location that exists in the value (it also names members of unions), and its value."""
     path: list[str | int] = []
@@ -108,12 +104,8 @@ def _names(kind: type[Any], path: tuple[str | int, ...]) -> list[str]:
     """Names of the parameters at `path` below those of `kind`."""
     for part in path:
         for annotation in (each.annotation for each in parameters_of(kind) if each.name == part):
-            inner = [each for each in (annotation, *get_args(annotation)) if _has_parameters(each)]
+            inner = [t for t in (annotation, *get_args(annotation)) if isinstance(t, type) and is_dataclass(t)]
             if not inner:
                 return []
             kind = inner[0]
     return [parameter.name for parameter in parameters_of(kind)]
-
-
-def _has_parameters(kind: Any) -> bool:
-    return isinstance(kind, type) and is_dataclass(kind)

@@ -31,7 +31,8 @@ class OneByOne(Engine):
     predict: Callable[..., Any]
 
     @cached_property
-    def _one(self) -> OneExample:
+    def one(self) -> OneExample:
+        """What runs single lines and records, without the work that a batch makes."""
         return OneExample(self, self.config.input.columns)
 
     @cached_property
@@ -60,31 +61,18 @@ class OneByOne(Engine):
     def predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
         """The predictions of one usual line, record or decision; None for anything else, without running any of it."""
         if not self.decides:
-            outputs = self._one.run(examples, learn)
+            outputs = self.one.run(examples, learn)
             return None if outputs is None else outputs.predictions.copy()
         text = text_of(examples) if self.takes.of_decisions else ""
         if "|" not in text or (learn and not self.shared["weighted_labeled"][0]):  # labels may be missing altogether
             return None
-        kept = bytes(self._one.counters)
+        kept = bytes(self.one.counters)
         try:
             found = self._decision.run(text, learn)
             return None if found is None else found.copy()
         finally:
             if not learn:
-                self._one.counters[:] = kept
-
-    def run_one(self, example: Any, learn: bool) -> Outputs | None:
-        """As `hutch.core.run.one.OneExample.run`: the outputs of one usual line or record, else None."""
-        return self._one.run(example, learn)
-
-    def can_learn_one(self, example: Any) -> bool:
-        """Whether `run_one` would learn from this example; see `hutch.core.run.one.OneExample.can_learn`."""
-        return self._one.can_learn(example)
-
-    @property
-    def last_one(self) -> Batch:
-        """The example that `can_learn_one` accepted last."""
-        return self._one.last
+                self.one.counters[:] = kept
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
@@ -160,7 +148,7 @@ class OneByOne(Engine):
 
     def outputs_of_one(self, record: Mapping[str, Any]) -> Outputs:
         """The chain's outputs for a record, without learning; another call may overwrite them."""
-        outputs = self._one.run(record, False)
+        outputs = self.one.run(record, False)
         if outputs is None:
             from hutch.core.data.sources import record_batches
 

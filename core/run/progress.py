@@ -73,7 +73,6 @@ class PlainCells:
         self._takes, self._predicts = engine.takes, engine.predicts
 
     def label(self, batch: Batch, i: int) -> float | int | str | None:
-        """See `Cells`."""
         if self._predicts.of_actions:
             return label_cell(batch, i, self._takes)
         if self._takes == Labels.LOGGED_CLASS:
@@ -87,7 +86,6 @@ class PlainCells:
         return int(label) if self._takes == Labels.MULTICLASS else float(label)
 
     def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
-        """See `Cells`."""
         if self._predicts.of_actions:
             return prediction_cell(batch, i, outputs, self._takes)
         prediction = float(outputs.predictions[i])

@@ -41,11 +41,9 @@ class LinesTo(Reporter):
         self._path, self._lines, self.scores = path, lines, scores
 
     def open(self, run: Run, stack: ExitStack) -> None:
-        """See `Reporter`."""
         self._file = stack.enter_context(open_output(self._path))
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
-        """See `Reporter`."""
         if run.engine.whole_groups:
             if run.progress.pass_number < run.options.passes:
                 return  # earlier passes know less of the same items
@@ -63,7 +61,6 @@ class EventsTo(Reporter):
         self._path = path
 
     def open(self, run: Run, stack: ExitStack) -> None:
-        """See `Reporter`."""
         from hutch.core.run.progress import event_json
 
         file = stack.enter_context(open_output(self._path))
@@ -77,7 +74,6 @@ class Bar(Reporter):
         self._bar: Any = None
 
     def open(self, run: Run, stack: ExitStack) -> None:
-        """See `Reporter`."""
         if not run.files.total or not sys.stderr.isatty():
             return
         from hutch.core.run.bar import ProgressBar
@@ -87,7 +83,6 @@ class Bar(Reporter):
         run.notes.say = stack.enter_context(self._bar).say
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
-        """See `Reporter`."""
         if self._bar is not None:
             self._bar.update(run.progress.pass_number, run.files.position, run.progress.statistics.examples)
 
@@ -96,7 +91,6 @@ class MalformedData(Reporter):
     """Reports at the end how much of the text was malformed."""
 
     def close(self, run: Run, done: PassesDone) -> None:
-        """See `Reporter`."""
         if run.files.problems is not None:
             self.problems = run.files.problems.errors
             for line in run.files.problems.summary():
@@ -109,7 +103,6 @@ class Overflow(Reporter):
     _seen = 0
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
-        """See `Reporter`."""
         before, self._seen = self._seen, self._seen + len(batch)
         if run.options.learn and not run.engine.predicts.of_actions and not run.engine.whole_groups:
             if text := overflow_in(run.engine, batch, outputs, before):
@@ -127,13 +120,11 @@ class UnexpectedData(Reporter):
         self._unexpected = Unexpected(engine)
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
-        """See `Reporter`."""
         if run.options.learn and run.progress.pass_number == 1:
             self._unexpected.see(batch)
             self.problems = self._unexpected.labels
 
     def close(self, run: Run, done: PassesDone) -> None:
-        """See `Reporter`."""
         seen = done.statistics
         if not seen.examples:
             run.notes.say("no example was read")

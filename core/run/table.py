@@ -141,17 +141,14 @@ class Table(Reporter):
         self._best = BestConstant() if best_constant else None
 
     def open(self, run: Run, stack: ExitStack) -> None:
-        """See `Reporter`."""
         run.notes.say(self._head(run))
         run.progress.views.append(lambda event: run.notes.say(table_row(event)))
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
-        """See `Reporter`."""
         if self._best is not None and run.progress.pass_number == 1:
             self._best.observe(batch.labels)
 
     def close(self, run: Run, done: PassesDone) -> None:
-        """See `Reporter`."""
         seen = self._counted(done.statistics)
         footer = table_footer(
             seen,

@@ -394,11 +394,8 @@ class Chain(OneByOne, Engine):
         try:
             document = chain_config.read_chain(written_as)
             plugins = installed(chain_config.blocked_plugins(document))
-        except ConfigError as error:
-            raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None
-        for notice in check_plugins(source, metadata["plugins"], plugins.versions(), plugins.registry.left_out):
-            warn(notice)
-        try:
+            for notice in check_plugins(source, metadata["plugins"], plugins.versions(), plugins.registry.left_out):
+                warn(notice)
             written = chain_config.validate(document, plugins.registry)
         except ConfigError as error:
             raise ModelError(f"{source}: its chain cannot be built here:\n{error}") from None

@@ -27,6 +27,7 @@ from hutch import Chain
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import HutchError
 from hutch.core.net.limits import Limits
+from hutch.core.run.one import OneExample
 from hutch.durable.checksums import add_functions
 from hutch.durable.commit import GroupCommit
 from hutch.durable.log import Log
@@ -458,9 +459,8 @@ def simulated(world: World, templates: Templates) -> Iterator[None]:
         patch("hutch.durable.schema.sqlite3.connect", lambda path, **options: Connection(world, path, **options)),
         patch("hutch.core.atomic.open", opened, create=True),
         patch.object(Log, "__init__", log),
-        patch.multiple(
-            Chain, **{name: _short_of_memory(world, name) for name in ("run_one", "run_batch", "run_apart")}
-        ),
+        patch.multiple(Chain, **{name: _short_of_memory(world, Chain, name) for name in ("run_batch", "run_apart")}),
+        patch.object(OneExample, "run", _short_of_memory(world, OneExample, "run")),
         patch.object(Chain, "from_arrays", templates.served if world.seed % 16 else _built),
         patch.multiple(Served, drain=drain, save=save),
         patch.object(server, "run", lambda app, listening, ready, limits, stopping: _network(world, app, stopping)),
@@ -469,14 +469,11 @@ def simulated(world: World, templates: Templates) -> Iterator[None]:
         yield
 
 
-_RUNNING = ("run_one", "run_batch", "run_apart")
+def _short_of_memory(world: World, kind: type, name: str) -> Any:
+    """A method of a chain or its part that may find no memory, before it has learned anything or after."""
+    real = getattr(kind, name)
 
-
-def _short_of_memory(world: World, name: str) -> Any:
-    """A method of a chain that may find no memory, before it has learned anything or after."""
-    real = getattr(Chain, name)
-
-    def run(chain: Chain, *given: Any, **options: Any) -> Any:
+    def run(chain: Any, *given: Any, **options: Any) -> Any:
         verdict = world.verdict("memory")
         if verdict in ("before", "during"):
             world.crash()

@@ -75,14 +75,14 @@ def test_a_model_whose_folder_is_gone_does_not_keep_the_server_or_other_models(t
 
 
 SHORT_OF_MEMORY = """
-from hutch.chain import Chain
 from hutch.cli.main import main
-real = Chain.run_one
-def run_one(chain, example, learns):
+from hutch.core.run.one import OneExample
+real = OneExample.run
+def run(one, example, learns):
     if b"large" in example:
         raise MemoryError
-    return real(chain, example, learns)
-Chain.run_one = run_one
+    return real(one, example, learns)
+OneExample.run = run
 main()
 """
 

@@ -22,6 +22,7 @@ from hutch import Chain
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError
 from hutch.core.net.limits import Limits
 from hutch.core.overflow import clear_flags, may_have_overflowed
+from hutch.core.run.one import OneExample
 from hutch.durable.log import Entry, Log
 from hutch.durable.model_file import snapshots
 from hutch.serve.bodies import JSON, TEXT
@@ -198,7 +199,7 @@ def test_a_request_for_which_there_was_no_memory_is_learned_after_a_restart(fres
         served = Served(fresh, log, "m")
         log.start(asyncio.get_running_loop())
         with monkeypatch.context() as short:
-            short.setattr(Chain, "run_one", run_one)
+            short.setattr(OneExample, "run", run_one)
             with pytest.raises(StoreError, match="m: MemoryError: .* start the server again"):
                 await served.learn(TEXT, b"1 |f a", "key")
         for body, key in ((b"1 |f a", "key"), (b"1 |f b", "")):

@@ -1,7 +1,8 @@
 """Batch EM of crowd models over shards of items."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Sharded:
 
 
 class ShardedSteps:
-    """`hutch.crowd.models.model.Steps` over shards of the items.
+    """`hutch.crowd.models.model.Steps`, whose methods these are, over shards of the items.
 
     Args:
         engine: runs them.
@@ -70,36 +71,29 @@ class ShardedSteps:
             for (a, b), (c, d) in zip(self._items, self._places, strict=True)
         ]  # fmt: skip
 
-    def _crowd(self) -> Ref:
-        return self._engine.put(replace(self._state, items={}, labels={}))
+    def _each(self, function: Callable[..., Any], *more: Ref, results: int = 1) -> list[list[Ref]]:
+        """What a function of model, state, labels and held arrays gives for each shard."""
+        crowd = self._engine.put(replace(self._state, items={}, labels={}))
+        shards = zip(self._pieces, self._held, strict=True)
+        return [self._engine.submit(function, self._model, crowd, *shard, *more, results=results) for shard in shards]
 
     def count(self) -> Sums:
-        """See `Steps`."""
-        crowd = self._crowd()
-        shards = zip(self._pieces, self._held, strict=True)
-        counted = [self._engine.submit(_count, self._model, crowd, *shard)[0] for shard in shards]
+        counted = [ref for [ref] in self._each(_count)]
         sums: Sums = self._engine.get(sum_of(self._engine, counted))
         return sums
 
     def expect(self) -> tuple[float, float]:
-        """See `Steps`."""
-        crowd = self._crowd()
-        shards = zip(self._pieces, self._held, strict=True)
-        done = [self._engine.submit(_expect, self._model, crowd, *shard, results=2) for shard in shards]
+        done = self._each(_expect, results=2)
         self._held = [held for held, _ in done]
         found = [self._engine.get(ref) for _, ref in done]
         objective = sum(mean * (b - a) for (mean, _), (a, b) in zip(found, self._items, strict=True))
         return objective / max(self._cuts[-1], 1), max(change for _, change in found)
 
     def total(self, measure: str) -> float:
-        """See `Steps`."""
-        crowd, named = self._crowd(), self._engine.put(measure)
-        shards = zip(self._pieces, self._held, strict=True)
-        parts = [self._engine.submit(_total, self._model, crowd, *shard, named)[0] for shard in shards]
-        return float(sum(self._engine.get(part) for part in parts))
+        parts = self._each(_total, self._engine.put(measure))
+        return float(sum(self._engine.get(part) for [part] in parts))
 
     def collect(self) -> None:
-        """See `Steps`."""
         for (a, b), (c, d), ref in zip(self._items, self._places, self._held, strict=True):
             items, labels = self._engine.get(ref)
             for name, array in items.items():

@@ -51,7 +51,6 @@ class OnRay:
         return opened(self._ray.get(ref))
 
     def wait(self, refs: Sequence[Ref]) -> tuple[list[Ref], list[Ref]]:
-        """See `Engine`."""
         ready, pending = self._ray.wait(list(refs), num_returns=1) if refs else ([], [])
         return ready, pending
 

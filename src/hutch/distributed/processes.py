@@ -122,7 +122,6 @@ class Processes:
         return opened(_content(ref.path))
 
     def wait(self, refs: Sequence[Ref]) -> tuple[list[Ref], list[Ref]]:
-        """See `Engine`."""
         while True:
             running = {ref.task.future for ref in refs if ref.task is not None and ref.task.future is not None}
             if len(running) == len(refs):

@@ -1,45 +1,27 @@
 """Taking answers back. The log keeps both the answer and that it was taken back."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
-from hutch.durable.records import SKIP
+from hutch.durable.records import SKIP, Answer
 from hutch.durable.store import Store
 
 RETRACTED = "retracts"
 """The key of a log entry that takes back the answer of this id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """An answer in the store.
-
-    Attributes:
-        id: of the answer.
-        request: id of its request.
-        worker: its author.
-        label: the label.
-    """
-
-    id: str
-    request: str
-    worker: str
-    label: str
-
-
-def answers_of(store: Store, worker: str, count: int) -> list[Given]:
+def answers_of(store: Store, worker: str, count: int) -> list[Answer]:
     """The latest answers of a worker, the last one first."""
-    query = "SELECT id, request, worker, label FROM labels WHERE worker = ? ORDER BY number DESC LIMIT ?"
+    query = "SELECT request, worker, label, id FROM labels WHERE worker = ? ORDER BY number DESC LIMIT ?"
     with store.transaction() as connection:
-        return [Given(*row) for row in connection.execute(query, [worker, count])]
+        return [Answer(*row) for row in connection.execute(query, [worker, count])]
 
 
-def find_answer(store: Store, id: str) -> Given | None:
+def find_answer(store: Store, id: str) -> Answer | None:
     """An answer by its id."""
     with store.transaction() as connection:
-        row = connection.execute("SELECT id, request, worker, label FROM labels WHERE id = ?", [id]).fetchone()
-    return Given(*row) if row else None
+        row = connection.execute("SELECT request, worker, label, id FROM labels WHERE id = ?", [id]).fetchone()
+    return Answer(*row) if row else None
 
 
 def retract(store: Store, id: str, lease_seconds: float = 0.0) -> bool:

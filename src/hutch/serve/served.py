@@ -179,7 +179,7 @@ class Served:
         record = b'{"shared": {"a": {"b": 1}}, "actions": [{"a": ["c"]}]}' if decides else b'{"a": {"b": 1}}'
         for kind, body in ((TEXT, line), (JSON, record)):
             with suppress(HutchError):  # a chain may want more of its examples than these have
-                chain.run_one(single(kind, body), False)
+                chain.one.run(single(kind, body), False)
                 for batch in batches_of(chain, kind, body):
                     chain.run_apart(batch, False)
         self.is_warm = True
@@ -191,7 +191,7 @@ class Served:
             DataError: the first place that cannot be used.
         """
         if len(body) <= _SMALL:
-            outputs = self.chain.run_one(single(kind, body), False)
+            outputs = self.chain.one.run(single(kind, body), False)
             if outputs is not None:
                 return self._copied(outputs)
             batches = batches_of(self.chain, kind, body)
@@ -225,10 +225,10 @@ class Served:
             raise StoreError(self.failure)
         if ready is None and len(body) > _SMALL:
             ready = await asyncio.to_thread(batches_of, self.chain, kind, body)
-        elif ready is None and not self.chain.can_learn_one(single(kind, body)):
+        elif ready is None and not self.chain.one.can_learn(single(kind, body)):
             ready = batches_of(self.chain, kind, body)
         if ready is None:
-            check_numbers([self.chain.last_one], self.limits)
+            check_numbers([self.chain.one.last], self.limits)
         else:
             check_labels(self.chain, ready)
             check_numbers(ready, self.limits)
@@ -286,7 +286,7 @@ class Served:
         try:
             one = None if ready or self.chain.decides else single(entry.kind, entry.body)
             clear_flags()
-            outputs = None if one is None else self.chain.run_one(one, True)
+            outputs = None if one is None else self.chain.one.run(one, True)
             doubtful = outputs is not None and may_have_overflowed()
             runs: list[tuple[Batch, Outputs]] = []
             if outputs is None:
