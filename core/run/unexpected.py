@@ -1,6 +1,6 @@
 """Warnings about data that are valid for a chain, but probably a mistake: labels and names that do not fit it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from hutch.core.chain.derived import first_class
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.outputs import Outputs
-from hutch.core.chain.reduction import Labels, Reduction
+from hutch.core.chain.reduction import Labels
 from hutch.core.chain.statistics import Statistics
-from hutch.core.text.hashing import NamespaceMode, namespace_id
+from hutch.core.text.hashing import namespace_id
 
 
 def lacks_labels(engine: Engine, seen: Statistics) -> bool:
@@ -50,32 +50,16 @@ def overflow_in(engine: Engine, batch: Batch, outputs: Outputs, before: int) -> 
     return f"example {before + row + 1}: {got}; {advice}"
 
 
-class NamedNamespaces:
-    """The namespaces that layers name and no example has had: most likely they are misspelt.
-
-    Args:
-        layers: from top to base; namespaces that one makes are present for those below it.
-        mode: how namespaces are distinguished.
-    """
-
-    def __init__(self, layers: Sequence[Reduction], mode: NamespaceMode) -> None:
-        self._missing: dict[int, tuple[str, str]] = {}
-        made: set[str] = set()
-        for k, layer in enumerate(layers):
-            for name in layer.inputs.namespaces:
-                if name not in made:
-                    self._missing.setdefault(namespace_id(name, mode), (name, f"chain[{k}].{layer.name}"))
-            made.update(layer.inputs.made_namespaces)
-
-    def see(self, batch: Batch) -> None:
-        """Look at the namespaces of a batch."""
-        for found in [name for name in self._missing if np.any(batch.namespace_id == np.uint32(name))]:
-            del self._missing[found]
-
-    def missing(self) -> Iterator[str]:
-        """Messages, one per namespace."""
-        for name, layer in self._missing.values():
-            yield f"{layer} names the namespace {name!r}, which no example has"
+def _named_namespaces(engine: Engine) -> dict[int, tuple[str, str]]:
+    """The namespaces that layers name and no layer above makes, by id: name, and the layer that names it."""
+    found: dict[int, tuple[str, str]] = {}
+    made: set[str] = set()
+    for k, layer in enumerate(engine.layers):
+        for name in layer.inputs.namespaces:
+            if name not in made:
+                found.setdefault(namespace_id(name, engine.parser.namespaces), (name, f"chain[{k}].{layer.name}"))
+        made.update(layer.inputs.made_namespaces)
+    return found
 
 
 class Unexpected:
@@ -93,8 +77,7 @@ class Unexpected:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        named = NamedNamespaces(engine.layers, engine.parser.namespaces)
-        self._named: NamedNamespaces | None = named if any(named.missing()) else None
+        self._missing = _named_namespaces(engine)  # no example has had these yet: most likely they are misspelt
         self.labels = 0
         self.first: float | None = None
         self._told: set[str] = set()
@@ -103,12 +86,12 @@ class Unexpected:
     @property
     def watches_namespaces(self) -> bool:
         """Whether some namespace is still being looked for."""
-        return self._named is not None
+        return bool(self._missing)
 
     def see(self, batch: Batch) -> None:
         """Look at a batch that was learned."""
-        if self._named is not None:
-            self._named.see(batch)
+        for found in [name for name in self._missing if np.any(batch.namespace_id == np.uint32(name))]:
+            del self._missing[found]
         labels = self._engine.label_check.unexpected(batch)
         self.labels += len(labels)
         if len(labels) and self.first is None:
@@ -156,6 +139,6 @@ class Unexpected:
 
     def about_namespaces(self) -> Iterator[str]:
         """Messages about namespaces, one each."""
-        if self._named is not None:
-            missing, self._named = self._named.missing(), None
-            yield from missing
+        missing, self._missing = self._missing, {}
+        for name, layer in missing.values():
+            yield f"{layer} names the namespace {name!r}, which no example has"
