@@ -12,17 +12,13 @@ from collections.abc import Mapping
 _REDUCTIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "reductions")
 
 
-def reduction_files(folder: str = _REDUCTIONS) -> dict[str, str]:
-    """Files of reductions by module.
-
-    Args:
-        folder: where they lie.
-    """
+def reduction_files() -> dict[str, str]:
+    """Files of reductions by module."""
     found = {}
-    for name in ("", *os.listdir(folder)):
-        inside, room = _modules(os.path.join(folder, name)), f"hutch.reductions.{name}".rstrip(".")
+    for name in ("", *os.listdir(_REDUCTIONS)):
+        inside, room = _modules(os.path.join(_REDUCTIONS, name)), f"hutch.reductions.{name}".rstrip(".")
         for each in ("layer",) if name and "layer" in inside else inside:
-            found[f"{room}.{each}"] = os.path.join(folder, name, f"{each}.py")
+            found[f"{room}.{each}"] = os.path.join(_REDUCTIONS, name, f"{each}.py")
     return found
 
 

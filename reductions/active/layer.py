@@ -6,7 +6,7 @@ label, or -1. The rules are those of `hutch.reductions.active.rules`.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy import uint64
@@ -222,8 +222,6 @@ class Active(Reduction):
 
     name = "active"
     Parameters = ActiveParameters
-    takes: ClassVar[Labels | None] = None
-    predicts: ClassVar[Predictions | None] = None
     state: Record
     known_failures = {"loss_while_learning": "the label of an example that was not asked for is not known"}
 
@@ -347,7 +345,9 @@ class Active(Reduction):
         rule, seen, mean = RULES[self.parameters.rule], float(self.progress["seen"][0]), count / len(scores)
         floor = min(self.parameters.floor or FLOOR * mean, mean)
         found = np.empty_like(scores) if out is None else out
-        pool_probabilities(rule, scores, float(count), seen, floor, found)
+        if found is not scores:
+            found[:] = scores
+        pool_probabilities(rule, found, float(count), seen, floor)
         return found
 
     def loss_sums(self) -> tuple[float, float, float, float, float]:

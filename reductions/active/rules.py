@@ -18,7 +18,6 @@ import math
 
 import numpy as np
 from numpy import uint32, uint64
-from numpy.typing import NDArray
 
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
@@ -173,27 +172,17 @@ def merand48(state):
     return state, np.float32(bits) * np.float32(2.0**-23)
 
 
-def pool_probabilities(
-    rule: int, scores: NDArray[np.float64], wanted: float, seen: float, floor: float, out: NDArray[np.float64]
-) -> None:
-    """Probabilities of all examples of a pool that add up to `wanted` labels.
+@compiled
+def pool_probabilities(rule, scores, wanted, seen, floor):
+    """Turn the scores of all examples of a pool into probabilities that add up to `wanted` labels.
 
     Args:
         rule: one of `RULES`, all but vw and margin.
-        scores: float64 (examples), at least 0.
+        scores: float64 (examples), at least 0; changed in place.
         wanted: number of labels, at most the number of examples.
         seen: examples seen before.
         floor: see `probability`.
-        out: float64 (examples), takes them; may be the scores.
     """
-    if out is not scores:
-        out[:] = scores
-    _score_probabilities(rule, out, wanted, seen, floor)
-
-
-@compiled
-def _score_probabilities(rule, scores, wanted, seen, floor):
-    """Turn scores into probabilities, in place, whose sum is `wanted`."""
     n = len(scores)
     least = HUGE
     for i in range(n):

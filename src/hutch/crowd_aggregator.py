@@ -119,13 +119,10 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
             if self._votes.package == "pandas":
                 self.labels_ = self.labels_["agg_label"]
             columns: dict[Any, Any] = {"task": names}
-            columns |= {name: found.probability[:, k] for k, name in enumerate(self._column_names(classes))}
+            headings = classes if self._votes.package == "pandas" else map(str, classes)  # others want text
+            columns |= {name: found.probability[:, k] for k, name in enumerate(headings)}
             self.probas_ = make_frame(self._votes.package, "task", columns)
         return self
-
-    def _column_names(self, classes: list[Any]) -> list[Any]:
-        """The classes as names of columns, which only pandas lets be other than text."""
-        return classes if self._votes.package == "pandas" else [str(name) for name in classes]
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:
         """Posteriors of tasks, shape (tasks, classes); the class prior for tasks without labels."""

@@ -34,5 +34,4 @@ def labelled(line: str, label: str, importance: float) -> str:
     >>> labelled("'t1|f a", "-1", 0.5)
     "-1 0.5 't1|f a"
     """
-    _, tag, features = split_line(line)
-    return f"{label} {importance:.9g} " + (f"'{tag}{features}" if tag else features)
+    return f"{label} {importance:.9g} {unlabelled(line)}"

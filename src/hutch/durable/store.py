@@ -252,11 +252,9 @@ class Store:
             The number of each in the log; None where it was known already.
         """
         allowed = self.labels_allowed
-        return [self._accept(connection, answer, allowed, None) for answer in answers]
+        return [self._accept(connection, answer, allowed) for answer in answers]
 
-    def _accept(
-        self, connection: sqlite3.Connection, answer: Answer, allowed: Sequence[str], line_event: int | None
-    ) -> int | None:
+    def _accept(self, connection: sqlite3.Connection, answer: Answer, allowed: Sequence[str]) -> int | None:
         """Insert one answer; its number in the log, None if it was known."""
         request = connection.execute("SELECT wanted, leased_to FROM requests WHERE id = ?", [answer.request]).fetchone()
         if request is None:
@@ -279,18 +277,17 @@ class Store:
                 )
                 raise DataError(at(*answer.place, text))
             return None
-        if line_event is None:
-            detail = {"id": answer.request, "worker": answer.worker, "label": answer.label, "answer": answer.id}
-            line_event = self.write_log(connection, "answer", detail)
+        detail = {"id": answer.request, "worker": answer.worker, "label": answer.label, "answer": answer.id}
+        number = self.write_log(connection, "answer", detail)
         connection.execute(
             "INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?, NULL)",
-            [line_event, answer.id, answer.request, answer.worker, answer.label, self._clock()],
+            [number, answer.id, answer.request, answer.worker, answer.label, self._clock()],
         )
         if answer.label != SKIP:
             self._close_if_done(connection, answer.request, request[0])
         if request[1] == answer.worker:
             connection.execute("UPDATE requests SET leased_until = 0, leased_to = '' WHERE id = ?", [answer.request])
-        return line_event
+        return number
 
     @staticmethod
     def _close_if_done(connection: sqlite3.Connection, request: str, wanted: int) -> None:

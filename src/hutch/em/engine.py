@@ -53,12 +53,9 @@ class OnlineEM(Learner[P]):
         average_from: int | None = None,
         constraint: NatOEM[P] | None = None,
     ) -> None:
-        if block < 1:
-            raise ConfigError(f"block: got {block}, wanted at least 1")
-        if burn_in < 0:
-            raise ConfigError(f"burn_in: got {burn_in}, wanted at least 0")
-        if average_from is not None and average_from < 0:
-            raise ConfigError(f"average_from: got {average_from}, wanted at least 0")
+        for name, value, least in ("block", block, 1), ("burn_in", burn_in, 0), ("average_from", average_from or 0, 0):
+            if value < least:
+                raise ConfigError(f"{name}: got {value}, wanted at least {least}")
         if constraint is not None:
             constraint.check(model)
         self.model = model

@@ -63,11 +63,7 @@ async def rank(served: Served, kind: str, body: bytes, id: str = "") -> dict[str
 
 
 def _require_choices(served: Served) -> None:
-    """See that the chain learns from actions that were chosen.
-
-    Raises:
-        DataError: it does not.
-    """
+    """See that the chain learns from actions that were chosen."""
     chain = served.chain
     if chain.takes not in (Labels.LOGGED_ACTION, Labels.LOGGED_CLASS):
         raise DataError(f"the model {served.name!r} takes labels {chain.takes.value!r}, wanted a chain of decisions")

@@ -57,8 +57,8 @@ def test_probabilities(rule, score, cutoff, expected):
 def test_probabilities_of_a_pool_add_up(rule, wanted):
     scores = np.random.default_rng(1).lognormal(0, 2, 200)
     scores[:3], scores[3] = 0.0, np.inf
-    found = np.empty(200)
-    pool_probabilities(rule, scores, float(wanted), 1000.0, 0.2 * wanted / 200, found)
+    found = scores.copy()
+    pool_probabilities(rule, found, float(wanted), 1000.0, 0.2 * wanted / 200)
     assert found.sum() == pytest.approx(wanted, rel=1e-12)
     assert (found > 0).all() and (found <= 1).all()
     if rule != RANDOM:
@@ -67,7 +67,7 @@ def test_probabilities_of_a_pool_add_up(rule, wanted):
 
 def test_a_pool_of_which_nothing_is_known_is_asked_for_evenly():
     found = np.zeros(50)
-    pool_probabilities(BUDGET, found, 5.0, 0.0, 0.02, found)
+    pool_probabilities(BUDGET, found, 5.0, 0.0, 0.02)
     assert found == pytest.approx(np.full(50, 0.1), rel=1e-5)
 
 
