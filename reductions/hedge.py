@@ -40,8 +40,8 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
+from hutch.core.loss import kinds
 from hutch.core.loss.kernels import value_of
-from hutch.core.loss.kinds import KIND_LOGISTIC
 from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.reductions.linear.kernels import clip
 
@@ -243,7 +243,7 @@ class Hedge(Reduction):
             layers=depth,
             classes=classes,
             share=parameters.share,
-            logistic=answers.loss_kind == KIND_LOGISTIC,
+            logistic=answers.loss_kind == kinds.LOGISTIC,
             loss=context.loss(answers.loss),
             weights=self._weights,
             losses=self._losses,

@@ -27,7 +27,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
-from hutch.core.loss.kinds import KIND_CLASSIC, KIND_SQUARED
+from hutch.core.loss import kinds
 from hutch.core.loss.tilted_softmax import ROOM, importance_to_lead, nearest_rival, scores_after
 from hutch.core.parameters import Parameters, Within
 
@@ -237,7 +237,7 @@ class Multinomial(PerClass):
     def __init__(self, parameters: MultinomialParameters, context: Context) -> None:
         super().__init__(parameters, context)
         below, kind = context.below, self.answers.loss_kind
-        if below is not None and kind is not None and kind not in (KIND_SQUARED, KIND_CLASSIC):
+        if below is not None and kind is not None and kind not in (kinds.SQUARED, kinds.CLASSIC):
             told = self.answers.loss.name if self.answers.loss else "another"
             raise ConfigError(
                 f"multinomial: got {told} loss below, wanted `loss: squared`: it has the multinomial logistic loss "

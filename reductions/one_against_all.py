@@ -22,7 +22,7 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
-from hutch.core.loss.kinds import KIND_HINGE, KIND_POISSON, KIND_QUANTILE
+from hutch.core.loss import kinds
 from hutch.core.parameters import Parameters, Within
 
 _0, _1 = np.float32(0), np.float32(1)
@@ -214,7 +214,7 @@ class OneAgainstAll(PerClass):
             early=parameters.probabilities,
             probabilities=parameters.probabilities,
             predict_first=parameters.predict_first,
-            split=self.answers.loss_kind in (KIND_HINGE, KIND_POISSON, KIND_QUANTILE),
+            split=self.answers.loss_kind in (kinds.HINGE, kinds.POISSON, kinds.QUANTILE),
             predictions=np.zeros(parameters.classes, np.float32),
         )
 

@@ -38,7 +38,7 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
-from hutch.core.loss.kinds import KIND_LOGISTIC
+from hutch.core.loss import kinds
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 
@@ -214,7 +214,7 @@ class Pairwise(Reduction):
     def __init__(self, parameters: PairwiseParameters, context: Context) -> None:
         super().__init__(parameters, context)
         kind = context.below.answers.loss_kind if context.below else None
-        if kind not in (None, KIND_LOGISTIC):
+        if kind not in (None, kinds.LOGISTIC):
             raise ConfigError("pairwise: the layer below has another loss, wanted loss logistic")
         self.inputs = Inputs(namespaces=() if parameters.worker is None else (parameters.worker,))
         size = 2 + 2 * parameters.slots if parameters.worker is not None else 2

@@ -25,6 +25,7 @@ from hutch.core.data.assemble import (
     assemble,
     hash_names,
     hash_texts,
+    joined_texts,
 )
 from hutch.core.data.class_names import ClassNames, class_names
 from hutch.core.data.dates import Part, parts_of
@@ -174,11 +175,6 @@ class TableReader:
         row_ptr, numbers = np.arange(rows + 1, dtype=np.int64) * width, np.tile(self._numbers, rows)
         if self._texts:
             row_ptr, indices, values, numbers = self._with_words(piece, indices, values, numbers)
-
-        def name_of(i: int) -> str:
-            place = i - int(row_ptr[np.searchsorted(row_ptr, i, "right") - 1])
-            return f"column {self._features[place].name!r}" if place < width else "a word"
-
         batch = assemble(
             row_ptr,
             indices,
@@ -187,7 +183,7 @@ class TableReader:
             self._ids,
             self._options,
             self._row,
-            name_of,
+            lambda _, place: f"column {self._features[place].name!r}",
             **self._columns(piece),
         )
         self._row += rows
@@ -371,14 +367,12 @@ def texts_of(texts: Sequence[str | None]) -> Any:
     ['a', None, 'bc']
     """
     arrow_ = arrow()
-    parts = [(text or "").encode() for text in texts]
-    offsets = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([len(part) for part in parts], out=offsets[1:])
+    data, offsets = joined_texts([(text or "").encode() for text in texts])
     if offsets[-1] > _MOST_BYTES:
         return arrow_.array(texts, arrow_.string())
     there = np.packbits(np.array([text is not None for text in texts], np.bool_), bitorder="little")
-    buffers = [arrow_.py_buffer(each) for each in (there, offsets.astype(np.int32), b"".join(parts))]
-    return arrow_.Array.from_buffers(arrow_.string(), len(parts), buffers)
+    buffers = [arrow_.py_buffer(each) for each in (there, offsets.astype(np.int32), data)]
+    return arrow_.Array.from_buffers(arrow_.string(), len(texts), buffers)
 
 
 def _valid(array: Any) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """Features that carry the number of their namespace become a batch: the last step of every source that is not text."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any, SupportsFloat, TypeGuard
 
@@ -64,13 +64,33 @@ def hash_texts(data, offsets, seeds, hash_all, mask, out):
 
 def hash_names(names: Sequence[str], seeds: NDArray[np.uint32], options: ParserOptions) -> NDArray[np.uint32]:
     """Hash names, each with its seed or all with the only one; not masked."""
-    texts = [name.encode() for name in names]
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
-    data = np.frombuffer(b"".join(texts) + bytes(PADDING), np.uint8)
-    out = np.zeros(len(texts), np.uint32)
+    data, offsets = joined_texts([*(name.encode() for name in names), bytes(PADDING)])
+    out = np.zeros(len(names), np.uint32)
     hash_texts(data, offsets, seeds, options.hash == "all", np.uint32(0xFFFFFFFF), out)
     return out
+
+
+def joined_texts(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Texts one after the other, uint8, and where each begins and the last one ends, int64 (texts + 1)."""
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return np.frombuffer(b"".join(texts), np.uint8), offsets
+
+
+class Groups:
+    """Numbers of groups, from 0: rows in sequence with the same value form one."""
+
+    def __init__(self) -> None:
+        self._number, self._last = -1, None
+
+    def of(self, values: Iterable[Any]) -> NDArray[np.int64]:
+        """The numbers of further rows."""
+        found = []
+        for value in values:
+            self._number += self._number < 0 or value != self._last
+            self._last = value
+            found.append(self._number)
+        return np.array(found, np.int64)
 
 
 @helper
@@ -129,7 +149,7 @@ def assemble(
     ids: Sequence[int],
     options: ParserOptions,
     first_row: int | NDArray[np.int64],
-    name_of: Callable[[int], str],
+    name_of: Callable[[int, int], str],
     **columns: NDArray[Any],
 ) -> Batch:
     """Make a batch without NaN and zeros, which the options may keep: each namespace in one piece, then the constant.
@@ -142,7 +162,7 @@ def assemble(
         ids: ids of the namespaces.
         options: whether there is a constant, and the kind of the labels.
         first_row: number of the first row in messages, counted from 1; or of every row, int64 (examples).
-        name_of: the name of a feature by its number, for messages.
+        name_of: the name of a feature by its number, and by its place in its row, for messages.
         columns: the batch's `labels`, `importance`, `base`, `group`, `tag_ptr`, `tags`, `cost_ptr` and so on; those
             left out are as if nothing had been given.
 
@@ -185,7 +205,7 @@ def assemble(
         (*out, *scratch),
     )
     if row >= 0:
-        text = f"{name_of(bad)}: got {values[bad]}, wanted a number below 3.4e38"
+        text = f"{name_of(bad, bad - int(row_ptr[row]))}: got {values[bad]}, wanted a number below 3.4e38"
         raise Problem(text, _number_of(first_row, row))
     features = int(batch.row_ptr[-1])
     batch.indices, batch.values = batch.indices[:features], batch.values[:features]

@@ -111,7 +111,8 @@ class Chunks:
         before = self.position = 0
         for number, source in enumerate(self.sources):
             if source == "-":
-                yield from self._lines(_Standard(), "<stdin>", number, buffers, lambda: 0)
+                stdin: Any = sys.stdin.buffer  # typed without readinto1, which does not wait until the buffer is full
+                yield from self._lines(stdin.readinto1, "<stdin>", number, buffers, lambda: 0)
                 continue
             try:
                 with ExitStack() as stack:
@@ -120,18 +121,18 @@ class Chunks:
                     packed = suffix in ENDINGS
                     stream = stack.enter_context(Decompressed(raw, source, suffix)) if packed else raw
                     place = (lambda base=before, raw=raw: base + raw.tell()) if raw.seekable() else (lambda: 0)
-                    yield from self._lines(stream, source, number, buffers, place)
+                    yield from self._lines(stream.readinto, source, number, buffers, place)
                     before = place()
             except OSError as error:
                 why = missing(source) or f"cannot be read: {error.strerror or error}"
                 raise DataError(at(source, None, None, why)) from error
 
     def _lines(
-        self, stream: Any, name: str, number: int, buffers: list[mmap], place: Callable[[], int]
+        self, read: Callable[[Any], int], name: str, number: int, buffers: list[mmap], place: Callable[[], int]
     ) -> Iterator[Chunk]:
-        """The chunks of a stream; the first of the buffers is always the one whose chunk is no longer needed."""
+        """The chunks of what `read` gives; the first buffer is always the one whose chunk is no longer needed."""
         filled = PADDING
-        while got := stream.readinto(memoryview(buffers[0])[filled : -PADDING - 1]):
+        while got := read(memoryview(buffers[0])[filled : -PADDING - 1]):
             cut = self._cut(buffers[0], filled, filled + got)
             filled += got
             if cut:
@@ -172,14 +173,6 @@ class Chunks:
         start = max(start - 2, PADDING)  # the line feed before may have come with the bytes before
         unix, dos = buffer.rfind(b"\n\n", start, stop), buffer.rfind(b"\n\r\n", start, stop)
         return max(unix + 2 if unix >= 0 else 0, dos + 3 if dos >= 0 else 0)
-
-
-class _Standard:
-    """Standard input; reads the bytes that have arrived instead of waiting for a pipe to fill the buffer."""
-
-    def readinto(self, buffer: memoryview) -> int:
-        stdin: Any = sys.stdin.buffer  # typed without readinto1
-        return int(stdin.readinto1(buffer))
 
 
 def _memory(size: int) -> mmap:

@@ -12,7 +12,7 @@ from numpy import float32, int64
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.data.assemble import Namespaces, as_labels, assemble, hash_names
+from hutch.core.data.assemble import Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
 from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
@@ -95,8 +95,7 @@ class CsvReader:
         self._text_seeds = [hash_namespace(column.namespace, options.hash_seed, options.hash) for column in self._texts]
         self._ids = spaces.ids
         self._hashes = hash_names(self._used, np.array(seeds or [0], np.uint32), options)
-        self._group, self._last_group = 0, b""
-        self._begun = False
+        self._groups = Groups()
 
     def batch(self, records: Records) -> Batch:
         """The batch of some records below the header."""
@@ -124,11 +123,9 @@ class CsvReader:
         if "labels" in found:
             found["labels"] = as_labels(found["labels"])
         if (position := self._roles["tag"]) is not None:
-            tags = records.column(position)
-            found["tag_ptr"] = np.concatenate([[0], np.cumsum([len(tag) for tag in tags])]).astype(np.int64)
-            found["tags"] = np.frombuffer(b"".join(tags), np.uint8)
+            found["tags"], found["tag_ptr"] = joined_texts(records.column(position))
         if (position := self._roles["group"]) is not None:
-            found["group"] = self._groups(records.column(position))
+            found["group"] = self._groups.of(records.column(position))
         row_ptr, numbers = np.arange(rows + 1, dtype=np.int64) * used, np.tile(self._numbers, rows)
         if self._texts:
             words = [
@@ -145,17 +142,9 @@ class CsvReader:
             self._ids,
             options,
             records.lines,
-            lambda i: f"column {self._used[i - int(row_ptr[np.searchsorted(row_ptr, i, 'right') - 1])]!r}",
+            lambda _, place: f"column {self._used[place]!r}",
             **found,
         )
-
-    def _groups(self, words: list[bytes]) -> NDArray[np.int64]:
-        groups = np.zeros(len(words), np.int64)
-        for row, word in enumerate(words):
-            self._group += self._begun and word != self._last_group
-            self._begun, self._last_group = True, word
-            groups[row] = self._group
-        return groups
 
 
 def _no_number(cell: str, label: bool) -> str:

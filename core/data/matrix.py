@@ -106,7 +106,7 @@ def matrix_batches(
                 table.ids,
                 options,
                 start + 1,
-                lambda i, used=used: f"column {used[i]}",  # type: ignore[misc]
+                lambda i, _, used=used: f"column {used[i]}",  # type: ignore[misc]
                 **{name: array[rows] for name, array in given.items()},
             )
         yield batch

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import (
     HIGHEST_CLASS,
+    Groups,
     Namespaces,
     as_float,
     as_float32,
@@ -18,6 +19,7 @@ from hutch.core.data.assemble import (
     hash_names,
     is_composite,
     is_number,
+    joined_texts,
 )
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import Roles
@@ -50,8 +52,7 @@ class RecordReader:
         self._texts = frozenset(map(str, roles.text))
         self._spaces = Namespaces(options)
         self._row = 1
-        self._groups = -1
-        self._last_group: Any = None
+        self._groups = Groups()
 
     def start(self, number: int) -> None:
         """Let the next record have this number in messages."""
@@ -103,7 +104,7 @@ class RecordReader:
             self._spaces.ids,
             self._options,
             self._row,
-            lambda i: f"feature {i - row_ptr[np.searchsorted(row_ptr, i, 'right') - 1] + 1}",
+            lambda _, place: f"feature {place + 1}",
             **self._columns(records),
         )
         self._row += len(records)
@@ -132,7 +133,6 @@ class RecordReader:
         return hashes[codes] & np.uint32((1 << options.bits) - 1)  # word w is the last but w
 
     def _columns(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-        rows = len(records)
         found: dict[str, NDArray[Any]] = {
             "importance": self._floats(records, self._importance, 1.0),
             "base": self._floats(records, self._base, 0.0),
@@ -143,18 +143,8 @@ class RecordReader:
             found.update(self._choices(records))
         else:
             found["labels"] = as_labels(self._simple_labels(records))
-        tags = [_bytes(record.get(self._tag)) for record in records]
-        found["tag_ptr"] = np.zeros(rows + 1, np.int64)
-        np.cumsum([len(tag) for tag in tags], out=found["tag_ptr"][1:])
-        found["tags"] = np.frombuffer(b"".join(tags), np.uint8)
-        groups = np.zeros(rows, np.int64)
-        for i, record in enumerate(records):
-            group = record.get(self._group)
-            if self._groups < 0 or group != self._last_group:
-                self._groups += 1
-            self._last_group = group
-            groups[i] = self._groups
-        found["group"] = groups
+        found["tags"], found["tag_ptr"] = joined_texts([_bytes(record.get(self._tag)) for record in records])
+        found["group"] = self._groups.of(record.get(self._group) for record in records)
         return found
 
     def _simple_labels(self, records: list[Mapping[str, Any]]) -> NDArray[np.float32]:

@@ -24,23 +24,15 @@ from hutch.core.errors import ConfigError, did_you_mean
 from hutch.core.kernel.abi import LOSS_SIGNATURE
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.object_store import address_of
-from hutch.core.loss.kinds import (
-    KIND_EXPECTILE,
-    KIND_GENERIC,
-    KIND_HINGE,
-    KIND_LOGISTIC,
-    KIND_POISSON,
-    KIND_QUANTILE,
-    KIND_SQUARED,
-)
+from hutch.core.loss import kinds
 
 _KINDS = {
-    "hinge": KIND_HINGE,
-    "logistic": KIND_LOGISTIC,
-    "squared": KIND_SQUARED,
-    "quantile": KIND_QUANTILE,
-    "expectile": KIND_EXPECTILE,
-    "poisson": KIND_POISSON,
+    "hinge": kinds.HINGE,
+    "logistic": kinds.LOGISTIC,
+    "squared": kinds.SQUARED,
+    "quantile": kinds.QUANTILE,
+    "expectile": kinds.EXPECTILE,
+    "poisson": kinds.POISSON,
 }
 
 
@@ -147,7 +139,7 @@ def _resolve(loss: str | Derivative) -> tuple[int, int]:
     if not callable(derivative) or ismethod(derivative):
         wanted = "a name, or an object whose `derivative` is a plain function of (p, y), static in a class"
         raise ConfigError(f"loss: got {loss!r}, wanted {wanted}")
-    return KIND_GENERIC, _derivative_kernel(loss.derivative)[1]
+    return kinds.GENERIC, _derivative_kernel(loss.derivative)[1]
 
 
 @cache

@@ -17,7 +17,7 @@ import numpy as np
 from hutch.core.dyad.curve import PRECISE, curve_, distance_
 from hutch.core.dyad.linear import loss_slope
 from hutch.core.kernel.decorators import helper
-from hutch.core.loss.kinds import KIND_GENERIC, KIND_LOGISTIC, KIND_POISSON
+from hutch.core.loss import kinds
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _PANELS = 200
@@ -75,15 +75,15 @@ def _gap(way, g, s):
 def _integrand(way, t):
     """dE/dt: 1 / |F| at s = t, or g / |F| at t = ln(end / g)."""
     if way.end == inf:
-        if way.kind == KIND_LOGISTIC:
+        if way.kind == kinds.LOGISTIC:
             return 1.0 + exp(-curve_(t, way.c, way.d, way.X, way.m))
         steepness = _steepness(way, t)
         return 1.0 / steepness if steepness > 0.0 else inf
     g = way.end * exp(-t)
     gap = _gap(way, g, -way.end * expm1(-t))
-    if way.kind == KIND_POISSON:
+    if way.kind == kinds.POISSON:
         return g / (way.y * way.sign * expm1(way.sign * gap))
-    if way.kind == KIND_GENERIC:
+    if way.kind == kinds.GENERIC:
         slope = way.sign * loss_slope(way.kind, way.optimum + way.sign * gap, way.y, way.tau, way.loss)
         return g / slope if slope > 0.0 else inf
     return g / gap

@@ -12,14 +12,7 @@ from math import exp, expm1, inf, log, log1p
 
 from hutch.core.kernel.abi import call_loss
 from hutch.core.kernel.decorators import helper
-from hutch.core.loss.kinds import (
-    KIND_EXPECTILE,
-    KIND_GENERIC,
-    KIND_HINGE,
-    KIND_LOGISTIC,
-    KIND_POISSON,
-    KIND_QUANTILE,
-)
+from hutch.core.loss import kinds
 
 _HIGHEST, _FARTHEST = 600.0, 1e300  # a step always stays finite
 
@@ -28,19 +21,19 @@ _HIGHEST, _FARTHEST = 600.0, 1e300  # a step always stays finite
 def loss_slope(kind, p, y, tau, loss):
     """F = dl/dp, squared error being (p - y)² / 2.
 
-    `loss` holds the addresses of a derivative kernel and of its LOSS record; they are used for KIND_GENERIC alone.
+    `loss` holds the addresses of a derivative kernel and of its LOSS record; they are used for kinds.GENERIC alone.
     """
-    if kind == KIND_GENERIC:
+    if kind == kinds.GENERIC:
         return call_loss(loss[0], p, y, 0.0, 0.0, loss[1])
-    if kind == KIND_HINGE:
+    if kind == kinds.HINGE:
         return -y if y * p < 1.0 else 0.0
-    if kind == KIND_LOGISTIC:
+    if kind == kinds.LOGISTIC:
         return -y / (1.0 + exp(y * p))
-    if kind == KIND_POISSON:
+    if kind == kinds.POISSON:
         return exp(p) - y
-    if kind == KIND_QUANTILE:
+    if kind == kinds.QUANTILE:
         return -tau if p < y else (1.0 - tau if p > y else 0.0)
-    if kind == KIND_EXPECTILE:
+    if kind == kinds.EXPECTILE:
         return (tau if p < y else 1.0 - tau) * (p - y)
     return p - y
 
@@ -87,9 +80,9 @@ def _logistic_distance(z, budget):
 @helper
 def linear_distance_(kind, p, y, E, K):
     """|s| after spending E from p, for squared, logistic and Poisson loss."""
-    if kind == KIND_LOGISTIC:
+    if kind == kinds.LOGISTIC:
         return _logistic_distance(y * p, K * E) / K if K * E > 1e-16 else E / (1.0 + exp(y * p))
-    if kind == KIND_POISSON:
+    if kind == kinds.POISSON:
         if y == 0.0:
             growth = K * E * exp(p)
             if not growth > 0.0:
@@ -109,9 +102,9 @@ def linear_distance_(kind, p, y, E, K):
 @helper
 def linear_effort_(kind, p, q, y):
     """∫ dp / |F| from p to q, the budget that K = 1 needs; inf at the optimum and beyond, q being on its side of p."""
-    if kind == KIND_LOGISTIC:
+    if kind == kinds.LOGISTIC:
         return abs(q - p) + _rise(y * p, abs(q - p)) if q != p else 0.0
-    if kind == KIND_POISSON:
+    if kind == kinds.POISSON:
         if y == 0.0:
             return _rise(-p, p - q) if q != p else 0.0
         fall, gap = p - q, p - log(y)

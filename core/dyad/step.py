@@ -1,7 +1,7 @@
 """Importance-aware steps of the dyadic model, for use inside kernels: exact, fast, and the importance a step needs.
 
 A loss is given by its kind, its parameter tau and `loss`: the addresses of its derivative kernel and of its LOSS
-record, which are used if the kind is KIND_GENERIC and may else be 0. Squared error is (p - y)² / 2. E is the learning
+record, which are used if the kind is kinds.GENERIC and may else be 0. Squared error is (p - y)² / 2. E is the learning
 rate times the importance. A step is the s by which a, b and w move (see `curve`); it is always finite.
 """
 
@@ -11,16 +11,7 @@ from hutch.core.dyad.curve import PRECISE, ROUGH, distance_, fall_, inverse_, in
 from hutch.core.dyad.exact import budget_for_step, path_from, step_for_budget, way_to_, way_to_zero_
 from hutch.core.dyad.linear import linear_distance_, linear_effort_, loss_slope
 from hutch.core.kernel.decorators import helper
-from hutch.core.loss.kinds import (
-    KIND_CLASSIC,
-    KIND_EXPECTILE,
-    KIND_GENERIC,
-    KIND_HINGE,
-    KIND_LOGISTIC,
-    KIND_POISSON,
-    KIND_QUANTILE,
-    KIND_SQUARED,
-)
+from hutch.core.loss import kinds
 
 DELTA = 0.1
 """Longest substep of `step_fast` in s: the metric changes by at most e^2s over it."""
@@ -33,11 +24,11 @@ TOLERANCE_EXACT, TOLERANCE_FAST = 1e-12, 1e-4
 @helper
 def optimum_(kind, y):
     """The prediction at which the loss is least; ±inf where it has no minimum."""
-    if kind == KIND_HINGE:
+    if kind == kinds.HINGE:
         return 1.0 / y
-    if kind == KIND_LOGISTIC:
+    if kind == kinds.LOGISTIC:
         return inf if y > 0.0 else -inf
-    if kind == KIND_POISSON:
+    if kind == kinds.POISSON:
         return log(y) if y > 0.0 else -inf
     return y
 
@@ -70,9 +61,9 @@ def _squared_without_linear(gap, E, c, d, m):
 @helper
 def step_exact(kind, E, y, U, V, X, wx, tau, loss):
     """The step to full precision: a closed form where there is one, else quadrature."""
-    if kind == KIND_HINGE or kind == KIND_QUANTILE:
+    if kind == kinds.HINGE or kind == kinds.QUANTILE:
         return step_straight(kind, E, y, U, V, X, wx, tau, loss, PRECISE)
-    if kind == KIND_GENERIC:
+    if kind == kinds.GENERIC:
         return step_generic(E, y, U, V, X, wx, tau, loss, TOLERANCE_EXACT)
     return step_smooth_exact(kind, E, y, U, V, X, wx, tau, loss)
 
@@ -80,9 +71,9 @@ def step_exact(kind, E, y, U, V, X, wx, tau, loss):
 @helper
 def step_fast(kind, E, y, U, V, X, wx, tau, loss):
     """The step to about three digits, at a fraction of the cost; hinge and quantile steps to about eight."""
-    if kind == KIND_HINGE or kind == KIND_QUANTILE:
+    if kind == kinds.HINGE or kind == kinds.QUANTILE:
         return step_straight(kind, E, y, U, V, X, wx, tau, loss, ROUGH)
-    if kind == KIND_GENERIC:
+    if kind == kinds.GENERIC:
         return step_generic(E, y, U, V, X, wx, tau, loss, TOLERANCE_FAST)
     return step_smooth_fast(kind, E, y, U, V, X, wx, tau, loss)
 
@@ -106,15 +97,15 @@ def step_smooth_exact(kind, E, y, U, V, X, wx, tau, loss):
     slope = loss_slope(kind, p, y, tau, loss)
     if _vanishes(slope, E):
         return 0.0
-    if kind == KIND_EXPECTILE:
+    if kind == kinds.EXPECTILE:
         E *= tau if p < y else 1.0 - tau
-    if kind == KIND_EXPECTILE or kind == KIND_CLASSIC:
-        kind = KIND_SQUARED
+    if kind == kinds.EXPECTILE or kind == kinds.CLASSIC:
+        kind = kinds.SQUARED
     sign = 1.0 if slope > 0.0 else -1.0
     if U == 0.0 and V == 0.0:
         return sign * linear_distance_(kind, p, y, E, X)
     way = path_from(kind, y, tau, loss, sign, U, V, X, wx)
-    if kind == KIND_SQUARED and X == 0.0:
+    if kind == kinds.SQUARED and X == 0.0:
         return sign * _squared_without_linear(abs(p - y), E, way.c, way.d, sign * (wx - y))
     end = sign * inverse_(optimum_(kind, y), U, V, X, wx)
     if end < inf:
@@ -126,11 +117,11 @@ def step_smooth_exact(kind, E, y, U, V, X, wx, tau, loss):
 @helper
 def step_generic(E, y, U, V, X, wx, tau, loss, tolerance):
     """The step of a loss that is known by its derivative alone."""
-    slope = loss_slope(KIND_GENERIC, (0.25 * U - 0.25 * V) + wx, y, tau, loss)
+    slope = loss_slope(kinds.GENERIC, (0.25 * U - 0.25 * V) + wx, y, tau, loss)
     if _vanishes(slope, E):
         return 0.0
     sign, steepness = 1.0 if slope > 0.0 else -1.0, abs(slope)
-    way = path_from(KIND_GENERIC, y, tau, loss, sign, U, V, X, wx)
+    way = path_from(kinds.GENERIC, y, tau, loss, sign, U, V, X, wx)
     K = 2.0 * (way.c + way.d) + way.X
     if K == 0.0:
         return sign * steepness * E
@@ -158,7 +149,7 @@ def step_smooth_fast(kind, E, y, U, V, X, wx, tau, loss):
     if _vanishes(slope, E):
         return 0.0
     sign = 1.0 if slope > 0.0 else -1.0
-    if kind == KIND_EXPECTILE:
+    if kind == kinds.EXPECTILE:
         E *= tau if p < y else 1.0 - tau
     c, d = (0.25 * U, 0.25 * V) if sign > 0.0 else (0.25 * V, 0.25 * U)
     best = optimum_(kind, y)
@@ -207,18 +198,18 @@ def importance_to_(kind, target, y, eta, U, V, X, wx, tau, loss):
         return inf
     distance = max(sign * inverse_(target, U, V, X, wx), 0.0)
     best = optimum_(kind, y)
-    if kind == KIND_HINGE or kind == KIND_QUANTILE:
+    if kind == kinds.HINGE or kind == kinds.QUANTILE:
         return distance / (eta * abs(slope)) if sign * (target - best) >= 0.0 else inf
     way = path_from(kind, y, tau, loss, sign, U, V, X, wx)
-    if kind == KIND_GENERIC:
+    if kind == kinds.GENERIC:
         reached = sign * loss_slope(kind, target, y, tau, loss) > 0.0
         return budget_for_step(way, distance) / eta if reached and distance < inf else inf
     if not sign * (target - best) > 0.0 or not distance < inf:
         return inf
-    if kind == KIND_EXPECTILE:
+    if kind == kinds.EXPECTILE:
         eta *= tau if p < y else 1.0 - tau
-    if kind == KIND_EXPECTILE or kind == KIND_CLASSIC:
-        way = path_from(KIND_SQUARED, y, tau, loss, sign, U, V, X, wx)
+    if kind == kinds.EXPECTILE or kind == kinds.CLASSIC:
+        way = path_from(kinds.SQUARED, y, tau, loss, sign, U, V, X, wx)
     if U == 0.0 and V == 0.0:
         return linear_effort_(kind, p, target, y) / (eta * X)
     end = sign * inverse_(best, U, V, X, wx) if isfinite(best) else inf

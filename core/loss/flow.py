@@ -14,16 +14,7 @@ import math
 
 from hutch.core.kernel.abi import call_loss, loss_of
 from hutch.core.kernel.decorators import helper
-from hutch.core.loss.kinds import (
-    KIND_CLASSIC,
-    KIND_EXPECTILE,
-    KIND_GENERIC,
-    KIND_HINGE,
-    KIND_LOGISTIC,
-    KIND_POISSON,
-    KIND_QUANTILE,
-    KIND_SQUARED,
-)
+from hutch.core.loss import kinds
 
 # Gauss and Lobatto's rule with 5 points: it sees the ends of a panel, hence a kink close to one.
 _NODES = (0.0, 0.6546536707079771, 1.0)
@@ -107,7 +98,7 @@ def _fraction(u, width, price, p, y, loss, optimum, downhill):
 def _march(p, y, loss, optimum, downhill, end, budget):
     """Spend `budget` on the way from u = 0 to `end`; returns the u that is reached and what was spent."""
     u, spent, width = 0.0, 0.0, min(0.25, end)
-    exact = loss_of(loss).kind == KIND_GENERIC
+    exact = loss_of(loss).kind == kinds.GENERIC
     while u < end:
         width = min(width, end - u)
         whole = _panel(u, width, p, y, loss, optimum, downhill)
@@ -190,20 +181,20 @@ def budget_to(p, target, y, loss):
     kind, tau = record.kind, record.parameter
     if p == target:
         return 0.0
-    if kind == KIND_SQUARED or kind == KIND_CLASSIC:
+    if kind == kinds.SQUARED or kind == kinds.CLASSIC:
         return 0.5 * _share_budget((target - p) / (y - p))
-    if kind == KIND_EXPECTILE:
+    if kind == kinds.EXPECTILE:
         return 0.5 * _share_budget((target - p) / (y - p)) / (tau if p < y else 1.0 - tau)
-    if kind == KIND_QUANTILE:
+    if kind == kinds.QUANTILE:
         return _straight_budget(p, target, y, tau if p < y else 1.0 - tau)
-    if kind == KIND_HINGE and abs(y) == 1.0:
+    if kind == kinds.HINGE and abs(y) == 1.0:
         return _straight_budget(p, target, y, 1.0) if y * p < 1.0 else math.inf
-    if kind == KIND_LOGISTIC and (y == record.lower or y == record.upper):
+    if kind == kinds.LOGISTIC and (y == record.lower or y == record.upper):
         sign = 1.0 if y == record.upper else -1.0
         way = sign * (target - p)
         return way + math.exp(sign * p) * math.expm1(way) if way > 0.0 else math.inf
-    if kind == KIND_POISSON and y == 0.0:
+    if kind == kinds.POISSON and y == 0.0:
         return math.exp(-p) * math.expm1(p - target) if target < p else math.inf
-    if kind == KIND_POISSON and y > 0.0:
+    if kind == kinds.POISSON and y > 0.0:
         return _share_budget(math.expm1(p - target) / math.expm1(p - math.log(y))) / y
     return flow_budget(p, target, y, loss)

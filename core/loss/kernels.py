@@ -12,7 +12,7 @@ import numpy as np
 
 from hutch.core.kernel.abi import call_loss, loss_kernel, loss_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.core.loss.kinds import KIND_HINGE, KIND_LOGISTIC
+from hutch.core.loss import kinds
 
 _0, _1, _2, _4 = np.float32(0), np.float32(1), np.float32(2), np.float32(4)
 _SMALL_STEP = 1e-6  # below this the exact step is replaced by the gradient step, which it rounds to
@@ -22,6 +22,27 @@ _MAX_LOG_RATE = np.float32(44)  # predictions of a Poisson model are log rates w
 @inlined
 def _singles(prediction, label):
     return np.float32(prediction), np.float32(label)
+
+
+# What follows from the derivative alone, for losses with nothing better.
+
+
+@helper
+def _slope(prediction, label, loss):
+    return np.float32(call_loss(loss_of(loss).derivative, prediction, label, 0.0, 0.0, loss))
+
+
+@loss_kernel
+def unsafe_update(prediction, label, scale, norm, loss):
+    """The gradient step."""
+    return np.float64(-_slope(prediction, label, loss) * np.float32(scale))
+
+
+@loss_kernel
+def square_gradient(prediction, label, scale, norm, loss):
+    """Square of the derivative."""
+    d = _slope(prediction, label, loss)
+    return np.float64(d * d)
 
 
 # Squared loss. The prediction is expected within the label range; beyond it the loss goes on as its tangent.
@@ -154,14 +175,6 @@ def hinge_unsafe_update(prediction, label, scale, norm, loss):
     return 0.0 if y * p >= _1 else np.float64(y * np.float32(scale))
 
 
-@loss_kernel
-def hinge_square_gradient(prediction, label, scale, norm, loss):
-    """y² within the margin."""
-    p, y = _singles(prediction, label)
-    d = _hinge_derivative(p, y)
-    return np.float64(d * d)
-
-
 # Logistic loss. A label between `lower` (-1) and `upper` (+1) is a mixture of the two.
 
 
@@ -257,27 +270,12 @@ def logistic_unsafe_update(prediction, label, scale, norm, loss):
     return np.float64(share * upward + (_1 - share) * downward)
 
 
-@loss_kernel
-def logistic_square_gradient(prediction, label, scale, norm, loss):
-    """Square of the derivative."""
-    p, y = _singles(prediction, label)
-    d = _logistic_mixed_derivative(p, y, loss)
-    return np.float64(d * d)
-
-
 # Quantile (pinball) loss; the record's parameter is tau.
 
 
 @helper
 def _tau(loss):
     return np.float32(loss_of(loss).parameter)
-
-
-@helper
-def _quantile_derivative(p, y, tau):
-    if y == p:
-        return _0
-    return -tau if y - p > _0 else _1 - tau
 
 
 @loss_kernel
@@ -292,7 +290,9 @@ def quantile_value(prediction, label, scale, norm, loss):
 def quantile_derivative(prediction, label, scale, norm, loss):
     """-tau below the label, 1 - tau above."""
     p, y = _singles(prediction, label)
-    return np.float64(_quantile_derivative(p, y, _tau(loss)))
+    if y == p:
+        return 0.0
+    return np.float64(-_tau(loss) if y - p > _0 else _1 - _tau(loss))
 
 
 @loss_kernel
@@ -307,21 +307,6 @@ def quantile_update(prediction, label, scale, norm, loss):
     if e > _0:
         return np.float64(tau * s if tau * step < e else e / q)
     return np.float64(-(_1 - tau) * s if -(_1 - tau) * step > e else e / q)
-
-
-@loss_kernel
-def quantile_unsafe_update(prediction, label, scale, norm, loss):
-    """The gradient step."""
-    p, y = _singles(prediction, label)
-    return np.float64(-_quantile_derivative(p, y, _tau(loss)) * np.float32(scale))
-
-
-@loss_kernel
-def quantile_square_gradient(prediction, label, scale, norm, loss):
-    """Square of the derivative."""
-    p, y = _singles(prediction, label)
-    d = _quantile_derivative(p, y, _tau(loss))
-    return np.float64(d * d)
 
 
 # Expectile loss: squared loss weighted by tau below the label and by 1 - tau above it.
@@ -378,11 +363,6 @@ def _log_rate(p):
     return max(min(p, _MAX_LOG_RATE), -_MAX_LOG_RATE)
 
 
-@helper
-def _poisson_derivative(p, y):
-    return math.exp(_log_rate(p)) - y
-
-
 @loss_kernel
 def poisson_value(prediction, label, scale, norm, loss):
     """2 (y (log y - p) - (y - e^p))."""
@@ -394,7 +374,7 @@ def poisson_value(prediction, label, scale, norm, loss):
 def poisson_derivative(prediction, label, scale, norm, loss):
     """e^p - y, half the deviance's."""
     p, y = _singles(prediction, label)
-    return np.float64(_poisson_derivative(p, y))
+    return np.float64(math.exp(_log_rate(p)) - y)
 
 
 @loss_kernel
@@ -411,21 +391,6 @@ def poisson_update(prediction, label, scale, norm, loss):
     return np.float64(-math.log1p(rate * s * q) / q)
 
 
-@loss_kernel
-def poisson_unsafe_update(prediction, label, scale, norm, loss):
-    """(y - e^p) s."""
-    p, y = _singles(prediction, label)
-    return np.float64(-_poisson_derivative(p, y) * np.float32(scale))
-
-
-@loss_kernel
-def poisson_square_gradient(prediction, label, scale, norm, loss):
-    """Square of the derivative."""
-    p, y = _singles(prediction, label)
-    d = _poisson_derivative(p, y)
-    return np.float64(d * d)
-
-
 # The same for kernels that meet a loss for every example: the losses met most in line, all others by address.
 
 
@@ -433,9 +398,9 @@ def poisson_square_gradient(prediction, label, scale, norm, loss):
 def value_of(loss, p, y):
     """Loss of prediction p and label y, float32; `loss` is the address of the LOSS record."""
     record = loss_of(loss)
-    if record.kind == KIND_HINGE:
+    if record.kind == kinds.HINGE:
         return _hinge_value(p, y)
-    if record.kind == KIND_LOGISTIC:
+    if record.kind == kinds.LOGISTIC:
         return _logistic_mixed_value(p, y, loss)
     return np.float32(call_loss(record.value, np.float64(p), np.float64(y), 0.0, 0.0, loss))
 
@@ -444,10 +409,10 @@ def value_of(loss, p, y):
 def square_gradient_of(loss, p, y):
     """What the adaptive rates accumulate."""
     record = loss_of(loss)
-    if record.kind == KIND_HINGE:
+    if record.kind == kinds.HINGE:
         d = _hinge_derivative(p, y)
         return d * d
-    if record.kind == KIND_LOGISTIC:
+    if record.kind == kinds.LOGISTIC:
         d = _logistic_mixed_derivative(p, y, loss)
         return d * d
     return np.float32(call_loss(record.square_gradient, np.float64(p), np.float64(y), 0.0, 0.0, loss))
@@ -457,9 +422,9 @@ def square_gradient_of(loss, p, y):
 def update_of(loss, p, y, scale, norm, invariant):
     """The importance-aware update, or the gradient step where not `invariant`."""
     record = loss_of(loss)
-    if invariant and record.kind == KIND_HINGE:
+    if invariant and record.kind == kinds.HINGE:
         return _hinge_update(p, y, scale, norm)
-    if invariant and record.kind == KIND_LOGISTIC:
+    if invariant and record.kind == kinds.LOGISTIC:
         return _logistic_mixed_update(p, y, scale, norm, loss)
     step = record.update if invariant else record.unsafe_update
     return np.float32(call_loss(step, np.float64(p), np.float64(y), np.float64(scale), np.float64(norm), loss))

@@ -15,16 +15,7 @@ from hutch.core.hooks import registering
 from hutch.core.kernel.abi import LOSS, PLAIN_LOSS_SIGNATURE
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.loss import kernels as kernels
-from hutch.core.loss.kinds import (
-    KIND_CLASSIC,
-    KIND_EXPECTILE,
-    KIND_GENERIC,
-    KIND_HINGE,
-    KIND_LOGISTIC,
-    KIND_POISSON,
-    KIND_QUANTILE,
-    KIND_SQUARED,
-)
+from hutch.core.loss import kinds
 from hutch.core.loss.plain import PLAIN_KERNELS
 
 _KERNELS = ("value", "derivative", "update", "unsafe_update", "square_gradient", "plain_value", "plain_derivative")
@@ -90,7 +81,7 @@ class Loss:
     update: AddressKernel
     unsafe_update: AddressKernel
     square_gradient: AddressKernel
-    kind: int = KIND_GENERIC
+    kind: int = kinds.GENERIC
     parameters: tuple[LossParameter, ...] = ()
     labels: LossLabels = LossLabels.REAL
     convex: bool = True
@@ -156,7 +147,7 @@ class Loss:
         """
         if self.labels == LossLabels.COUNT:
             fits = labels >= 0
-        elif self.labels == LossLabels.BINARY and self.kind == KIND_LOGISTIC:
+        elif self.labels == LossLabels.BINARY and self.kind == kinds.LOGISTIC:
             given = {parameter.name: parameter.default for parameter in self.parameters} | dict(parameters or {})
             fits = (labels >= given["lower"]) & (labels <= given["upper"])
         elif self.labels == LossLabels.BINARY:
@@ -193,7 +184,7 @@ class Loss:
         record = np.zeros(1, LOSS)
         for parameter in self.parameters:
             record[parameter.slot] = (parameters or {}).get(parameter.name, parameter.default)
-        if self.kind == KIND_LOGISTIC and not record["lower"][0] < record["upper"][0]:
+        if self.kind == kinds.LOGISTIC and not record["lower"][0] < record["upper"][0]:
             lower, upper = record["lower"][0], record["upper"][0]
             raise ConfigError(f"loss.{self.name}: got labels from {lower:g} to {upper:g}, wanted lower below upper")
         for slot in _KERNELS:
@@ -286,16 +277,14 @@ class LossChoice:
         return losses[self.name]
 
 
-_SQUARED = (
-    kernels.squared_value,
-    kernels.squared_derivative,
-    kernels.squared_update,
-    kernels.squared_unsafe_update,
-    kernels.squared_square_gradient,
-)
+def _builtin(name: str, kind: int, **more: Any) -> Loss:
+    """A loss whose kernels stand in `hutch.core.loss.kernels`, under its name or, what it has not, for all losses."""
+    found: Any = {slot: getattr(kernels, f"{name}_{slot}", None) or getattr(kernels, slot) for slot in _KERNELS[:5]}
+    return Loss(name, **found, kind=kind, **more)
+
 
 BUILTIN_LOSSES: tuple[Loss, ...] = (
-    Loss("squared", *_SQUARED, kind=KIND_SQUARED),
+    _builtin("squared", kinds.SQUARED),
     Loss(
         "classic",
         kernels.classic_value,
@@ -303,58 +292,21 @@ BUILTIN_LOSSES: tuple[Loss, ...] = (
         kernels.squared_unsafe_update,
         kernels.squared_unsafe_update,
         kernels.squared_square_gradient,
-        kind=KIND_CLASSIC,
+        kind=kinds.CLASSIC,
     ),
-    Loss(
-        "hinge",
-        kernels.hinge_value,
-        kernels.hinge_derivative,
-        kernels.hinge_update,
-        kernels.hinge_unsafe_update,
-        kernels.hinge_square_gradient,
-        kind=KIND_HINGE,
-        labels=LossLabels.BINARY,
-    ),
-    Loss(
+    _builtin("hinge", kinds.HINGE, labels=LossLabels.BINARY),
+    _builtin(
         "logistic",
-        kernels.logistic_value,
-        kernels.logistic_derivative,
-        kernels.logistic_update,
-        kernels.logistic_unsafe_update,
-        kernels.logistic_square_gradient,
-        kind=KIND_LOGISTIC,
+        kinds.LOGISTIC,
         parameters=(LossParameter("lower", -1.0, slot="lower"), LossParameter("upper", 1.0, slot="upper")),
         labels=LossLabels.BINARY,
         prediction_range=(-50.0, 50.0),
     ),
-    Loss(
-        "quantile",
-        kernels.quantile_value,
-        kernels.quantile_derivative,
-        kernels.quantile_update,
-        kernels.quantile_unsafe_update,
-        kernels.quantile_square_gradient,
-        kind=KIND_QUANTILE,
-        parameters=(LossParameter("tau", 0.5, 0.0, 1.0),),
-    ),
-    Loss(
-        "expectile",
-        kernels.expectile_value,
-        kernels.expectile_derivative,
-        kernels.expectile_update,
-        kernels.expectile_unsafe_update,
-        kernels.expectile_square_gradient,
-        kind=KIND_EXPECTILE,
-        parameters=(LossParameter("tau", 0.5, 0.0, 1.0),),
-    ),
-    Loss(
+    _builtin("quantile", kinds.QUANTILE, parameters=(LossParameter("tau", 0.5, 0.0, 1.0),)),
+    _builtin("expectile", kinds.EXPECTILE, parameters=(LossParameter("tau", 0.5, 0.0, 1.0),)),
+    _builtin(
         "poisson",
-        kernels.poisson_value,
-        kernels.poisson_derivative,
-        kernels.poisson_update,
-        kernels.poisson_unsafe_update,
-        kernels.poisson_square_gradient,
-        kind=KIND_POISSON,
+        kinds.POISSON,
         labels=LossLabels.COUNT,
         prediction_range=(-50.0, 50.0),
         known_failures={

@@ -15,15 +15,7 @@ import numpy as np
 
 from hutch.core.kernel.abi import call_loss, loss_of
 from hutch.core.kernel.decorators import helper
-from hutch.core.loss.kinds import (
-    KIND_CLASSIC,
-    KIND_EXPECTILE,
-    KIND_HINGE,
-    KIND_LOGISTIC,
-    KIND_POISSON,
-    KIND_QUANTILE,
-    KIND_SQUARED,
-)
+from hutch.core.loss import kinds
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _LOG_WEIGHTS = np.log(_WEIGHTS) + 0.5 * _NODES**2
@@ -55,18 +47,18 @@ def loss_at(t, y, loss):
     """
     record = loss_of(loss)
     kind, tau = record.kind, record.parameter
-    if kind == KIND_LOGISTIC:
+    if kind == kinds.LOGISTIC:
         share = (y - record.lower) / (record.upper - record.lower)
         return share * _softplus(-t) + (1.0 - share) * _softplus(t)
-    if kind == KIND_SQUARED or kind == KIND_CLASSIC:
+    if kind == kinds.SQUARED or kind == kinds.CLASSIC:
         return (t - y) * (t - y)
-    if kind == KIND_HINGE:
+    if kind == kinds.HINGE:
         return max(0.0, 1.0 - y * t)
-    if kind == KIND_QUANTILE:
+    if kind == kinds.QUANTILE:
         return tau * (y - t) if t < y else (1.0 - tau) * (t - y)
-    if kind == KIND_EXPECTILE:
+    if kind == kinds.EXPECTILE:
         return (tau if t < y else 1.0 - tau) * (t - y) * (t - y)
-    if kind == KIND_POISSON:
+    if kind == kinds.POISSON:
         return math.exp(min(t, _HIGHEST)) - y * t
     return call_loss(record.value, t, y, 0.0, 0.0, loss)
 
@@ -76,17 +68,17 @@ def slope_at(t, y, loss):
     """dl/dt in float64."""
     record = loss_of(loss)
     kind, tau = record.kind, record.parameter
-    if kind == KIND_LOGISTIC:
+    if kind == kinds.LOGISTIC:
         return _sigmoid(t) - (y - record.lower) / (record.upper - record.lower)
-    if kind == KIND_SQUARED or kind == KIND_CLASSIC:
+    if kind == kinds.SQUARED or kind == kinds.CLASSIC:
         return 2.0 * (t - y)
-    if kind == KIND_HINGE:
+    if kind == kinds.HINGE:
         return -y if y * t < 1.0 else 0.0
-    if kind == KIND_QUANTILE:
+    if kind == kinds.QUANTILE:
         return -tau if t < y else (1.0 - tau if t > y else 0.0)
-    if kind == KIND_EXPECTILE:
+    if kind == kinds.EXPECTILE:
         return 2.0 * (tau if t < y else 1.0 - tau) * (t - y)
-    if kind == KIND_POISSON:
+    if kind == kinds.POISSON:
         return math.exp(min(t, _HIGHEST)) - y
     return call_loss(record.derivative, t, y, 0.0, 0.0, loss)
 
@@ -140,7 +132,7 @@ def implicit_step(p, reach, y, loss):
 def _curvature(t, y, width, importance, loss):
     """importance · l'' around t, from the slopes at a distance: a kink counts by how much it bends over the width."""
     record = loss_of(loss)
-    if record.kind == KIND_LOGISTIC:
+    if record.kind == kinds.LOGISTIC:
         return importance * (_sigmoid(t) * _sigmoid(-t))
     width = max(width, 1e-4 * (1.0 + abs(t)))
     bend = slope_at(t + width, y, loss) - slope_at(t - width, y, loss)
@@ -158,7 +150,7 @@ def posterior(p, q, importance, y, loss):
         loss: address of the LOSS record.
     """
     kind, reach = loss_of(loss).kind, importance * q
-    if kind == KIND_SQUARED or kind == KIND_CLASSIC:
+    if kind == kinds.SQUARED or kind == kinds.CLASSIC:
         return p + (y - p) * (2.0 * reach / (1.0 + 2.0 * reach) if reach < 1e300 else 1.0), 2.0 * importance
     mode = implicit_step(p, reach, y, loss)
     steps = abs(mode - p)
@@ -217,7 +209,7 @@ def importance_for(p, q, target, y, loss):
         return math.inf
     high = (p - target) / (q * slope)  # that of the mode
     kind = loss_of(loss).kind
-    if kind == KIND_SQUARED or kind == KIND_CLASSIC:
+    if kind == kinds.SQUARED or kind == kinds.CLASSIC:
         return high
     way, low = target - p, high
     above = below = _excess(p, q, high, way, y, loss)

@@ -19,7 +19,7 @@ from hutch.core.dyad.step import importance_to_
 from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_of, kernel, layer_of, loss_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.shown import outcome_of, put_back
-from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC
+from hutch.core.loss import kinds
 from hutch.reductions.dyadic.rates import factor_rate, rate_of
 from hutch.reductions.dyadic.state import (
     POSTERIOR,
@@ -94,9 +94,9 @@ def _set_kind(state, label):
     """Kind of the loss at this label, and the label as the closed forms want it."""
     record = loss_of(state.loss)
     state.kind, state.label = record.kind, np.float64(label)
-    if record.kind == KIND_LOGISTIC:
+    if record.kind == kinds.LOGISTIC:
         if state.label != record.lower and state.label != record.upper:
-            state.kind = KIND_GENERIC
+            state.kind = kinds.GENERIC
         else:
             state.label = 1.0 if state.label == record.upper else -1.0
 
@@ -217,7 +217,7 @@ def learn(layer, example, label, importance, offset):
     e.updated = e.raw
     if not (importance > _0 and abs(state.label) < math.inf):
         return prediction
-    if state.kind == KIND_HINGE and state.undecayed == 1 and state.label * np.float64(e.raw) >= 1.0:
+    if state.kind == kinds.HINGE and state.undecayed == 1 and state.label * np.float64(e.raw) >= 1.0:
         return prediction
     _train(layer, example, label, importance, offset)
     return prediction
@@ -293,7 +293,7 @@ def _train(layer, example, label, importance, offset):
         _regularise(_contestant(state, k), example, importance, keep, not alone)
     _join(state, example, deviation, offset)
     state.budget = state.rate * h * state.common
-    step = state.generic_step if state.kind == KIND_GENERIC else state.step
+    step = state.generic_step if state.kind == kinds.GENERIC else state.step
     call(step, state.self, example, _0, importance, state.offset)
     if not alone:
         rival = rival_of(state)

@@ -21,7 +21,7 @@ from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Re
 from hutch.core.errors import ConfigError
 from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
-from hutch.core.loss.kinds import KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE, KIND_SQUARED
+from hutch.core.loss import kinds
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
@@ -218,7 +218,7 @@ class Dyadic(Reduction):
         for name, kernel in dyadic_rates.KERNELS.items() if rates == "posterior" else ():
             record[name] = kernel
         record["undecayed"] = not record["decay"][0] and not p.l2
-        record["clip"] = self._loss[0]["kind"] in (KIND_SQUARED, KIND_CLASSIC, KIND_EXPECTILE, KIND_QUANTILE)
+        record["clip"] = self._loss[0]["kind"] in (kinds.SQUARED, kinds.CLASSIC, kinds.EXPECTILE, kinds.QUANTILE)
         record["learning_rate"], record["power_t"] = p.chosen_learning_rate, p.power_t
         record["initial_t"], record["l2"] = p.initial_t, p.l2
         record["shift"], record["spread"], record["precision"] = p.shift, p.chosen_spread, p.precision

@@ -21,7 +21,7 @@ from hutch.core.dyad.step import (
 from hutch.core.kernel.abi import kernel, loss_of
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
-from hutch.core.loss.kinds import KIND_GENERIC, KIND_HINGE, KIND_LOGISTIC, KIND_QUANTILE
+from hutch.core.loss import kinds
 from hutch.reductions.dyadic.state import dyadic_of
 
 _0 = np.float32(0)
@@ -98,9 +98,9 @@ def kernels_of(kind: int, dynamics: str) -> tuple[AddressKernel, AddressKernel |
     tolerance = TOLERANCE_EXACT if dynamics == "exact" else TOLERANCE_FAST
     if dynamics == "gradient":
         return gradient, gradient, tolerance
-    if kind == KIND_GENERIC:
+    if kind == kinds.GENERIC:
         return generic, generic, tolerance
-    if kind in (KIND_HINGE, KIND_QUANTILE):
+    if kind in (kinds.HINGE, kinds.QUANTILE):
         return straight, None, tolerance
     smooth = smooth_exact if dynamics == "exact" else smooth_fast
-    return smooth, generic if kind == KIND_LOGISTIC else None, tolerance
+    return smooth, generic if kind == kinds.LOGISTIC else None, tolerance

@@ -22,9 +22,9 @@ from hutch.core.kernel.abi import (
     widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.loss import kinds
 from hutch.core.loss.flow import budget_to
 from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
-from hutch.core.loss.kinds import KIND_HINGE
 from hutch.reductions.linear.default_rates import measure_default
 from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear.memory import buffer_of
@@ -332,7 +332,7 @@ def predict_many(layer, example, label, importance, offset):
 @inlined
 def _is_beyond_margin(state, e, label):
     """Whether a layer above knows the prediction, and its hinge loss is 0, so that there is no update."""
-    hinge = e.is_predicted != uint64(0) and loss_of(state.loss).kind == KIND_HINGE
+    hinge = e.is_predicted != uint64(0) and loss_of(state.loss).kind == kinds.HINGE
     return hinge and e.predicted * label >= _1 and state.sparse_l2 == _0
 
 

@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
 from hutch.chain import Chain, with_classes
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, DataError
-from hutch.core.loss.kinds import KIND_SQUARED
+from hutch.core.loss import kinds
 from hutch.core.run.probabilities import Probabilities
 from hutch.target_scale import TargetScale, can_rescale
 
@@ -164,7 +164,7 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
         self.chain = Chain.from_config({"weights": {"bits": bits}, "seed": seed, "chain": chosen})
         if self.chain.takes is not Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted 'simple'")
-        self._scaled = can_rescale(self.chain) and self.chain.layers[-1].answers.loss_kind == KIND_SQUARED
+        self._scaled = can_rescale(self.chain) and self.chain.layers[-1].answers.loss_kind == kinds.SQUARED
         self._target = TargetScale()
 
     _raw_memory_usage = property(_memory)

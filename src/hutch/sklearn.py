@@ -39,7 +39,7 @@ from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, DataError, HutchError, warn
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.loss.kinds import KIND_EXPECTILE, KIND_POISSON, KIND_QUANTILE
+from hutch.core.loss import kinds
 from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
 from hutch.explaining import Explains
@@ -66,7 +66,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 _MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
 _LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared"}  # scikit-learn's -> ours
 _LEAST = float(np.finfo(np.float32).tiny)
-_NO_CLASSIFICATION = (KIND_POISSON, KIND_QUANTILE, KIND_EXPECTILE)
+_NO_CLASSIFICATION = (kinds.POISSON, kinds.QUANTILE, kinds.EXPECTILE)
 
 
 def _offers(what: Callable[[Chain], Any]) -> Any:

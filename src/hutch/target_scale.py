@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import CONSTANT_INDEX
-from hutch.core.loss.kinds import KIND_SQUARED
+from hutch.core.loss import kinds
 
 
 class TargetScale:
@@ -91,7 +91,7 @@ def can_rescale(chain: Chain) -> bool:
     """Whether `TargetScale.follow` can re-express it: the chain ends in one linear model with a constant."""
     base = chain.layers[-1]
     row = base.name == "bayesian_linear" and base.parameters.covariance != "blocks"
-    known = base.name == "linear" or row and base.answers.loss_kind == KIND_SQUARED
+    known = base.name == "linear" or row and base.answers.loss_kind == kinds.SQUARED
     return known and int(chain.shared["multiplier"][0]) == 1 and chain.parser.constant
 
 
@@ -104,7 +104,7 @@ def rescale(chain: Chain, ratio: float, shift: float) -> None:
         return
     contraction, gravity = base.saved()["regularization"]
     base.saved()["regularization"][1] = gravity * ratio
-    if base.parameters.adaptive and base.answers.loss_kind == KIND_SQUARED:  # the gradient of `quantile` has no scale
+    if base.parameters.adaptive and base.answers.loss_kind == kinds.SQUARED:  # the gradient of `quantile` has no scale
         weights[:, 1] *= ratio * ratio
     weights[CONSTANT_INDEX & int(chain.shared["mask"][0]), 0] += shift / contraction
     if not chain.shared["fixed_range"][0]:

@@ -14,7 +14,7 @@ from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Predictions
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
 from hutch.core.kernel.passing import missing
-from hutch.core.loss.kinds import KIND_HINGE, KIND_LOGISTIC
+from hutch.core.loss import kinds
 from hutch.plugins.manager import installed
 
 
@@ -34,7 +34,7 @@ class Own(Reduction):
 
     @property
     def answers(self) -> Answers:
-        return replace(super().answers, loss_kind=KIND_HINGE, decision_threshold=0.25)
+        return replace(super().answers, loss_kind=kinds.HINGE, decision_threshold=0.25)
 
 
 KNOWN = installed().registry
@@ -82,7 +82,7 @@ def test_a_learner_of_somebody_else_gets_the_fast_ways() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chain", "kind"), [(["linear"], None), ([{"linear": {"loss": "hinge"}}], KIND_HINGE), (["own"], KIND_HINGE)]
+    ("chain", "kind"), [(["linear"], None), ([{"linear": {"loss": "hinge"}}], kinds.HINGE), (["own"], kinds.HINGE)]
 )
 def test_the_kind_of_the_loss_is_known_above(chain: list[Any], kind: int | None) -> None:
     top = layers("link", *chain)[0]
@@ -121,4 +121,4 @@ def test_the_top_layer_says_what_labels_are_expected(chain: list[Any], labels: l
 
 def test_the_loss_itself_is_known_above() -> None:
     choice = layers("binary", {"linear": {"loss": "logistic"}})[0].answers.loss
-    assert choice is not None and KNOWN.losses[choice.name].kind == KIND_LOGISTIC
+    assert choice is not None and KNOWN.losses[choice.name].kind == kinds.LOGISTIC

@@ -167,7 +167,7 @@ class Store:
             ids,
             self._options,
             1,
-            str,
+            lambda feature, _: str(feature),
             **{_NAMES.get(name, name): columns[name][:size].copy() for name, size in sizes.items()},
         )
 
