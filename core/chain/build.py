@@ -191,11 +191,7 @@ def check_neighbours(layers: Sequence[LayerConfig], registry: Registry) -> tuple
 
 
 def _check_calls(layer: Reduction, position: int) -> None:
-    """Check that the layer below offers the kernels that a layer calls.
-
-    Raises:
-        ConfigError: a kernel is missing; the message names the layer and the one that lacks the kernel.
-    """
+    """Check that the layer below offers the kernels that a layer calls."""
     below = layer.context.below
     for name in kernels_of(layer).calls:
         if below is not None and (lacks := lacking(below, name)) is not None:

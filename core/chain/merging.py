@@ -155,14 +155,7 @@ def add(*parts: Sums) -> Sums:
         else:
             arrays[name] = np.add.reduce(found)
     shards = sum(part["shards"] for part in parts)
-    return {
-        "rows": rows,
-        "values": values,
-        "counts": counts,
-        "arrays": arrays,
-        "kinds": parts[0]["kinds"],
-        "shards": shards,
-    }
+    return {**parts[0], "rows": rows, "values": values, "counts": counts, "arrays": arrays, "shards": shards}
 
 
 def absorb(chain: ChainEngine, sums: Sums, step: float = 1.0) -> None:

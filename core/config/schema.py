@@ -30,16 +30,7 @@ def schema(registry: Registry) -> dict[str, Any]:
         shared["LossChoice"] = _losses(registry)
     layers: list[dict[str, Any]] = []
     for name in kinds:
-        parameters = references[name, mode]
-        layers.append({"const": name})
-        layers.append(
-            {
-                "type": "object",
-                "properties": {name: {"anyOf": [parameters, {"type": "null"}]}},
-                "required": [name],
-                "additionalProperties": False,
-            }
-        )
+        layers += [{"const": name}, _only_key(name, {"anyOf": [references[name, mode], {"type": "null"}]})]
     chain = {"type": "array", "minItems": 1, "items": {"anyOf": layers}, "description": "the layers, from top to base"}
     return {
         "$schema": _DIALECT,
@@ -58,10 +49,12 @@ def _losses(registry: Registry) -> dict[str, Any]:
     for name, loss in sorted(registry.losses.items()):
         numbers = {parameter.name: _number(parameter) for parameter in loss.parameters}
         parameters = {"type": "object", "properties": numbers, "additionalProperties": False}
-        choices.append(
-            {"type": "object", "properties": {name: parameters}, "required": [name], "additionalProperties": False}
-        )
+        choices.append(_only_key(name, parameters))
     return {"title": "Loss", "description": "the name of a loss, or the name with its parameters", "anyOf": choices}
+
+
+def _only_key(name: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
 
 
 def _number(parameter: LossParameter) -> dict[str, Any]:

@@ -267,9 +267,7 @@ def plausible(kind: type[Any]) -> dict[str, Any]:
 
 def _value(name: str, annotation: Any) -> Any:
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in (typing.Union, types.UnionType):
-        return _value(name, inner[0])
-    if origin is typing.Annotated:
+    if origin in (typing.Union, types.UnionType, typing.Annotated):
         return _value(name, inner[0])
     if origin in (tuple, list):
         return list(NAMESPACES[:2]) if inner[0] is str else [_value(name, inner[0])]

@@ -299,7 +299,6 @@ class Active(Reduction):
 
     @property
     def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
         return Kernels(learn, predict, pass_importance_to, pass_sensitivity, calls=self._calls)
 
     @property

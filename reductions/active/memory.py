@@ -166,12 +166,7 @@ def remember(at, example, label, importance):
 
 @compiled
 def _first_unsound(at, rows):
-    """Number of the first kept example that is invalid, -1 if all are valid.
-
-    Args:
-        at: address of the MEMORY.
-        rows: of the weight table.
-    """
+    """Number of the first kept example that is invalid beside a weight table of so many rows, -1 if all are valid."""
     memory = memory_of(at)
     for number in range(memory.count):
         entry = _entry(memory, uint64(number))

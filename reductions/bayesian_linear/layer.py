@@ -250,7 +250,6 @@ class BayesianLinear(Reduction):
 
     @property
     def kernels(self) -> Kernels:
-        """The layer's compiled functions."""
         if self._in_blocks:
             return Kernels(learn_blocks, predict_blocks, sensitivity=sensitivity_blocks)
         if self._rank is None:

@@ -7,7 +7,7 @@ it is not counted again.
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
@@ -85,6 +85,23 @@ def canonical_label(label: Any) -> str | None:
     if not math.isfinite(value):
         return None
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def label_said(prediction: float, threshold: float | None, labels: Sequence[str]) -> str:
+    """The label that a prediction means: a class, or which of two labels; empty if it means none.
+
+    Args:
+        prediction: of a model.
+        threshold: above it a scalar means the upper label; None where classes are predicted.
+        labels: that workers may give, in canonical form.
+
+    >>> label_said(0.4, 0.0, ["-1", "1"]), label_said(3.0, None, ["1", "2", "3"])
+    ('1', '3')
+    """
+    if threshold is None or len(labels) != 2:
+        return canonical_label(prediction) or ""
+    lower, upper = sorted(labels, key=float)
+    return upper if prediction > threshold else lower
 
 
 def _shown(value: Any) -> str:

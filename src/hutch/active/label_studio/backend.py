@@ -9,12 +9,12 @@ from hutch.active.documents import line_of
 from hutch.active.drawing import scores_of
 from hutch.active.label_studio.exchange import Pulled, identity, take
 from hutch.active.label_studio.question import Question, question_of
-from hutch.active.loop import active_layer, labels_of, learn, model_version, threshold_of
+from hutch.active.loop import labels_of, learn, model_version, threshold_of
 from hutch.core.errors import DataError, HutchError
 from hutch.core.net.application import JSON, Application, Asked, Route
 from hutch.core.net.limits import Limits
 from hutch.durable.entries import Round
-from hutch.durable.records import REQUEST_FIELD, Request, canonical_label
+from hutch.durable.records import REQUEST_FIELD, Request, label_said
 from hutch.durable.store import Store
 from hutch.durable.undo import retract
 
@@ -71,7 +71,7 @@ class Backend:
                 scores, predictions = scores_of(self.chain, lines)
                 for score, prediction in zip(scores.tolist(), predictions.tolist(), strict=True):
                     share = score / (1 + score) if score < float("inf") else 1.0
-                    label = self._label(prediction)
+                    label = label_said(prediction, threshold_of(self.chain), labels_of(self.chain))
                     results.append(
                         {"model_version": self.version, "score": max(share, 0.0), "result": question.result_of(label)}
                     )
@@ -82,7 +82,7 @@ class Backend:
         action, found = str(body.get("action")), Pulled()
         with self._lock:
             if action in _WITH_ANNOTATION and isinstance(body.get("annotation"), dict):
-                annotation, task = body["annotation"], self._task(body)
+                annotation, task = body["annotation"], _object(body.get("task"))
                 take(self.store, self._asked(), self._request(task, annotation, body), annotation, found)
                 self._new += found.new + found.changed
             elif action == "ANNOTATIONS_DELETED":
@@ -106,31 +106,16 @@ class Backend:
         return self._question
 
     def _line(self, task: Mapping[str, Any]) -> str:
-        data = task.get("data")
-        data = data if isinstance(data, dict) else {}
+        data = _object(task.get("data"))
         if REQUEST_FIELD in data and (line := self.store.line_of(str(data[REQUEST_FIELD]))):
             return line
         return line_of(
             {name: value for name, value in data.items() if name != REQUEST_FIELD}, self.chain.config.input.columns
         )
 
-    def _label(self, prediction: float) -> str:
-        threshold = threshold_of(self.chain)
-        if threshold is None:
-            return canonical_label(prediction) or ""
-        layer = active_layer(self.chain)
-        lower, upper = sorted(layer.parameters.labels)
-        return canonical_label(upper if prediction > threshold else lower) or ""
-
-    @staticmethod
-    def _task(body: Mapping[str, Any]) -> Mapping[str, Any]:
-        task = body.get("task")
-        return task if isinstance(task, dict) else {}
-
     def _request(self, task: Mapping[str, Any], annotation: Mapping[str, Any], body: Mapping[str, Any]) -> str:
         """The id of a task's request, which is created if the task was not pushed."""
-        data = task.get("data") if isinstance(task.get("data"), dict) else {}
-        assert isinstance(data, dict)
+        data = _object(task.get("data"))
         if REQUEST_FIELD in data:
             return str(data[REQUEST_FIELD])
         project = body.get("project")
@@ -145,6 +130,11 @@ class Backend:
                 [request], Round(f"label studio {number}", 1, 1.0, threshold_of(self.chain)), documents={id: data}
             )
         return id
+
+
+def _object(found: Any) -> dict[str, Any]:
+    """What was sent, if it is an object; else an empty one."""
+    return found if isinstance(found, dict) else {}
 
 
 def create_app(backend: Backend, token: str) -> Application:

@@ -7,7 +7,7 @@ from typing import Any
 from hutch.active.label_studio.client import Client
 from hutch.active.label_studio.question import Question
 from hutch.core.errors import DataError, at
-from hutch.durable.records import REQUEST_FIELD, Request, canonical_label, make_answer
+from hutch.durable.records import REQUEST_FIELD, Request, label_said, make_answer
 from hutch.durable.store import Store
 from hutch.durable.undo import find_answer, retract
 
@@ -65,11 +65,7 @@ def task_of(store: Store, request: Request, question: Question) -> dict[str, Any
 def predicted_label(store: Store, request: Request) -> str:
     """The label that the model predicted when it asked."""
     threshold = next((each.threshold for _, each in store.rounds() if each.threshold is not None), None)
-    labels = store.labels_allowed
-    if threshold is None or len(labels) != 2:
-        return canonical_label(request.prediction) or ""
-    upper, lower = sorted(labels, key=float, reverse=True)
-    return upper if request.prediction > threshold else lower
+    return label_said(request.prediction, threshold, store.labels_allowed)
 
 
 def pull(store: Store, client: Client, project: int, question: Question) -> Pulled:
