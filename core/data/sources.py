@@ -18,6 +18,7 @@ ACCEPTED = (
     "a Batch, a line or lines of text (str or bytes), dicts, a NumPy array, a SciPy sparse matrix, "
     "a table (pandas, polars, duckdb, pyarrow, datasets), or an iterable of batches, lines, dicts or tables"
 )
+_Text = str | bytes | bytearray | memoryview
 _LINES = 1 << 12
 _RECORDS = 1 << 13
 _LABEL_ONLY = re.compile(r"\s*($|[-+]?\.?\d[-+\d.:e]*(\s|$))", re.IGNORECASE)
@@ -51,7 +52,7 @@ def to_batches(
     (array([1.], dtype=float32), array([0.5, 1. , 1. ], dtype=float32))
     """
     found = _to_batches(examples, options, columns, labels, importance)
-    cut = isinstance(examples, Batch | str | bytes | bytearray | memoryview)  # these come as one piece
+    cut = isinstance(examples, Batch | _Text)  # these come as one piece
     return whole_groups(found) if options.whole_groups and not cut else found
 
 
@@ -65,16 +66,12 @@ def _to_batches(
     if labels is not None or importance is not None:
         wanted = "a matrix or a table; in text and records they stand in the examples themselves"
         raise TypeError(f"labels and importance: got them with {type(examples).__name__}, wanted them with {wanted}")
-    if isinstance(examples, Batch):
-        return iter([examples])
     if isinstance(examples, str) and _is_name(examples):
         raise DataError(f"got {examples!r}, wanted lines such as '1 |words a b'; a chain reads a file by pathlib.Path")
-    if isinstance(examples, str | bytes | bytearray | memoryview):
-        return _text([examples], options)
     if is_dataset(examples):
-        return table_batches(tables_of(examples), options, columns)
-    if isinstance(examples, Mapping):
-        return record_batches([examples], options, columns)
+        examples = tables_of(examples)
+    elif isinstance(examples, Batch | Mapping | _Text):
+        examples = [examples]
     if isinstance(examples, Iterable):
         return _several(iter(examples), options, columns)
     raise TypeError(f"got {type(examples).__name__}, wanted {ACCEPTED}")
@@ -90,7 +87,7 @@ def _several(
     examples = chain([first], examples)
     if isinstance(first, Batch):
         return examples
-    if isinstance(first, str | bytes | bytearray | memoryview):
+    if isinstance(first, _Text):
         return _text(examples, options)
     if is_table(first):
         return table_batches(examples, options, columns)
@@ -104,12 +101,12 @@ def _is_name(text: str) -> bool:
     return "|" not in text and "\n" not in text and not _LABEL_ONLY.match(text)
 
 
-def _text(lines: Iterable[str | bytes | bytearray | memoryview], options: ParserOptions) -> Iterator[Batch]:
+def _text(lines: Iterable[_Text], options: ParserOptions) -> Iterator[Batch]:
     """Batches of lines; the first malformed places of each kind are reported as warnings."""
     parser, left, number, told = TextParser(options, "<lines>"), iter(lines), 0, 0
     while piece := list(islice(left, _LINES)):
         for i, line in enumerate(piece):
-            if not isinstance(line, str | bytes | bytearray | memoryview):
+            if not isinstance(line, _Text):
                 raise DataError(f"<lines>:{number + i + 1}: got {type(line).__name__}, wanted str or bytes")
         encoded = [line.encode() if isinstance(line, str) else bytes(line) for line in piece]
         number += len(piece)

@@ -62,11 +62,11 @@ def number_lines(values: Callable[[Batch, Outputs], NDArray[np.float32]]) -> Lin
 
 def class_lines(names: Sequence[str]) -> Lines:
     """The name of the class predicted, a line for each example, then the tag."""
+    from hutch.core.run.decisions import tail
 
     def lines(batch: Batch, outputs: Outputs) -> bytes:
-        found = [name.encode() for name in class_names_of(outputs.predictions, names)]
-        tags = [batch.tag(i) for i in range(len(batch))] if len(batch.tags) else [b""] * len(found)
-        return b"".join(name + (b" " + tag if tag else b"") + b"\n" for name, tag in zip(found, tags, strict=True))
+        found = class_names_of(outputs.predictions, names)
+        return b"".join(name.encode() + tail(batch, i) for i, name in enumerate(found))
 
     return lines
 

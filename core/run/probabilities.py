@@ -11,6 +11,7 @@ from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ConfigError
 from hutch.core.loss.losses import LossChoice
+from hutch.core.run.decisions import tail
 from hutch.core.run.output import class_names_of
 
 _UNDECIDED_FIRST = 1
@@ -76,9 +77,8 @@ class Probabilities:
     def lines(self, batch: Batch, outputs: Outputs) -> bytes:
         """A line `label:probability label:probability` for each example, and its tag."""
         pattern = " ".join(f"{name.replace('%', '%%')}:%g" for name in self.names)
-        rows = [(pattern % tuple(row)).encode() for row in self.of(outputs).tolist()]
-        tags = [batch.tag(i) for i in range(len(batch))] if len(batch.tags) else [b""] * len(rows)
-        return b"".join(row + (b" " + tag if tag else b"") + b"\n" for row, tag in zip(rows, tags, strict=True))
+        rows = (pattern % tuple(row) for row in self.of(outputs).tolist())
+        return b"".join(row.encode() + tail(batch, i) for i, row in enumerate(rows))
 
 
 def logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
