@@ -76,11 +76,11 @@ decisions_of = record_of(DECISIONS)
 
 
 @inlined
-def _is_shared(s, r, row):
-    """Whether a line is labelled as shared."""
+def _is_marked(s, r, row, mark):
+    """Whether a line has this mark, SHARED_ROW or SLOT_ROW, in place of a probability."""
     ends = cost_ptr_of(r)
     first = uint64(ends[row])
-    return int64(ends[row + uint64(1)]) > int64(first) and _probabilities_of(s, r)[first] == SHARED_ROW
+    return int64(ends[row + uint64(1)]) > int64(first) and _probabilities_of(s, r)[first] == mark
 
 
 @inlined
@@ -182,7 +182,7 @@ def _show_actions(s, r, d, row, stop, shared):
 
 
 @inlined
-def _read_costs(s, r, d, row):
+def _read_costs(r, d, row):
     """Read the costs of all actions; returns whether each line has just one."""
     ends, complete = cost_ptr_of(r), True
     their_classes, their_costs = costs_of_batch(r)
@@ -220,14 +220,6 @@ def _read_choice(s, r, d, row):
     return d.chosen >= 0
 
 
-@inlined
-def _is_slot(s, r, row):
-    """Whether a line is a slot."""
-    ends = cost_ptr_of(r)
-    first = uint64(ends[row])
-    return int64(ends[row + uint64(1)]) > int64(first) and _probabilities_of(s, r)[first] == SLOT_ROW
-
-
 @helper
 def _show_slots(s, r, d, row, stop):
     """Let the decision have the actions and the slots of its lines; no slots if they are not as they should be.
@@ -236,11 +228,11 @@ def _show_slots(s, r, d, row, stop):
     """
     last, ends = stop, cost_ptr_of(r)
     _, costs = costs_of_batch(r)
-    while last > row and _is_slot(s, r, last - uint64(1)):
+    while last > row and _is_marked(s, r, last - uint64(1), SLOT_ROW):
         last -= uint64(1)
-    good = _is_shared(s, r, row) and last < stop and stop - last < last - row
+    good = _is_marked(s, r, row, SHARED_ROW) and last < stop and stop - last < last - row
     for k in range(row + uint64(1), last):
-        good = good and not _is_slot(s, r, k) and not _is_shared(s, r, k)
+        good = good and not _is_marked(s, r, k, SLOT_ROW) and not _is_marked(s, r, k, SHARED_ROW)
     if not good:
         d.count, d.slot_count = uint64(0), uint64(0)
         return False
@@ -261,7 +253,7 @@ def _show_slots(s, r, d, row, stop):
 
 
 @inlined
-def _show_class(s, r, d, e, row):
+def _show_class(r, d, e, row):
     """Let the example be the one action that a class's example has, with all classes that its label names."""
     show_action(r.example, d, 0, False)
     ends = cost_ptr_of(r)
@@ -324,13 +316,13 @@ def drive_decisions(decisions, start):
         if s.kind == uint64(SLOTS):
             labeled = _show_slots(s, r, d, row, stop)
         else:
-            has_shared = _is_shared(s, r, row)
+            has_shared = _is_marked(s, r, row, SHARED_ROW)
             _show_actions(s, r, d, row + uint64(has_shared), stop, int64(row) if has_shared else int64(-1))
             first = row + uint64(has_shared)
-            labeled = _read_costs(s, r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
+            labeled = _read_costs(r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
         labeled = labeled and (d.count > uint64(0) or s.as_vw == uint64(1))  # VW counts a shared line alone
         if s.kind == uint64(CLASSES):
-            _show_class(s, r, d, e, row)
+            _show_class(r, d, e, row)
         d.row, e.base, e.label, e.importance = row, np.float32(0), d.cost if labeled else UNLABELED, importance[row]
         e.group, e.last, e.number = group[row], uint64(1), shared.examples
         e.line += uint64(1)

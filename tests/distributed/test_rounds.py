@@ -110,9 +110,9 @@ def test_blocks_take_turns_along_the_diagonals(folder: Path, monkeypatch: pytest
     seen: list[list[int]] = []
     merge = rounds._Job._merge
 
-    def note(job: Any, parts: list[int], last: bool = True) -> tuple[float, float]:
+    def note(job: Any, parts: list[int]) -> tuple[float, float]:
         seen.append(parts)
-        return merge(job, parts, last)
+        return merge(job, parts)
 
     monkeypatch.setattr(rounds._Job, "_merge", note)
     train(files(folder, "ratings"), RATINGS, shards=3, by=("user", "item"))

@@ -73,7 +73,7 @@ def em(
     first, samples, parts = _divided(data, settings, shards, classes, engine)
     learner = create(settings, first, entry)
     if isinstance(learner, NaturalPPCA):
-        return _merged_sketches(engine, learner, first, samples, parts)
+        return _merged_sketches(engine, learner, samples, parts)
     assert isinstance(learner, OnlineEM)
     return _batch_em(engine, learner, samples, parts, tolerance, iterations)
 
@@ -143,9 +143,7 @@ def _divided(
     return first, sum(count for _, count in abouts), [[parts[k] for _, *parts in found] for k in range(shards)]
 
 
-def _merged_sketches(
-    engine: Engine, learner: NaturalPPCA, first: Rows, samples: int, parts: list[list[Ref]]
-) -> NaturalPPCA:
+def _merged_sketches(engine: Engine, learner: NaturalPPCA, samples: int, parts: list[list[Ref]]) -> NaturalPPCA:
     fresh = engine.put(learner)
     learned = [engine.submit(_sketched, fresh, *refs)[0] for refs in parts]
     sketch, _ = engine.get(sum_of(engine, learned, _merge))

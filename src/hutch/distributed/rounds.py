@@ -170,7 +170,7 @@ class _Job:
             loss, step = self._merge(list(range(n)))
         else:
             for turn in range(n):
-                self._merge([k * n + (k + turn) % n for k in range(n)], last=turn == n - 1)
+                self._merge([k * n + (k + turn) % n for k in range(n)])
             loss, step = self._loss(self._state()), 1.0
         seen = chain.statistics - before
         if not seen.examples:
@@ -184,7 +184,7 @@ class _Job:
         arrays |= {"rows": rows, "values": weights[rows], "shape": np.array(weights.shape)}
         return self._engine.put((arrays, self._chain.metadata()))
 
-    def _merge(self, parts: list[int], last: bool = True) -> tuple[float, float]:
+    def _merge(self, parts: list[int]) -> tuple[float, float]:
         """Let each part be learned from the chain as it is; returns the loss held out and the step."""
         engine, state = self._engine, self._state()
         learned = [engine.submit(_learn, state, *self._parts[part])[0] for part in parts]
