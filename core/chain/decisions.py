@@ -60,10 +60,7 @@ DECISIONS = np.dtype(
         ("as_vw", "u8"),  # 1: those held out are learned, too; of COSTS they count as others, and no cost as UNLABELED
         ("in_pieces", "u8"),  # 1: shared features stay apart, under the same id, where an action has the namespace, too
         ("probabilities", "u8"),  # address of the batch's probabilities
-        (
-            "ranked",
-            "u8",
-        ),  # out: uint32[rows]: the actions, the best first, from the row of the first; [rows, classes] of CLASSES
+        ("ranked", "u8"),  # out: uint32[rows]: actions, best first, at the decision's rows; [rows, classes] of CLASSES
         ("indices", "u8"),  # room for the actions of one decision, with the features they share
         ("values", "u8"),
         ("starts", "u8"),
