@@ -13,7 +13,6 @@ class Inputs:
     Attributes:
         namespaces: names of the namespaces that its parameters name; a warning follows if no example has one of them.
         made_namespaces: names of the namespaces that it makes for the layers below.
-        reads_features: True if it makes features of those it is shown, which must then be hashed ones.
         joins: True if it wants a namespace that an action and the shared line of its decision both have as two pieces
             with the same id, one behind the other, and makes one of them.
         whole_groups: True if no batch may end within a group of lines: readers then cut between groups.
@@ -28,7 +27,6 @@ class Inputs:
 
     namespaces: tuple[str, ...] = ()
     made_namespaces: tuple[str, ...] = ()
-    reads_features: bool = False
     joins: bool = False
     whole_groups: bool = False
     passes_decisions: bool = False

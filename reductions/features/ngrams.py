@@ -138,7 +138,7 @@ class Ngrams(Reduction):
 
     def __init__(self, parameters: NgramsParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self.inputs = Inputs(namespaces=tuple(parameters.namespaces), reads_features=True, joins=True)
+        self.inputs = Inputs(namespaces=tuple(parameters.namespaces), joins=True)
         masks = gram_masks(parameters.size, parameters.skips)
         table = np.zeros((len(masks), parameters.size), np.int64)
         for row, places in zip(table, masks, strict=True):

@@ -171,13 +171,12 @@ class RandomFeatures(Reduction):
 
     name: ClassVar[str] = "random_features"
     Parameters: ClassVar[type[Parameters]] = RandomFeaturesParameters
-    inputs = Inputs(reads_features=True)
     kernels = Kernels.rewriting(rewrite, learn)
 
     def __init__(self, parameters: RandomFeaturesParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, parser = parameters, context.parser
-        self.inputs = Inputs(namespaces=(p.namespace,), reads_features=True)
+        self.inputs = Inputs(namespaces=(p.namespace,))
         self._present = np.zeros(1)
         self.state = Record(
             RANDOM_FEATURES,
