@@ -247,7 +247,7 @@ def make_directory(path: str | Path) -> Path:
 
 @contextmanager
 def atomic_write(path: str | Path, *, private: bool = False, held: bool = False) -> Iterator[BinaryIO]:
-    """Open `path` for writing bytes; it is replaced in one step when the block ends well, else left as it was.
+    """Open `path` for writing bytes; it is replaced in one step when the block succeeds, else left unchanged.
 
     The bytes go to a temporary file beside it, which is synced and renamed; if the process is killed before that, the
     next one that writes into this directory removes it. Links are followed; a terminal, a pipe and

@@ -18,7 +18,7 @@ SHARED_ROW = np.float32(-1)
 """In place of a probability: the row is shared by all actions of its decision."""
 
 SLOT_ROW = np.float32(-2)
-"""The same: the row is a slot, into which an action of its decision is to be put."""
+"""The same, but the row is a slot that an action of its decision will fill."""
 
 
 def _empty(kind: Any) -> Any:
@@ -222,7 +222,7 @@ def shared_rows(batch: Batch) -> NDArray[np.bool_]:
 def whole_groups(batches: Iterable[Batch]) -> Iterator[Batch]:
     """The same examples in batches that end only where a group ends; each is valid until the next one is asked for.
 
-    A batch's last group is held back until the next batch has shown that it does not go on.
+    A batch's last group is held back until the next batch shows whether it continues.
     """
     held: Batch | None = None
     for batch in batches:

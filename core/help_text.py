@@ -34,7 +34,7 @@ def wrapped(text: str, columns: int, indent: int = 0) -> list[str]:
 
 
 def paragraph(text: str, columns: int) -> list[str]:
-    """A paragraph of a help text, indented; an example that is too long for a line goes on below its heading.
+    """A paragraph of a help text, indented; an example that is too long for a line continues below its heading.
 
     Args:
         text: the paragraph; an example is a command line after `Example: `.

@@ -57,7 +57,7 @@ def one_processor() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let linear algebra use one thread meanwhile, where it is OpenBLAS, as NumPy's wheels have it.
+    """Make linear algebra use one thread in the block, if it is OpenBLAS, as in NumPy's wheels.
 
     >>> with one_thread():
     ...     (np.eye(2) @ np.ones(2)).tolist()

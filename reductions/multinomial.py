@@ -44,7 +44,7 @@ class MultinomialParameters(Parameters):
         first_class: the smallest label, 0 or 1; `detect`: labels count from 1 until a 0 comes before the largest label
             does.
         probabilities: scores are probabilities, the softmax of the predictions below; False: their log-odds, which are
-            the scores that `crowd_em` wants.
+            the scores that `crowd_em` needs.
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 20)]

@@ -43,7 +43,7 @@ from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 
 TIES, WEIGHT = 100.0, 10.0
-"""Prior variance of t, which all workers share; the largest importance that the layer below is given."""
+"""Prior variance of t, which all workers share; the largest importance passed to the layer below."""
 
 _1 = np.float32(1)
 
@@ -82,7 +82,7 @@ pairwise_of = state_of(PAIRWISE)
 
 @helper
 def _place(layer, example, offset):
-    """Where this sub-model's numbers begin, and where those of the example's worker lie; -1 without a worker."""
+    """The places of this sub-model's numbers, and of those of the example's worker; -1 without a worker."""
     state, e = pairwise_of(layer), example_of(example)
     size = int64(2 + 2 * state.slots)
     start = int64(offset // layer_of(layer).step) * size

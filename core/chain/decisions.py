@@ -1,4 +1,4 @@
-"""The driver of decisions: puts their lines together, lets the chain predict or learn, keeps the statistics.
+"""The driver of decisions: puts their lines together, runs the chain on them, and keeps the statistics.
 
 A decision is a block of lines. Each is an action; a first line labelled `shared` holds features that all actions have:
 each action gets its namespaces behind its own, and the features of a namespace that both have behind the action's own.
@@ -165,7 +165,7 @@ def _point(r, a, row):
 
 @inlined
 def _show_actions(s, r, d, row, stop, shared):
-    """Let the decision have the actions of the lines from `row` to `stop`."""
+    """Give the decision the actions of the lines from `row` to `stop`."""
     n, spaces = uint64(0), uint64(0)
     d.count = stop - row
     actions = actions_at(d.actions, d.count)
@@ -219,7 +219,7 @@ def _read_choice(s, r, d, row):
 
 @helper
 def _show_slots(s, r, d, row, stop):
-    """Let the decision have the actions and the slots of its lines; no slots if they are not as they should be.
+    """Give the decision the actions and the slots of its lines; no slots if they are malformed.
 
     Returns whether there is a label.
     """
@@ -251,7 +251,7 @@ def _show_slots(s, r, d, row, stop):
 
 @inlined
 def _show_class(r, d, e, row):
-    """Let the example be the one action that a class's example has, with all classes that its label names."""
+    """Make the example the single action of a class's example, with all classes that its label names."""
     show_action(r.example, d, 0, False)
     ends = cost_ptr_of(r)
     first, last = uint64(ends[row]), uint64(ends[row + uint64(1)])
@@ -373,7 +373,7 @@ class DecisionDriver:
 
     @property
     def address(self) -> int:
-        """Where the DECISIONS record lies."""
+        """Address of the DECISIONS record."""
         return int(self._record.ctypes.data)
 
     def prepare(self, batch: Batch, ranked: NDArray[np.uint32], classes: int) -> None:

@@ -44,7 +44,7 @@ def accepted(layer: Reduction, labels: NDArray[np.float32]) -> NDArray[np.bool_]
 
 
 def lacking(layer: Reduction, name: str) -> Reduction | None:
-    """The layer, this one or one below, that lacks a kernel, so that a layer above cannot call it here.
+    """The layer, this one or one below, without a kernel, so that a layer above cannot call it here.
 
     Args:
         layer: the layer that is asked.

@@ -1,4 +1,4 @@
-"""The driver kernel: walks over a batch, lets the chain predict or learn, keeps the statistics."""
+"""The driver kernel: walks over a batch, runs the chain on its examples, and keeps the statistics."""
 
 from typing import Any
 
@@ -173,7 +173,7 @@ def keep(run, first, last):
 
 @inlined
 def _fetch(r, shared, i):
-    """Ask for the rows of an example's features, so that they are at hand when its turn comes."""
+    """Prefetch the rows of an example's features, so that they are in the cache at its turn."""
     row_ptr, size = row_ptr_of(r), shared.stride * uint64(4)
     first, last, weights = uint64(row_ptr[i]), uint64(row_ptr[i + uint64(1)]), shared.weights
     indices, block, mask = uint32s_at(r.indices, last), shared.multiplier * size, shared.mask * size
@@ -184,7 +184,7 @@ def _fetch(r, shared, i):
 
 @entry(_BY_ADDRESS)
 def show_costs(run, i, unused):
-    """Point the example to the costs of example `i` of the batch; returns whether one is given.
+    """Point the example to the costs of example `i` of the batch; returns whether it has any.
 
     Args:
         run: address of a RUN record.
@@ -204,7 +204,7 @@ def show_costs(run, i, unused):
 
 @inlined
 def _show(run, r, e, i):
-    """Let the EXAMPLE record be example `i`; returns whether it has a label."""
+    """Make the EXAMPLE record example `i`; returns whether it has a label."""
     row_ptr, row_namespaces, size = row_ptr_of(r), row_namespaces_of(r), r.size
     start, first, last = uint64(row_ptr[i]), uint64(row_namespaces[i]), uint64(row_namespaces[i + uint64(1)])
     if r.ignored_count != uint64(0):

@@ -187,7 +187,7 @@ class Engine:
         return row_at
 
     def single_run(self) -> NDArray[Any]:
-        """A RUN record for batches of one example; arrays of the batch and outputs are to be filled in."""
+        """A RUN record for batches of one example, with arrays of the batch and outputs still to be filled in."""
         run = self._run.copy()
         run["size"], run["dump_at"], run["classes"] = 1, np.inf, 0
         run["period"] = run["after"] = run["counter"] = 0
@@ -218,7 +218,7 @@ class Engine:
         holdout_after: int = 0,
         scores: bool = False,
     ) -> float:
-        """Run all batches of one pass; each is handed to `sink` with its outputs, which the next one overwrites.
+        """Run all batches of one pass; `sink` gets each with its outputs, which the next one overwrites.
 
         Returns:
             The sum of importance at which the next row of the progress table is due.
@@ -244,7 +244,7 @@ class Engine:
         raise TypeError("an Engine holds addresses and cannot be copied; a hutch.Chain can")
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything a model file must hold, by name; the arrays are the live ones."""
+        """Everything that a model file must hold, by name; the arrays are the live ones."""
         return arrays_of(self.stack)
 
     def restore(self, arrays: Mapping[str, Stored]) -> None:

@@ -17,7 +17,7 @@ FirstClass = Literal[0, 1, "detect"]
 """The smallest label; `detect`: labels count from 1 until a 0 comes before the largest does."""
 
 UNDECIDED = 2
-"""The field `first` of a state while labels have not told."""
+"""Value of a state's field `first` until a label determines it."""
 
 
 def first_of(choice: FirstClass) -> int:

@@ -207,7 +207,7 @@ class Reduction(ABC):
 
     @classmethod
     def copies(cls, parameters: Any) -> Sequence[Mapping[str, Mapping[str, Any]]]:
-        """For each copy of the layers below that it wants: values of parameters that differ, by name and layer."""
+        """For each copy of the layers below that it needs: values of parameters that differ, by name and layer."""
         return ({},)
 
     @property

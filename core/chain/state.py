@@ -16,7 +16,7 @@ _ADDRESSES = ("weights",)
 
 
 def arrays_of(stack: Stack) -> dict[str, NDArray[Any]]:
-    """Everything a model file must hold, by name; the arrays are the live ones."""
+    """Everything that a model file must hold, by name; the arrays are the live ones."""
     found: dict[str, NDArray[Any]] = {"weights": stack.weights}
     for name in SHARED.names or ():
         if name not in _ADDRESSES:

@@ -78,7 +78,7 @@ def rows_in_use(name: str, shape: Any, tensors: dict[str, NDArray[Any]]) -> Rows
 
 
 def dense(array: Stored) -> NDArray[Any]:
-    """The whole array, of one that may be stored by rows."""
+    """The whole array, also of one stored by rows."""
     return array.dense() if isinstance(array, RowsInUse) else array
 
 

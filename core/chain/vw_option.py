@@ -14,7 +14,7 @@ EXPLORING = ("cb_explore_adf", "cb_explore", "cbify")
 """The options that ask for a layer that explores."""
 
 LEARNER = ("weights", "input", "seed", "base")
-"""The parts of a chain that `hutch train` lets VW's options set."""
+"""The parts of a chain that VW's options of `hutch train` can set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Option:
         sets: the place in a chain that it sets: a key such as `weights.bits` or `seed`, `base.PARAMETER` of the base
             learner, or `LAYER.PARAMETER` or `LAYER` of another layer; empty if it sets none. In a layer's declaration
             the parameter alone.
-        reads: how a value becomes one of the chain: as it is, by its size, as namespaces, as interactions, or as part
+        reads: how a value becomes one of the chain: unchanged, by its size, as namespaces, as interactions, or as part
             of a loss.
         value: set by a flag.
         means: the chain's value for each of some values.

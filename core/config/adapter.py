@@ -33,7 +33,7 @@ def checked(kind: type[Any], given: Mapping[str, Any]) -> Any:
 
     Args:
         kind: the class of the parameters.
-        given: values by name; tuples may be lists, and a loss goes by its name.
+        given: values by name; tuples may be lists, and a loss is given by its name.
 
     Raises:
         ValueError: an invalid value, an unknown name or a missing one.

@@ -1,4 +1,4 @@
-"""Checks a chain as it is written, and gathers every mistake with its place."""
+"""Checks a written chain, and gathers every mistake with its place."""
 
 import json
 from collections.abc import Iterable, Iterator

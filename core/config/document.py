@@ -64,7 +64,7 @@ class Document:
         return place.line is None and (path in self.values or place.source.startswith("--"))
 
     def written_at(self, path: Path, place: Place) -> None:
-        """Note that everything at and below `path` is now written at `place`."""
+        """Record that everything at and below `path` is now written at `place`."""
         for table in (self.keys, self.values):
             for known in [known for known in table if known[: len(path)] == path]:
                 del table[known]

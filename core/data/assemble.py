@@ -53,7 +53,7 @@ class Namespaces:
 def hash_texts(data, offsets, seeds, hash_all, mask, out):
     """Hash text i, `data[offsets[i]:offsets[i + 1]]`, with seed i (or the only one) into out[i].
 
-    An empty text leaves the seed as it is: `name:` is the feature `name`. Three bytes beyond the last text are loaded.
+    An empty text leaves the seed unchanged: `name:` is the feature `name`. Three bytes beyond the last text are loaded.
     """
     address = int64(data.ctypes.data)
     for i in range(len(out)):
@@ -246,7 +246,7 @@ def as_labels(given: Any) -> NDArray[np.float32]:
 
 
 def as_given(labels: Any, importance: Any) -> dict[str, NDArray[np.float32]]:
-    """Labels and importances given beside the examples, as the columns of a batch.
+    """Labels and importances passed with the examples, as the columns of a batch.
 
     Raises:
         Problem: they are not numbers, or do not have one dimension.

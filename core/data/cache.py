@@ -179,7 +179,7 @@ class _Block(NamedTuple):
     Attributes:
         start, stop: its bytes.
         checksum: CRC-32 of them.
-        arrays: by name, where each lies, its length and its type.
+        arrays: by name, the place, length and type of each.
     """
 
     start: int

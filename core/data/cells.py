@@ -300,7 +300,7 @@ def _of_memory(data: bytes, start: int) -> Iterator[tuple[str, bytes]]:
 def _records(
     pieces: Iterable[tuple[str, bytes]], delimiter: str, line: int, start: int, longest_line: int, width: int = 0
 ) -> Iterator[Records]:
-    """The records of pieces of whole lines, each with its source; a quoted cell may go on in the next piece."""
+    """The records of pieces of whole lines, each with its source; a quoted cell may continue in the next piece."""
     left, source, unclosed, place = b"", "", False, 0
     for source, piece in pieces:
         with reading(source):

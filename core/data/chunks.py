@@ -201,7 +201,7 @@ def batches(
 
     Args:
         sources: paths, or `Chunks` of them where progress matters.
-        options: how text is understood, unless `parser` is given.
+        options: for parsing text, unless `parser` is given.
         parser: keeps the problems for the caller; at least `threads + 1` of its batches must stay `valid`.
         threads: read and parse ahead, several chunks at a time; the batches are the same. 0: none does.
 

@@ -57,7 +57,7 @@ def _features(clean, cells, width, positions, hashes, words, hash_all, mask, ind
 
 @compiled
 def _numbers(clean, cells, width, position, missing, out):
-    """A column of numbers; returns the first row that holds something else, -1 if none does."""
+    """A column of numbers; returns the first row that is not one, -1 if all are."""
     for row in range(len(out)):
         start, stop = cells[2 * (row * width + position)], cells[2 * (row * width + position) + 1]
         out[row] = missing

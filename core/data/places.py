@@ -1,4 +1,4 @@
-"""Where data lies: paths, globs, and addresses of files on other machines, which pyarrow reads."""
+"""Places of data: paths, globs, and addresses of files on other machines, which pyarrow reads."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def located(source: Any) -> str:
 
 
 def is_remote(source: str) -> bool:
-    """Whether a source, as `located` gives it, lies on another machine."""
+    """Whether a source, as `located` gives it, is on another machine."""
     return source.partition("://")[0] in SCHEMES and "://" in source
 
 

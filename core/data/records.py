@@ -55,7 +55,7 @@ class RecordReader:
         self._groups = Groups()
 
     def start(self, number: int) -> None:
-        """Let the next record have this number in messages."""
+        """Set the number of the next record in messages."""
         self._row = number
 
     def batch(self, records: list[Mapping[str, Any]]) -> Batch:

@@ -1,7 +1,7 @@
 """HTTP applications from a table of routes: access checks, limits on requests, and errors as answers.
 
 A handler gets an `Asked` and returns a value for JSON, or a `Reply`; it is independent of ASGI. Parameters that its
-route does not name are refused, so that a misspelt one is never ignored in silence.
+route does not name are refused, so that a misspelt one is never ignored silently.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Asked:
         query: the parameters of its address.
         headers: by name in lower case.
         kind: content type of the body; empty without one.
-        body: as it was sent.
+        body: as sent.
     """
 
     query: Mapping[str, str]

@@ -22,7 +22,7 @@ def decisions_of(batch: Batch) -> Iterator[tuple[int, int, int]]:
 
 
 def decision_at(batch: Batch, row: int) -> tuple[int, int, int]:
-    """The same of the decision to which a row belongs."""
+    """The same for the decision that contains a row."""
     start, stop = (int(np.searchsorted(batch.group, batch.group[row], side)) for side in ("left", "right"))
     return start, start + int(shared_rows(batch.rows(start, start + 1))[0]), stop
 

@@ -97,7 +97,7 @@ def evaluate(
         chain: takes logged decisions; without a layer that explores it chooses the action with the lowest score.
         estimator: see `estimator_of`; it learns in any case.
         batches: the log, whole decisions.
-        learn: the chain is judged on each decision before it learns it; False judges it as it is.
+        learn: the chain is evaluated on each decision before it learns it; False evaluates it unchanged.
         confidence: of the intervals, between 0 and 1.
 
     Raises:

@@ -121,7 +121,7 @@ class OneExample:
 
 
 class _Single:
-    """A batch of one example in arrays that are used again; each is cut to its length when it is asked for.
+    """A batch of one example in arrays that are reused; each is cut to its length on access.
 
     Args:
         engine: the chain.

@@ -23,7 +23,7 @@ class Holdout:
         period: those whose number, counted from 1, is divisible by this; 0: none.
         after: all after this many, `period` then does not count; 0: none.
         patience: stop after so many passes in a row in which the loss on them did not fall.
-        keeps_last: the chain ends as it was after the best pass only if it stopped early, as in VW; else always.
+        keeps_last: the chain ends in its state after the best pass only if it stopped early, as in VW; else always.
     """
 
     period: int = 0
@@ -119,7 +119,7 @@ def run_passes(
             break
         loss = (progress.statistics - before).holdout_loss
         waited += 1
-        loss = math.inf if math.isnan(loss) else loss  # as in VW, testing nothing counts as the worst
+        loss = math.inf if math.isnan(loss) else loss  # as in VW, a pass without tests counts as the worst
         if holdout and not loss >= best_loss:
             best, best_loss, waited = {name: array.copy() for name, array in engine.arrays().items()}, loss, 0
         if holdout and waited >= holdout.patience:

@@ -148,7 +148,7 @@ def parse_schedule(text: str) -> tuple[Schedule, str | None]:
 
 
 class Progress:
-    """Turns the rows that an engine reports into events, and hands each to every view.
+    """Turns the rows that an engine reports into events, and passes each to every view.
 
     Args:
         engine: the chain that runs.

@@ -110,7 +110,7 @@ class Overflow(Reporter):
 
 
 _MANY = 20
-"""Lines of one item from which it is doubtful that they are one."""
+"""Number of lines of one item above which they probably belong to several."""
 
 
 class UnexpectedData(Reporter):

@@ -160,7 +160,7 @@ class Run:
         options: inputs and outputs; checked before the chain was built.
         reporters: its reports, in their order.
         save: writes the chain's model file.
-        notes: where messages go.
+        notes: receives messages.
         views: further receivers of the progress events.
         cells: describes an example in rows of the table; None: labels and predictions.
 
@@ -247,7 +247,7 @@ class Run:
 
 
 class _Until:
-    """The batches of files, as often as they are asked for, until a signal comes or they are of no use."""
+    """The batches of files, on every iteration, until a signal arrives or their outputs are useless."""
 
     def __init__(self, interruption: Interruption, files: Iterable[Batch], useless: Callable[[], bool]) -> None:
         self._interruption, self._files, self._useless = interruption, files, useless

@@ -124,7 +124,7 @@ class Unexpected:
                 yield f"{layer.name}: {text}"
 
     def _is_new(self, what: str) -> bool:
-        """Whether something has not been told before; from now on it has."""
+        """Whether something is reported for the first time; records it."""
         new = what not in self._told
         self._told.add(what)
         return new

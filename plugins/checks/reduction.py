@@ -185,7 +185,7 @@ def not_a_number(bench: Bench) -> None:
 
 
 class _Asking(Reduction):
-    """Hands everything on, and asks for h_min."""
+    """Passes everything on, and asks for h_min."""
 
     name: ClassVar[str] = "asking"
     inputs = Inputs(passes_decisions=True)

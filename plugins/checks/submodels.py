@@ -62,7 +62,7 @@ def _sensitivity(layer, example, label, importance, offset):
 
 
 class _Watching(Reduction):
-    """Hands everything on, and sees which sub-models it is asked for."""
+    """Passes everything on, and records the sub-models that are called."""
 
     name: ClassVar[str] = "watching"
     inputs = Inputs(passes_decisions=True)
@@ -74,7 +74,7 @@ class _Watching(Reduction):
 
 
 class _OneOfSeveral(_Watching):
-    """Hands every example to the sub-model chosen from Python."""
+    """Passes every example to the sub-model chosen from Python."""
 
     name: ClassVar[str] = "one_of_several"
     kernels = Kernels(_learn, _predict)
@@ -131,7 +131,7 @@ def width(bench: Bench) -> None:
     try:
         engine = bench.with_layer(_Watching, above=1).engine()
     except ConfigError:
-        return  # it wants a certain layer directly below it
+        return  # it needs a certain layer directly below it
     run(engine, bench.records())
     run(engine, bench.records(), learn=False)
     state = engine.layers[1].state

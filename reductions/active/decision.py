@@ -210,7 +210,7 @@ def estimate(progress, importance, chance, error):
 
 @helper
 def lend_scores(s, e):
-    """Let the layer below write its class scores even if nothing else asks for them; True if they are ours."""
+    """Make the layer below write its class scores even if no other layer needs them; True if they are ours."""
     if s.rule != MARGIN or s.classes == uint64(0) or (e.scores != uint64(0) and e.score_count > uint64(0)):
         return False
     e.scores, e.score_count = s.class_scores, s.class_count

@@ -13,7 +13,7 @@ ROWS = 1 << 16
 
 
 def draw(layer: Any, scores: Numbers, count: int, seed: Sequence[int]) -> tuple[NDArray[np.int64], Numbers]:
-    """Draw examples by the rule of an `active` layer: the less it takes to change a prediction, the likelier.
+    """Draw examples by the rule of an `active` layer; the more easily a prediction changes, the likelier the example.
 
     Args:
         layer: whose rule has probabilities for a pool, or is `margin`, which draws the smallest scores for sure.

@@ -339,7 +339,7 @@ class Active(Reduction):
         Args:
             scores: as `trace` records them, float64 (examples).
             count: labels wanted, up to the number of examples.
-            out: float64 (examples), takes the result; it may be the scores, which may lie on disk.
+            out: float64 (examples), receives the result; it may be the scores, which may be on disk.
         """
         rule, seen, mean = RULES[self.parameters.rule], float(self.progress["seen"][0]), count / len(scores)
         floor = min(self.parameters.floor or FLOOR * mean, mean)

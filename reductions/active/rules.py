@@ -27,7 +27,7 @@ RULES = {"budget": BUDGET, "iwal": IWAL, "margin": MARGIN, "random": RANDOM, "vw
 """The rules by the name that users write."""
 
 FLOOR = 0.4
-"""The least probability as a part of the budget where none is given: on none of seven tasks worse than chance."""
+"""Default of the least probability, as a part of the budget: on none of seven tasks worse than chance."""
 
 _TINY, HUGE = 1e-30, 1e30  # scores beyond these are equal; a cutoff of HUGE asks for every label
 

@@ -102,7 +102,7 @@ def fill_importance(decision, importance):
 
 @helper
 def end_copies(copies, example):
-    """Let the example belong again to the decision that it belonged to before."""
+    """Restore the decision that the example belonged to before."""
     example_of(example).decision = copies_of(copies).before
 
 

@@ -140,7 +140,7 @@ def _regress_all(layer, example, state, offset, estimates):
 
 @helper
 def _set_softmax_costs(layer, example, offset, columns):
-    """sm: costs in the order of the ranks, as VW hands them to the actions in order; weights to the right ones."""
+    """sm: costs in the order of the ranks, as VW gives them to the actions in order; weights to the right ones."""
     d = decision_of(example)
     count, ranked_before, values_before = d.count, d.ranked, d.values
     d.ranked, d.values = columns + uint64(8) * count, columns + uint64(12) * count
@@ -165,7 +165,7 @@ def _set_softmax_costs(layer, example, offset, columns):
 
 @helper
 def _teach(layer, example, state, offset):
-    """Make a problem of all actions from the cost of one, and let the layers below learn it; returns dr's estimates."""
+    """Make a problem of all actions from the cost of one, and train the layers below on it; returns dr's estimates."""
     d, outcome = decision_of(example), outcome_of(example_of(example))
     columns = make_columns(state.scratch, d.count, 5)
     if columns == uint64(0):
@@ -285,7 +285,7 @@ class ContextualBandit(Reduction):
         return 2 if parameters.type == "dr" else 1
 
     def judge_by_propensity(self) -> None:
-        """Let the loss of `dr` be estimated as that of `ips`, in a chain that only predicts from here on."""
+        """Estimate the loss of `dr` as that of `ips`, in a chain that only predicts from here on."""
         self.state["type"] = IPS
 
     def saved(self) -> dict[str, NDArray[Any]]:

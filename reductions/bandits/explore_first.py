@@ -53,7 +53,7 @@ def predict(layer, example, label, importance, offset):
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """The same, then let the layer below learn; one decision less is left."""
+    """The same, then train the layer below; one decision less is left."""
     predict_own(layer, example, importance, offset)
     teach_next(layer, example, importance, offset)
     state = own_of(layer)

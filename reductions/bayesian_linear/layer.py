@@ -80,7 +80,7 @@ class BayesianLinearParameters(Parameters):
         constant_variance: of the constant's weight before anything is learned; with many classes, or where
             probabilities matter most, 1.
         sparse_variance: the same of weights of other namespaces, which have variances but no covariances.
-        forgetting: part of the way back to the variance before anything was learned that each label lets go, for
+        forgetting: part of the way back to the initial variance that each label goes, for
             concepts that drift.
         min_prediction: predictions below it become it; None: the smallest label seen.
         max_prediction: predictions above it become it; None: the largest label seen.
@@ -272,7 +272,7 @@ class BayesianLinear(Reduction):
         return np.roll(self._means, self.parameters.dimension - self._constant, axis=1)
 
     def rescale(self, ratio: float, shift: float) -> None:
-        """Let means predict ratio p + shift where they predicted p; weights beside the row are the chain's.
+        """Make means predict ratio p + shift where they predicted p; weights outside the row are the chain's.
 
         Under squared loss variances are in units of the noise, which follows the labels' scale.
         """

@@ -174,7 +174,7 @@ def read_row(s, e, learn):
 
 @inlined
 def is_sparse(s, name):
-    """Whether features of a namespace may lie beside the row: any but the constant's, unless all have places."""
+    """Whether features of a namespace may be outside the row: any but the constant's, unless all have places."""
     if name == s.namespace:
         return s.named == 1 and s.used == s.room
     return name != CONSTANT_NAMESPACE

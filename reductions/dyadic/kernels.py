@@ -252,7 +252,7 @@ def _regularise(state, example, importance, keep, again):
 
 @helper
 def _finish(state, example, importance, keep):
-    """Take the step of one sub-model, and run the rates' kernels that follow it."""
+    """Take the step of one sub-model, and run the rates' kernels after it."""
     _move(state, example, keep)
     if state.decay != _NOTHING:
         call(state.decay, state.self, example, _0, importance, state.offset)

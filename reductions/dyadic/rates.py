@@ -122,7 +122,7 @@ def see(record, example, label, importance, offset):
 
 @helper
 def mark(weights, at, kind):
-    """Note the part of the model a feature is in, if that is new."""
+    """Record the part of the model that a feature is in, if that is new."""
     if weights[at + uint64(KIND)] == _0:
         weights[at + uint64(KIND)] = np.float32(kind)
 

@@ -263,7 +263,7 @@ def shrink_sides(state, keep):
 
 @helper
 def storable(value, before):
-    """The value as a weight, or the weight as it was if float32 cannot hold the value."""
+    """The value as a weight, or the old weight if float32 cannot hold the value."""
     return np.float32(value) if abs(value) < _MOST else before
 
 

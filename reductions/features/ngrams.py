@@ -1,7 +1,7 @@
 """N-grams: neighbouring features of a namespace become new features, for every layer below.
 
 The index of a gram of features i, j, … is (… (i · C + j) · C …) with VW's constant C, its value 1. With `skips` up to
-so many features may lie between the parts of a gram. The grams stand behind the features of their namespace: all of
+so many features may be between the parts of a gram. The grams follow the features of their namespace: all of
 size 2, then all of size 3, and so on. No gram has parts of both an action and the shared features of its decision.
 
 Source: VW 9.11.9 (kskip_ngram_transformer.cc).
@@ -89,7 +89,7 @@ def _is_listed(state, name):
 
 @kernel
 def rewrite(layer, example, label, importance, offset):
-    """Let the example show its grams, too; leaves it as it is without memory."""
+    """Make the example show its grams, too; without memory it stays unchanged."""
     e = example_of(example)
     state = ngrams_of(layer)
     mask, size = shared_of(e.shared).mask, state.size

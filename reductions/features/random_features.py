@@ -150,7 +150,7 @@ def _rewrite(layer, example, store):
 
 @kernel
 def rewrite(layer, example, label, importance, offset):
-    """Let the example show the new features, too."""
+    """Make the example show the new features, too."""
     _rewrite(layer, example, False)
     return np.float32(0)
 

@@ -120,7 +120,7 @@ def gradient(state, prediction, label, importance):
 
 @inlined
 def learns(shared, label, importance):
-    """Whether there is anything to learn."""
+    """Whether an update is needed."""
     return label != UNLABELED and importance > _0 and shared.testing == 0
 
 

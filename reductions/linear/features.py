@@ -207,7 +207,7 @@ def take_ahead(features, n):
 
 @inlined
 def fetch_rest(features, shared):
-    """Ask for all rows that the next example is likely to need and that have not been taken."""
+    """Prefetch all rows that the next example probably needs and that have not been fetched."""
     rows, size = uint32s_at(features.ahead, features.ahead_length), shared.stride * uint64(4)
     for i in range(features.ahead_length):
         prefetch(shared.weights + uint64(rows[i]) * size)

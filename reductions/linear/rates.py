@@ -167,7 +167,7 @@ def average(rates, offset, importance, norm):
 
 @inlined
 def last_average(rates, offset):
-    """The mean norm of a sub-model as it is, for an update too small to be measured; 1 before any example."""
+    """The present mean norm of a sub-model, for an update too small to be measured; 1 before any example."""
     norms = float64s_at(rates.norms + uint64(16) * offset, uint64(2))
     if norms[1] > 0.0:
         return np.float32(norms[0]), np.float32(norms[1])

@@ -116,7 +116,7 @@ def learn(layer, example, label, importance, offset):
 
 @kernel
 def rewrite(layer, example, label, importance, offset):
-    """Let the example show its latent features."""
+    """Make the example show its latent features."""
     s, e = ppca_of(layer), example_of(example)
     if read_row(s, e):
         show_latent(s, e)

@@ -96,7 +96,7 @@ def is_unlabeled(e, label):
 
 @helper
 def take_row(s, e):
-    """Let the row wait to be learned, once, however often the layers above ask for the example."""
+    """Queue the row to be learned, once, however often the layers above call for the example."""
     if s.last != e.number + uint64(1):
         start = uint64(8 * s.count * s.dimension)
         copy(float64s_at(s.row, uint64(s.dimension)), float64s_at(s.pending + start, uint64(s.dimension)))
@@ -125,7 +125,7 @@ def _write_latent(s, indices, values):
 
 @helper
 def show_latent(s, e):
-    """Let the example show the latent features, before the constant, and the namespace only if it is kept.
+    """Make the example show the latent features, before the constant, and the namespace only if it is kept.
 
     Returns:
         The previous features, for `show`.

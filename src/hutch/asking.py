@@ -10,7 +10,7 @@ from hutch.reductions.active.drawing import choose, draw
 
 
 class AsksForLabels:
-    """Lets a classifier ask for labels; a mixin above an estimator that has the methods used here."""
+    """Label requests of a classifier; a mixin above an estimator that has the methods used here."""
 
     chain_: Chain
     _stands_for = 0.0

@@ -217,7 +217,7 @@ class Chain(OneByOne, Engine):
         *,
         columns: Roles | Mapping[str, Any] | None = None,
     ) -> NDArray[np.float32]:
-        """Predict without learning; as `learn`, but the chain stays as it was, its counters too.
+        """Predict without learning; as `learn`, but the chain stays unchanged, its counters too.
 
         Returns:
             float32 (examples): the top layer's predictions.
@@ -237,7 +237,7 @@ class Chain(OneByOne, Engine):
             An array for each decision, float32 (actions): the score or the probability of each action.
 
         Raises:
-            ConfigError: the chain takes no such decisions.
+            ConfigError: the chain does not take such decisions.
 
         >>> layers = ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]
         >>> chain = Chain.from_config({"chain": layers})
@@ -341,7 +341,7 @@ class Chain(OneByOne, Engine):
         save_model(path, arrays, self.metadata(), whole=[name for name, limit in limits.items() if limit.grows])
 
     def metadata(self) -> dict[str, Any]:
-        """The configuration and the versions of the plugins in use, which a model file holds beside its arrays."""
+        """The configuration and the versions of the plugins in use, which a model file holds besides its arrays."""
         used = {("reductions", layer.name) for layer in self.layers}
         parameters = (value for layer in self.config.chain for value in values_of(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
@@ -423,7 +423,7 @@ class Chain(OneByOne, Engine):
 
 
 def with_classes(layers: Sequence[Mapping[str, Any] | str], classes: int) -> list[Any]:
-    """The layers, with the number of classes where a layer needs it and lacks it."""
+    """The layers, with the number of classes filled in where a layer needs it."""
     reductions = installed().registry.reductions
     found: list[Any] = []
     for layer in layers:

@@ -26,7 +26,7 @@ def checked(X: Any) -> Any:
     """X, if it is a matrix or a frame whose columns have distinct names; sparse columns become dense.
 
     Raises:
-        ValueError: a series, a list of texts or records, a query that has not been run, or two columns of one name.
+        ValueError: a series, a list of texts or records, a query that has not been run, or two columns with one name.
     """
     if isinstance(X, list) and X and isinstance(X[0], str | Mapping):
         got, wanted = ("texts", "and columns={'text': [NAME]}") if isinstance(X[0], str) else ("records", "of them")
@@ -53,7 +53,7 @@ def as_table(X: Any, names: Any = None) -> Any:
         names: of a matrix's columns.
 
     Raises:
-        DataError: a column of several types, or of one that Arrow lacks.
+        DataError: a column of several types, or of a type that Arrow lacks.
     """
     pa = arrow()
     try:
@@ -140,7 +140,7 @@ def without_column(X: Any, j: int) -> Any:
 
 
 def word_rows(table: Any, texts: set[str]) -> tuple[list[tuple[str, str]], Any]:
-    """The words of a table, and a row for each that has nothing else; a row of nothing comes first.
+    """The words of a table, and a row for each that has nothing else; the first row is empty.
 
     Args:
         table: Arrow's.

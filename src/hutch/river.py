@@ -1,6 +1,6 @@
 """Chains as estimators of River, one row at a time. Needs the extra `river`; nothing else in Hutch imports this module.
 
-An `x` maps names to numbers and words; None gives no feature. All lie in the anonymous namespace.
+An `x` maps names to numbers and words; None gives no feature. All are in the anonymous namespace.
 """
 
 import math

@@ -31,7 +31,7 @@ class TargetScale:
         self._origin, self._sums = 0.0, np.zeros(3)  # rows, sums of y - origin and of its square
 
     def of(self, y: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Targets as they are learned."""
+        """Targets in the scale in which they are learned."""
         return ((y - self.centre) / self.scale).astype(np.float32)
 
     def settle(self, y: NDArray[np.float64]) -> None:

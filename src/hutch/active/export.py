@@ -24,7 +24,7 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
         fields: fields of documents to write; empty: all.
 
     Raises:
-        UsageError: no such format, or a field that no document has.
+        UsageError: an unknown format, or a field that no document has.
     """
     if form not in FORMATS:
         raise UsageError(f"--format: got {form!r}; {did_you_mean(form, FORMATS)}")

@@ -168,7 +168,7 @@ def example_of(event: Event, store: Store, weighted: bool) -> str | None:
 
 
 def catch_up(chain: "Chain", store: Store) -> tuple[int, int]:
-    """Let a chain learn the part of the store's log that it has not learned yet.
+    """Train a chain on the part of the store's log that it has not learned yet.
 
     Returns:
         (examples learned, number of the last entry of the log).

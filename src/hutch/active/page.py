@@ -1,4 +1,4 @@
-"""The page on which people answer label requests: one file, no outside resource, on this machine unless told otherwise.
+"""The page on which people answer label requests: one file, no outside resource, by default only on this machine.
 
 Several people may use it at once; a request that someone looks at is leased, so no one else sees it for a while. An
 answer is on disk before the page hears that it was accepted.
@@ -38,7 +38,7 @@ def page() -> str:
 
 @cache
 def security_headers() -> dict[str, str]:
-    """Headers that let the page run its own script and style, talk to its own server, and nothing else."""
+    """Headers that allow the page its own script and style, requests to its own server, and nothing else."""
 
     def hash_of(tag: str) -> str:
         found = re.search(f"<{tag}>(.*?)</{tag}>", page(), re.DOTALL)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hutch.chain import Chain
 
 Batches = Callable[[], Iterable[Batch]]
-"""Gives the batches of a source, as often as it is called."""
+"""Returns the batches of a source at each call."""
 CONFIDENCE = 0.9
 _POINTS = 20
 

@@ -65,7 +65,7 @@ def takes_vw_options(
 
 
 def _names_of(parameter: inspect.Parameter) -> list[str]:
-    """The names of an option that are given; none of an argument."""
+    """The given names of an option; none of an argument."""
     said = parameter.annotation.__metadata__[0]
     return [name for name in (said.default, *(said.param_decls or ())) if isinstance(name, str)]
 

@@ -34,7 +34,7 @@ def predict(
     strict: Annotated[bool, Option("--strict", help="Stop at the first malformed input.")] = False,
     json: Annotated[bool, Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> int:
-    """Predict only; the model stays as it is.
+    """Predict only; the model stays unchanged.
 
     Predictions are written as VW writes them: one line per example, followed by its tag.
 

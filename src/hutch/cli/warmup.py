@@ -40,7 +40,7 @@ FILES = {
 """The inputs of the runs, by name."""
 
 USUAL = ("train lines.vw --quiet -p out -f model", "train table.csv -C text.yaml --quiet -p out")
-"""The kernels that every run of a chain needs beside those of its layers."""
+"""The kernels that every run of a chain needs in addition to those of its layers."""
 
 RUNS = (
     "train raters.vw -C ethnicity.yaml --passes 2 --quiet -p out -f model",
@@ -158,7 +158,7 @@ def _leave_shipped_aside() -> None:
 
 
 def compile_piece(piece: str) -> None:
-    """Compile something and leave it in the cache on disk.
+    """Compile something for the cache on disk.
 
     Args:
         piece: `module:name` of a kernel or of a function to call, or command lines that need the kernels to compile,

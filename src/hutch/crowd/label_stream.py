@@ -29,7 +29,7 @@ def label_blocks(
     columns: str | Mapping[str, str] | Columns | None = None,
     problems: Problems | None = None,
 ) -> Iterator[Labels]:
-    """Labels of whole tasks, a piece of the file at a time; the labels of a task must lie together.
+    """Labels of whole tasks, a piece of the file at a time; the labels of a task must be adjacent.
 
     Args:
         path: tab- or comma-separated text as in `read_labels`; `-` is standard input.

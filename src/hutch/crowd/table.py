@@ -26,7 +26,7 @@ def create(name: str, models: Mapping[str, type[CrowdModel]], **parameters: Any)
     """A model by name.
 
     Raises:
-        UsageError: no such model.
+        UsageError: the name is unknown.
         ConfigError: a parameter is unknown or out of range.
         PluginError: the model of a plugin lacks a method.
 

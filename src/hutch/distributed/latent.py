@@ -56,10 +56,10 @@ def em(
         engine: where the shards learn; None: here, one after the other.
         tolerance: of EM, ≥ 0: stop when the mean log-likelihood changes by less, in nats.
         iterations: of EM, the most, ≥ 1.
-        entries: the models known, by name; None: those installed.
+        entries: the known models, by name; None: the installed ones.
 
     Returns:
-        A learner, which may go on with a stream.
+        A learner, which can continue with a stream.
 
     Raises:
         UsageError: fewer than one shard or iteration, or settings that shards have no use for.
@@ -105,7 +105,7 @@ def check_settings(settings: Settings, shards: int) -> Settings:
     """The settings as shards use them.
 
     Raises:
-        UsageError: they ask for something that shards cannot do.
+        UsageError: the settings include something that shards cannot do.
     """
     if shards < 1:
         raise UsageError(f"shards: got {shards}, wanted at least 1")

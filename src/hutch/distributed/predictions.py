@@ -180,7 +180,7 @@ def _predict(content: bytes, digest: str, strict: bool, places: tuple[str, str, 
 
 
 def _chain_of(content: bytes, digest: str) -> Chain:
-    """The chain in a model file; the one used last stays at hand."""
+    """The chain in a model file; the latest one is cached."""
     global _loaded
     if _loaded is None or _loaded[0] != digest:
         _loaded = digest, Chain._from_bytes(content)

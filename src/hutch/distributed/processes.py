@@ -1,4 +1,4 @@
-"""An engine of processes on this machine; values lie in files, so that no death of a process loses one."""
+"""An engine of processes on this machine; values are in files, so that no process's death loses one."""
 
 import os
 import shutil
@@ -172,6 +172,6 @@ def _work(function: Callable[..., Any], arguments: Sequence[str], results: Seque
 
 
 def _content(path: str) -> bytes | memoryview:
-    """A value's bytes; where the system lets mapped files be deleted, their memory, in which changes are our own."""
+    """A value's bytes; where the system allows mapped files to be deleted, a private mapping of the file."""
     with open(path, "rb") as file:
         return memoryview(mmap(file.fileno(), 0, access=ACCESS_COPY)) if os.name == "posix" else file.read()

@@ -76,7 +76,7 @@ def train(
         patience: stop after so many passes in a row in which the loss on them did not fall.
         engine: runs the shards; None: here, one after the other.
         strict: stop at the first malformed place.
-        on_round: called after each pass, with the chain as it is then.
+        on_round: called after each pass, with the chain in its state then.
         on_problem: called with warnings about the data.
 
     Returns:
@@ -185,7 +185,7 @@ class _Job:
         return self._engine.put((arrays, self._chain.metadata()))
 
     def _merge(self, parts: list[int]) -> tuple[float, float]:
-        """Let each part be learned from the chain as it is; returns the loss held out and the step."""
+        """Train each part from the present chain; returns the held-out loss and the step."""
         engine, state = self._engine, self._state()
         learned = [engine.submit(_learn, state, *self._parts[part])[0] for part in parts]
         sums = sum_of(engine, learned, add)

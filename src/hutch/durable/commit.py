@@ -14,7 +14,7 @@ from hutch.core.errors import DataError, HutchError, StoreError
 _GROUP = 1024
 
 Work = Callable[[sqlite3.Connection], Any]
-"""The work of one transaction: done completely or, where it raises a DataError, not at all."""
+"""The work of one transaction: done completely or, if it raises a DataError, not at all."""
 Deliver = Callable[[Any], None]
 """Gets the result of the work, once it is on disk, or the error."""
 

@@ -11,7 +11,7 @@ from hutch.durable.checksums import COVERED
 
 
 def said_by(error: object) -> str:
-    """SQLite's message, in one line: it quotes the content of the file, which may be anything.
+    """SQLite's message, in one line: it may quote arbitrary content of the file.
 
     >>> said_by("near:\\n  \\x1b")
     'near: ?'
@@ -71,7 +71,7 @@ class Files:
     """
 
     def __init__(self, path: Path) -> None:
-        beside = Path(f"{path.resolve()}-wal")  # SQLite's own log, where the file system lets it keep one
+        beside = Path(f"{path.resolve()}-wal")  # SQLite's own log, if the file system allows one
         self._path, self._found = path, {each: _number(each) for each in (path.absolute(), beside) if _number(each)}
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""A file that one process writes: held as long as it is open, and watched for changes that others make."""
+"""A file that one process writes: locked as long as it is open, and watched for changes by others."""
 
 import os
 from pathlib import Path

@@ -112,7 +112,7 @@ class Log:
         path: the file; made if it is missing, readable by its owner only.
         remember: seconds of service for which ids of requests and decisions are known.
         most: of them that are known of each model, and at times up to a quarter more.
-        accept_loss: go on where something acknowledged is lost.
+        accept_loss: continue even if an acknowledged entry is lost.
 
     Attributes:
         commits: writes it.
@@ -168,7 +168,7 @@ class Log:
             return self.write(connection, entry)
 
     async def check_writable(self) -> None:
-        """Write something, and sync it.
+        """Write an entry, and sync it.
 
         Raises:
             StoreError: it cannot be written.
@@ -457,7 +457,7 @@ class Log:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, after which the number of the last entry is noted outside."""
+        """One transaction, after which the number of the last entry is recorded outside."""
         with self.store.transaction() as connection:
             yield connection
             last = _last_number(connection)

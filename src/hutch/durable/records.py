@@ -32,7 +32,7 @@ class Request:
         id: unique in its store.
         line: the example, without a label.
         prediction: of the model when it asked.
-        probability: with which this example was asked for, in (0, 1]; frozen, however late the answer comes.
+        probability: with which this example was requested, in (0, 1]; frozen, however late the answer comes.
         importance: of the example in an estimate over all examples seen: 1 / probability.
         model: version of the model that asked.
     """
@@ -69,7 +69,7 @@ class Answer:
 
 
 def canonical_label(label: Any) -> str | None:
-    """A label as it is stored: numbers in their shortest form; None if it is not a label.
+    """A label in stored form: numbers in their shortest form; None if it is not a label.
 
     >>> canonical_label(1.0), canonical_label("-1"), canonical_label(" Skip "), canonical_label("spam")
     ('1', '-1', 'skip', None)
@@ -122,7 +122,7 @@ def make_answer(
         place: where it was read, for messages.
 
     Raises:
-        DataError: no such label, or an empty worker.
+        DataError: an invalid label, or an empty worker.
     """
     place = place or ("<answer>", None, None)
     if not worker.strip():

@@ -84,7 +84,7 @@ class Settings:
 
     @property
     def classes(self) -> bool:
-        """Whether the learner wants to know where classes end."""
+        """Whether the learner uses the ends of classes."""
         return self.mode == "class"
 
 
@@ -126,7 +126,7 @@ def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any]
 
     Args:
         path: written by `save`.
-        entries: the models known, by name.
+        entries: the known models, by name.
 
     Raises:
         ModelError: the file cannot be used.

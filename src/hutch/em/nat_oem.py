@@ -66,12 +66,12 @@ class NatOEM(Generic[P]):
             raise ConfigError(f"form: {self.form} needs a Fisher information, {type(model).__name__} has none; use kl")
 
     def maximise(self, model: Model[P], statistics: Array, current: P) -> P:
-        """The M-step of the running mean statistics, which stay as they are, held near the anchor.
+        """The M-step of the running mean statistics, which stay unchanged, held near the anchor.
 
         Args:
             model: the model.
             statistics: the running mean statistics.
-            current: the parameters in force.
+            current: the present parameters.
         """
         anchor = current if self.mode == "step" else self._anchor
         if anchor is None:

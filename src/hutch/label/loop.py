@@ -123,7 +123,7 @@ class Loop:
         return self.market.spent + cost <= self.settings.budget * (1 + 1e-9)
 
     def _buy(self, judge: int, items: Places) -> None:
-        """Votes of a judge on items that have none of theirs."""
+        """Votes of a judge on items without any."""
         cost = self.judges[judge].price * self.judges[judge].labels * len(items)
         if not self._can_pay(cost):
             wanted = f"wanted at least {self.market.spent + cost:.6g} before the first audit"

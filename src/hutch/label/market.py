@@ -22,7 +22,7 @@ class Seller:
         name: of the kind.
         price: of one label.
         labels: labels of one item, from different annotators of the kind.
-        accuracy: a guess of how often they are right, for the plan before anything is bought.
+        accuracy: a guess of their accuracy, for the plan before anything is bought.
     """
 
     name: str

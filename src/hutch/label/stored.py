@@ -26,7 +26,7 @@ SECONDS = 0.2
 
 
 class Waiting(Exception):
-    """People have not answered all that was asked."""
+    """People have not answered all requests."""
 
 
 class Stored:
@@ -146,7 +146,7 @@ class Stored:
         """People's labels, one after the other.
 
         Raises:
-            Waiting: they have not answered yet.
+            Waiting: answers are missing.
             StoreError: earlier requests were different.
         """
         name, kind = self._who.people

@@ -23,7 +23,7 @@ PROBABILITY = "probability"
 
 @dataclass(frozen=True)
 class Said:
-    """Votes as they are in a file.
+    """Votes as written in a file.
 
     Attributes:
         source: the name of the file.

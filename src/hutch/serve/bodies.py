@@ -22,7 +22,7 @@ from hutch.durable.choices import Choice
 
 SOURCE = "<body>"
 TEXT, ARROW = "text/plain", "application/vnd.apache.arrow.stream"
-"""The kinds of bodies, beside JSON: their content types."""
+"""The kinds of bodies other than JSON: their content types."""
 _LARGEST_TABLE = 1 << 30
 
 

@@ -1,4 +1,4 @@
-"""A model as it was at an entry of its log: an earlier save, and the entries behind it."""
+"""A model in its state at an entry of its log: an earlier save, and the entries after it."""
 
 from dataclasses import dataclass
 from pathlib import Path

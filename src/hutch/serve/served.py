@@ -511,7 +511,7 @@ class Served:
         self._forget()
 
     def write(self, path: Path) -> None:
-        """Write the model as it is now to another file, as its own place in the log."""
+        """Write the present model to another file, as its own place in the log."""
         metadata = {**self.chain.metadata(), "log": self.log.note(self.place, self.position)}
         written = self._file.held.follow if path.resolve() == self._file.held.path else None
         save_model(path, self.chain.arrays(), metadata, whole=self._whole, written=written)

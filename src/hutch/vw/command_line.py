@@ -23,7 +23,7 @@ def options_of(chain: Chain) -> tuple[list[str], list[str], list[str]]:
     """The options of VW for a chain in its present state, and the values of its `--ngram` and its `--skips`.
 
     Raises:
-        UsageError: VW has no such chain; the message names the layer.
+        UsageError: VW lacks such a chain; the message names the layer.
 
     >>> options_of(Chain.from_config({"chain": [{"ngrams": {"size": 2}}, {"linear": {"loss": "logistic"}}]}))
     (['--loss_function', 'logistic'], ['2'], [])

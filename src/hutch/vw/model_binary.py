@@ -234,7 +234,7 @@ def vw_model(chain: Chain) -> bytes:
     keeps. With several sub-models, `--per_model_save_load` adds the norms.
 
     Raises:
-        UsageError: VW has no such chain; the message names the layer.
+        UsageError: VW lacks such a chain; the message names the layer.
     """
     words, grams, skips = options_of(chain)
     base: Any = chain.layers[-1]

@@ -73,7 +73,7 @@ def scores_of(chain: Chain, names: Sequence[str]) -> Lines:
 
 
 def raw_scores_of(chain: Chain) -> Lines:
-    """`-r` of one against all; where classes count from 0 the last stands first, as in VW."""
+    """`-r` of one against all; where classes count from 0 the last one comes first, as in VW."""
     from hutch.core.run.predictions import score_lines
 
     first = FirstClass(chain, late=True)

@@ -27,7 +27,7 @@ class _Once(argparse.Action):
     """Keeps the value of an option that has only one.
 
     Raises:
-        UsageError: it is given twice, with values that differ.
+        UsageError: it is given twice, with different values.
     """
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
@@ -98,7 +98,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def refuse(words: Sequence[str]) -> None:
-    """Refuse options that are not supported, all of them at once and by name.
+    """Refuse options that are not supported, listing all of them by name.
 
     Raises:
         UsageError: there are any; the message names the alternatives.

@@ -132,7 +132,7 @@ class ReadableModels(Reporter):
         self._names: dict[int, str] = {}
 
     def line(self, names: dict[int, str], batch: Batch) -> None:
-        """Note the names of an example's features."""
+        """Record the names of an example's features."""
         from hutch.vw.lines import features_of
 
         for found in features_of(self._chain, names, batch):
@@ -203,7 +203,7 @@ class Metrics(Reporter):
 
 
 class VwCells:
-    """Shows classes by name, how sure the chain was as `3(72%)`.
+    """Shows classes by name, and the chain's certainty as in `3(72%)`.
 
     Args:
         chain: the chain.

@@ -71,7 +71,7 @@ class VW(BaseEstimator):  # type: ignore[misc]
         return {"convert_to_vw": self.convert_to_vw, "convert_labels": self.convert_labels, **self.options}
 
     def set_params(self, **params: Any) -> "VW":
-        """See scikit-learn; it is to be fitted again."""
+        """See scikit-learn; fit it again afterwards."""
         for name in _OWN:
             setattr(self, name, params.pop(name, getattr(self, name)))
         self.options, self.vw_ = {**self.options, **params}, None

@@ -59,7 +59,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
 
 
 def _section(name: str, options: Namespace) -> dict[str, Any]:
-    """The values that options set as they are in a section of a chain, or of its base learner."""
+    """The values that options set unchanged in a section of a chain, or of its base learner."""
     found = {}
     for option in OPTIONS:
         if option.part == name and option.reads == "value" and (value := option.given(options)) is not None:

@@ -88,7 +88,7 @@ class Client:
         return int(self.call("POST", "projects/", body)["id"])
 
     def use_version(self, project: int, version: str) -> None:
-        """Let the scores of a model version order a project's tasks."""
+        """Order a project's tasks by the scores of a model version."""
         self.call("PATCH", f"projects/{project}/", {"model_version": version})
 
     def tasks(self, project: int) -> Iterator[dict[str, Any]]:

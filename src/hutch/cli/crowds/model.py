@@ -85,7 +85,7 @@ def _settings(settings: tuple[str, ...]) -> dict[str, Any]:
     """NAME=VALUE as a dictionary; values are YAML, and numbers separated by commas a list."""
     parameters: dict[str, Any] = {}
     for setting in settings:
-        import yaml  # not before there is something to read
+        import yaml  # only if there is a file to read
 
         name, equals, value = setting.partition("=")
         if not equals:

@@ -19,7 +19,7 @@ def show(summary: dict[str, Any], options: CrowdOptions, aside: bool) -> None:
     Args:
         summary: its lines by name.
         options: whether it is one JSON object.
-        aside: something else is written to standard output; print it on standard error.
+        aside: other output goes to standard output; print it on standard error.
     """
     text = dumps(summary) if options.json else "\n".join(_lines(summary))
     print(text, file=sys.stderr if aside else sys.stdout)

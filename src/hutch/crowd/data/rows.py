@@ -298,7 +298,7 @@ def recoded_text(data: bytes, encoding: str) -> bytes:
 
 
 def known_first(known: Sequence[str], names: Iterable[str]) -> list[str]:
-    """The known names as they are, then the others in their order."""
+    """The known names unchanged, then the others in their order."""
     return list(dict.fromkeys([*known, *names]))
 
 

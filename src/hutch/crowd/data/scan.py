@@ -16,7 +16,7 @@ def code_cells(clean, begins, ends, count, slots, hashes, offsets, text, places,
 
     Args:
         clean: uint8, the bytes of the cells.
-        begins, ends: int64 (cells), where each lies in them.
+        begins, ends: int64 (cells), begin and end of each in them.
         count: names known before.
         slots: int32, a power of two above twice the names there may be: open-addressing table of code + 1.
         hashes: uint64, of each name; `offsets`: where it begins in `text`, and the last one ends; `places`: which cell

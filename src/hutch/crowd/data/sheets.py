@@ -103,7 +103,7 @@ class SheetReader:
         return [rows.names[self.roles.index("worker")], task]
 
     def _triples(self, rows: Rows) -> tuple[NDArray[np.int32], list[str]]:
-        """Codes (labels, 3), and the names of the labels as they are in the text."""
+        """Codes (labels, 3), and the names of the labels as written in the text."""
         if self.sheet.choices:
             return self._chosen(rows)
         if not self.sheet.workers:

@@ -196,7 +196,7 @@ class Found:
 
 
 def name_of(value: Any) -> str:
-    """The name of a worker, task or label: text as it is, whole numbers without a fraction, nothing for null."""
+    """The name of a worker, task or label: text unchanged, whole numbers without a fraction, nothing for null."""
     if value is None:
         return ""
     if isinstance(value, bool):

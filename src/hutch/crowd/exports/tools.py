@@ -83,7 +83,7 @@ def read_votes(data: bytes, source: str) -> list[tuple[str | int, dict[str, Any]
 
     Raises:
         DataError: it is not JSON.
-        Problem: it holds something else.
+        Problem: its content is something else.
     """
     found: list[tuple[str | int, dict[str, Any]]] = []
     for _, values, unit in _parts(data, source):

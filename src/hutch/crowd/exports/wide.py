@@ -9,7 +9,7 @@ from hutch.crowd.exports.headers import key_of, places_of
 from hutch.crowd.exports.sheet import Sheet, place_of
 
 _FEW = 50
-"""Classes that a column of labels has at most; a column with more different values holds something else."""
+"""The most classes of a column of labels; a column with more different values has another meaning."""
 _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 _NOT_PEOPLE = frozenset(
     (
@@ -18,7 +18,7 @@ _NOT_PEOPLE = frozenset(
         "section seed set source split stage status subset temperature test time timestamp tokens topic type version id"
     ).split()
 )
-"""Words in the names of columns that hold something about the task, or the labels' outcome, but no person's labels."""
+"""Words in the names of columns about the task, or the labels' outcome, without any person's labels."""
 _NOBODY = frozenset("attempt expert model reviewer run trial".split())
 """Words that, without a name or a number, do not identify a person: such a column may hold the worker's name."""
 

@@ -1,6 +1,6 @@
 """The arithmetic of mixed crowds, item by item.
 
-Lifts lie as [fold, judge, label, class]: log P(label | class) / P(label), learned without the items of the fold.
+Lifts are stored as [fold, judge, label, class]: log P(label | class) / P(label), learned without the fold's items.
 """
 
 import math

@@ -64,7 +64,7 @@ class MixedStream(Stream):
         return result
 
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
-        """In pieces between the items at which something is due."""
+        """In pieces between the items at which an estimate is due."""
         if not first_pass:
             raise UsageError("--passes: mixed learns in one pass; a second would judge labels by themselves")
         shared, clock = self.state.shared, self.state.shared["clock"]
@@ -194,5 +194,5 @@ class MixedStream(Stream):
 
 
 def _add(total: Array, rows: Array) -> None:
-    """Add rows one after the other, so that it is the same to the bit however they are divided."""
+    """Add rows one after the other, so that the result is the same to the bit however they are divided."""
     total[...] = np.cumsum(np.concatenate([total[None], rows]), axis=0)[-1]

@@ -13,9 +13,9 @@ from hutch.crowd.models.online import Progress, Stream, fit_of
 FIRST = 8000
 """Labels of the first block, at least. Its estimates of the truth stay, and fewer may mislead: see `OneCoin`."""
 BLOCK = 2000
-"""Labels of the others, at least, and one for each worker met: a label costs the same however many workers."""
+"""Labels of the other blocks, at least, and one for each worker met: the cost per label does not grow with workers."""
 ROUNDS = 2
-"""EM iterations on a block at most, once something is known of the workers."""
+"""Most EM iterations on a block once the workers have estimates."""
 _ITEM, _SLOT, _LABEL, _GOLD = range(4)
 _OWN = ("seen", "pending")
 _NONE = np.zeros((0, 4))

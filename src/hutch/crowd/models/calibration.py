@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 DEFAULT_RHO = 0.1
-"""Correlation of the errors of an item's labels where nothing else is known."""
+"""Correlation of the errors of an item's labels without other information."""
 CLIP = 1e-6
 """Probabilities below this count as this in the log-loss."""
 
@@ -16,7 +16,7 @@ def calibrate(
     """Temper posteriors for labels of one item that err together; the most probable class stays the same.
 
     The exponent is 1 / (1 + rho (n - 1)), the design effect of n labels with intra-class correlation rho; see
-    `tempered`. `rho = 0` returns the posterior as it is.
+    `tempered`. `rho = 0` returns the posterior unchanged.
 
     Args:
         posterior: (items, classes).

@@ -317,7 +317,7 @@ def pair_keys(item_ptr, workers, labels, worker_count, keys):
 
 @helper
 def weighted_median(values, weights):
-    """The least number from -1 to 1 up to which half of the weight lies, to 1e-6; by bisection, without memory."""
+    """The least number from -1 to 1 below which half of the weight is, to 1e-6; by bisection, without memory."""
     low, high, half = -1.0, 1.0, 0.5 * weights.sum()
     while high - low > 1e-6:
         middle, below = 0.5 * (low + high), 0.0
@@ -335,7 +335,7 @@ def fit_skills(pointer, partners, kappas, tasks, skills):
     """Fit kappa_wv ~ a_w a_v by weighted medians, damped; each worker has a pseudo-partner at the crowd's median.
 
     Args:
-        pointer: int64 (workers + 1), where the partners of each worker lie.
+        pointer: int64 (workers + 1), the places of the partners of each worker.
         partners, kappas, tasks: of each pair, from both sides.
         skills: out, float64 (workers).
     """

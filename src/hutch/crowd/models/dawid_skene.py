@@ -92,7 +92,7 @@ class DawidSkene(CountModel):
         return np.asarray(rows / rows.sum(axis=2, keepdims=True))
 
     def population(self, state: State) -> Array:
-        """The counts of all workers as those of one: the model has no mean of them."""
+        """The counts of all workers as those of one: the model has no mean of workers."""
         pooled = {name: array.sum(axis=0, keepdims=True) for name, array in state.workers.items()}
         return np.asarray(self.confusions(replace(state, workers=pooled))[0])
 

@@ -101,7 +101,7 @@ class Steps(Protocol):
         ...
 
     def collect(self) -> None:
-        """Make the state hold the arrays of all items and labels as they are now."""
+        """Set the state's arrays of all items and labels to the present ones."""
         ...
 
 
@@ -205,7 +205,7 @@ class CrowdModel(ABC):
     def count(self, labels: Labels, state: State) -> Sums:
         """First half of the M step: evidence of the items' posteriors about workers and crowd, summed over the items.
 
-        The state stays as it is. A model that learns nothing returns an empty dictionary.
+        The state stays unchanged. A model that learns nothing returns an empty dictionary.
         """
 
     @abstractmethod
@@ -253,7 +253,7 @@ class CrowdModel(ABC):
         return np.ones(len(found))
 
     def probability(self, labels: Labels, fit: Fit) -> Array:
-        """The posteriors of a run made less sure, since labels of one item err together (items, classes)."""
+        """The posteriors of a run, made less sure, since labels of one item err together (items, classes)."""
         return calibrate(fit.posterior, np.diff(labels.item_ptr), self.parameters.rho)
 
     def population(self, state: State) -> Array:

@@ -14,9 +14,9 @@ from hutch.crowd.models.dawid_skene import CountModel
 from hutch.crowd.models.model import Array, Fit, Parameters, State, Sums, grown
 
 START = np.array([8.0, 0.0, 0.0])
-"""Mean of the tilts before anything is known: labels stay close to the class."""
+"""Prior mean of the tilts: labels stay close to the class."""
 SPREAD = np.array([4.0, 1.0, 1.0])
-"""Variances of the tilts before anything is known."""
+"""Prior variances of the tilts."""
 TRUST = 5.0
 """Pseudo-workers of these means and variances."""
 RIDGE = 50.0

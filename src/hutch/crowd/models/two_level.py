@@ -89,7 +89,7 @@ class TwoLevel(CrowdModel):
     parameters: TwoLevelParameters
 
     def start(self, labels: Labels, history: State | None) -> State:
-        """Vote shares as posteriors; counts of the history as they are."""
+        """Vote shares as posteriors, and the history's counts unchanged."""
         workers, classes = len(labels.worker_names), len(labels.classes)
         state = empty_crowd(workers, labels.classes, self.parameters, history)
         state.worker_names = labels.worker_names

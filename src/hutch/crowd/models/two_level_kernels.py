@@ -7,7 +7,7 @@ habit:
 
 Rows have the additive prior `population_strength * m_k + coin_strength * coin(skill_w, k)`, habits the prior
 `habit_strength * x0`. Everything here reads predictive means, (prior + counts) / total, with the label's own share
-taken out where it is in the counts (leave-one-out, CVB0). Counts lie as [slot, label, class], so that one label meets
+taken out where it is in the counts (leave-one-out, CVB0). Counts are stored as [slot, label, class], so one label meets
 consecutive memory; posteriors of an item as [clear classes, murky classes].
 """
 

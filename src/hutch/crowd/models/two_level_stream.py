@@ -232,7 +232,7 @@ class TwoLevelStream(Stream):
         state.shared["clock"] = grown(old.shared.get("clock"), (4,))
         if not history:
             state.shared["clock"][REFRESH] = FIRST_REFRESH
-        if not (got := state.shared["clock"][REFRESH]) >= FIRST_REFRESH:  # it is doubled until it lies ahead
+        if not (got := state.shared["clock"][REFRESH]) >= FIRST_REFRESH:  # it is doubled until it is in the future
             raise ModelError(f"clock: got {got:g} labels until strengths are estimated, wanted {FIRST_REFRESH} or more")
         return state
 
@@ -251,7 +251,7 @@ class TwoLevelStream(Stream):
         return progress
 
     def _now(self) -> dict[str, Array]:
-        """The workers' arrays as they are now, where drift has changed them; the stream's own stay as they are."""
+        """The workers' present arrays, where drift has changed them; the stream's own stay unchanged."""
         workers, drift = dict(self.state.workers), self.parameters.drift
         if drift > 0:
             keep = np.exp(drift * (workers["touched"] - self.state.shared["clock"][TOUCHES]))

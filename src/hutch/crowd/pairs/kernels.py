@@ -369,7 +369,7 @@ def learn(x, variance, units, value_count, worker_count, left, right, values, wo
 
 @helper
 def _move(x, variance, k, derivative, along, less):
-    """Step of one parameter whose derivative of the score is given."""
+    """Step of one parameter from the derivative of the score."""
     v = variance[k]
     x[k] += v * derivative * along
     variance[k] = v * max(1.0 - v * derivative * derivative * less, 1e-3)

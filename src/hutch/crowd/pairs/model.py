@@ -189,7 +189,7 @@ def create(name: str | None = None) -> PairModel:
     """A model of pairs by name.
 
     Raises:
-        UsageError: no such model.
+        UsageError: the name is unknown.
 
     >>> create("davidson").summary
     'strengths, side bias and ties'

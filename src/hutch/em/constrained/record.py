@@ -1,4 +1,4 @@
-"""How a layer holds the M-step of the layer below near an anchor: a record that both see, and nothing else.
+"""How a layer holds the M-step of the layer below near an anchor: through one record that both see.
 
 A layer that offers it names its `statistics` and takes the record in `constrain` (see `hutch.core.chain.reduction`).
 """

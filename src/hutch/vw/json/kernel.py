@@ -265,7 +265,7 @@ _MULTI = tuple(b"_multi")
 def _member(s, start, stop, at, top, named):
     """Read a member of an example in the turn of its namespaces, or of its features without one; where it ends.
 
-    Returns that, and whether the other turn has something to read there.
+    Returns that, and whether the other turn has anything to read there.
     """
     opened, special = byte_at(at) == OPEN, stop > start and byte_at(start) == UNDERSCORE
     if special and _is_text(start, stop):

@@ -358,7 +358,7 @@ class Line:
         return found
 
     def _key(self, key: str) -> Path:
-        """The path to a key of the label, which stands at the top or beside the features."""
+        """The path to a key of the label, which is at the top or beside the features."""
         for path, pairs in ((), self._line), (self._context, self._pairs):
             if any(name.lower() == key for name, _ in pairs):
                 return (*path, key)

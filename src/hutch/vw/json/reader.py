@@ -29,7 +29,7 @@ _SHARED = float(SHARED_ROW)
 _LOOK = 1 << 16
 """Number of bytes that a line nearly always fits in."""
 _MOST_LINES = 256
-"""Lines that go to Python before the kernel is tried again, once it has not read one of those before."""
+"""Lines that go to Python before the kernel is tried again, after one that it has not read."""
 
 
 def _lines(text: NDArray[np.uint8], count: int) -> list[bytes]:

@@ -120,7 +120,7 @@ class Store:
         return int(self.record[name][0])
 
     def read(self, start: int, stop: int, ids: list[int], groups: int) -> int:
-        """Let the kernel read from one address on to another; returns where it stopped."""
+        """Run the kernel from one address to another; returns where it stopped."""
         if self.count("id_count") != len(ids):
             self.record.set(ids=np.array(ids, np.uint32), id_count=len(ids))
         self.record.set(decisions=groups)
