@@ -5,7 +5,7 @@ An option named as the alternative is never refused itself; a test reads the opt
 
 _CONTINUOUS = "cut the range of actions into N classes, and use --cb_explore N"
 _TREES = "use --oaa, --ect or the `filter_tree` layer"
-_NOT_LINEAR = "use -q, --cubic or the `dyadic` layer for what a linear model cannot say"
+_NOT_LINEAR = "use -q, --cubic or the `dyadic` layer for interactions"
 _OTHER_BASE = "use the default learner, with --passes"
 _FEATURES = "make the features before Hutch reads them"
 _COMPARE = "compare chains on one log with `hutch evaluate`"
@@ -50,7 +50,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "opt_func",
         _COMPARE,
     ),
-    ("baseline lr_multiplier global_only check_enabled", "leave it out: every learner has a constant of its own"),
+    ("baseline lr_multiplier global_only check_enabled", "leave it out: every learner has its own constant"),
     ("baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval", _COMPARE),
     ("boosting gamma alg", _NOT_LINEAR),
     (
@@ -65,14 +65,14 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ("cbify_reg cb_discrete loss_option loss_report loss_01_ratio", "cut the labels into N classes, and use --cbify N"),
     ("cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax", "use --cb_type dr or mtr"),
     ("ccb_no_slot_index", "leave it out"),
-    ("eval", "use `hutch evaluate`, which tells what a chain would have cost by a log of decisions"),
-    ("cb_to_cbadf", "use --cb, which goes by actions with features"),
+    ("eval", "use `hutch evaluate`, which estimates a chain's cost from a log of decisions"),
+    ("cb_to_cbadf", "use --cb, which works with features of actions"),
     (
         "cb_force_legacy",
         "use --cb, --cb_explore or --cbify without it: the same labels, learned as actions with features of their own, "
         "with all explorers",
     ),
-    ("cbify_ldf", "use --cbify N on classes, or --cb_explore_adf on the costs of what was chosen"),
+    ("cbify_ldf", "use --cbify N on classes, or --cb_explore_adf on the costs of chosen actions"),
     ("cs_absolute_loss", "use --csoaa with --loss_function quantile"),
     ("wap wap_ldf ldf_override", "use --csoaa or --csoaa_ldf"),
     ("metrics", "use `hutch train --events FILE`, which writes JSON lines"),
@@ -106,7 +106,7 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ),
     ("adax", "use --adaptive"),
     ("interact", "use -q, which multiplies every pair of features"),
-    ("experimental_igl", "use --cb_explore_adf, with the costs of what was chosen"),
+    ("experimental_igl", "use --cb_explore_adf, with the costs of chosen actions"),
     (
         "ksvm reprocess pool_greedy para_active pool_size subsample kernel degree",
         "use --loss_function hinge, with -q for products of features",

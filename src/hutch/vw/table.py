@@ -9,9 +9,9 @@ from hutch.core.chain.vw_option import LEARNER, Option, new_flag, new_float, new
 from hutch.vw.absent import ABSENT
 from hutch.vw.declared import BASE_OPTIONS, DECISION_OPTIONS
 
-_CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is what it was made of"
+_CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is unchanged"
 _ALWAYS_ON = "Accepted for compatibility; always on."
-_BAD_LINE = "a bad line is reported and passed over"
+_BAD_LINE = "a bad line is reported and skipped"
 _NO_EFFECT = "Accepted for compatibility; has no effect."
 _NOT_NEEDED = "accepted, and changes nothing"
 
@@ -62,7 +62,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_flag(
                 "dsjson",
                 "Read logged decisions as JSON lines.",
-                note="a bad line is reported and passed over; one without a choice or outcomes of slates silently",
+                note="a bad line is reported and skipped; one without a choice or outcomes of slates silently",
             ),
             new_flag("chain_hash", "Hash a text in JSON after its key, not together with it."),
             new_words(
