@@ -20,7 +20,7 @@ class Explains:
     def explain(self: Any, X: Any, background: Any = None) -> NDArray[np.float64]:
         """Effect of each column on each row's score: the score less the score with the column missing.
 
-        With a background, its mean over those rows is subtracted. Where the chain is linear in the columns, these
+        With a background, the mean effect over its rows is subtracted. Where the chain is linear in the columns, these
         are the Shapley values, w (x - mean x), and sum to the score less its mean over the background. Elsewhere, as
         with interactions, they are effects of one column at a time, and need not sum to anything. They explain
         the model, not the world: two columns with the same information each get a part.

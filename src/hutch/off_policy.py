@@ -16,7 +16,7 @@ def evaluate(log: Any, chain: Chain | str | Path | Mapping[str, Any], *, confide
 
     Args:
         log: logged decisions of any kind that `Chain.learn` takes: lines, mappings, the `pathlib.Path` of a file.
-        chain: a configuration as `Chain.from_config` takes it, judged on each decision before learning from it; or a
+        chain: a configuration as `Chain.from_config` takes it, evaluated on each decision before learning from it; or a
             chain, which is evaluated unchanged.
         confidence: of the intervals, above 0 and below 1.
 

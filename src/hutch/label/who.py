@@ -21,8 +21,8 @@ class Kind(Parameters):
     Attributes:
         kind: `judge`, or `person`, whose labels are the truth; exactly one kind is people.
         price: of one label, in any currency.
-        labels: labels of each item, from different annotators; of people the most frequent one counts, and without
-            one, one more is asked for.
+        labels: labels of each item, from different annotators; of people the most frequent one counts; in a tie,
+            one more is asked for.
         accuracy: a guess of how often they are right, for the plan before anything is bought.
         votes: a file with their answers, as `hutch crowd` reads it, maybe with a column `probability`.
         command: reads items as JSON lines, prints an answer for each: `{"id": ..., "label": ..., "probability": ...}`.

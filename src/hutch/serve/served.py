@@ -205,7 +205,7 @@ class Served:
         Args:
             kind: of the body.
             body: examples with labels.
-            id: under which the client will retry without an answer; empty for none.
+            id: under which the client repeats the request if it gets no answer; empty for none.
             batches: the body, copied; None: it is yet to be read.
 
         Raises:
