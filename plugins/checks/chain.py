@@ -5,6 +5,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -64,31 +65,36 @@ class Bench:
 
     def records(self, count: int = 240, seed: int = 0) -> list[Example]:
         """Examples in groups of three with one label per group, learnable from the namespace `words`."""
-        random = np.random.default_rng(seed)
-        takes, classes = self.engine().takes, self._classes()
-        found = []
-        for i in range(count):
-            if i % 3 == 0 or takes.of_decisions:
-                truth = int(random.integers(classes))
-            noise = [f"n{k}" for k in random.integers(0, 20, 3)]
-            words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
-            sides = {"left": {f"l{random.integers(6)}": 1.0}, "right": {f"r{i // 3 % 15}": 1.0}}
-            label: Any = self.labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
-            found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
-        return found
+        engine = self.engine()
+        return list(_examples(engine.takes, _classes(engine), self.labels, count, seed))
 
     def every_label(self) -> dict[int, Any]:
         """For a chain of classes: the label that names each class as the right one."""
-        takes, classes = self.engine().takes, self._classes()
+        takes, classes = self.engine().takes, _classes(self.engine())
         return {truth + 1: _label(takes, truth, classes) for truth in range(classes)}
 
     def unlabeled(self, records: Sequence[Example]) -> list[Example]:
         """The same without labels."""
         return [{name: value for name, value in record.items() if name != "label"} for record in records]
 
-    def _classes(self) -> int:
-        engine = self.engine()
-        return engine.layers[0].answers.classes or (2 if engine.takes == Labels.SIMPLE else CLASSES)
+
+def _classes(engine: Engine) -> int:
+    return engine.layers[0].answers.classes or (2 if engine.takes == Labels.SIMPLE else CLASSES)
+
+
+@cache  # a third of the time of all checks otherwise
+def _examples(takes: Labels, classes: int, labels: tuple[float, float], count: int, seed: int) -> tuple[Example, ...]:
+    random = np.random.default_rng(seed)
+    found = []
+    for i in range(count):
+        if i % 3 == 0 or takes.of_decisions:
+            truth = int(random.integers(classes))
+        noise = [f"n{k}" for k in random.integers(0, 20, 3)]
+        words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
+        sides = {"left": {f"l{random.integers(6)}": 1.0}, "right": {f"r{i // 3 % 15}": 1.0}}
+        label: Any = labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
+        found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
+    return tuple(found)
 
 
 def _label(takes: Labels, truth: int, classes: int) -> Any:
@@ -202,8 +208,7 @@ def bench(
     Raises:
         ConfigError: the parameters are not valid, or no installed layer fits below.
     """
-    known = Registry(dict(registry.reductions), dict(registry.losses))
-    known.reductions[reduction.name] = reduction
+    known = Registry({**registry.reductions, reduction.name: reduction}, dict(registry.losses))
     given = plausible(reduction.Parameters) if parameters is None else parameters
     top = LayerConfig(reduction.name, checked(reduction.Parameters, given))
     if below is not None:

@@ -100,10 +100,9 @@ def submodels(bench: Bench) -> None:
             return  # the layer itself refuses this place
         records = bench.records()
         _run(several, learner, records[:_FIRST])  # from here on the labels' range is known
-        others = [learner_k for learner_k in range(_SUBMODELS) if learner_k != learner]
-        before = [_run(several, learner_k, records, learn=False) for learner_k in others]
+        before = {k: _run(several, k, records, learn=False) for k in range(_SUBMODELS) if k != learner}
         _run(several, learner, records[_FIRST:])
-        for learner_k, wanted in zip(others, before, strict=True):
+        for learner_k, wanted in before.items():
             got = _run(several, learner_k, records, learn=False)
             identical(got, wanted, f"sub-model {learner_k} after sub-model {learner} has learned")
 
