@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hutch.core.kernel import object_store
+from tests import forked_hutch
 
 pytestmark = pytest.mark.skipif(not object_store.enabled(), reason="machine code is kept on Linux only")
 
@@ -29,6 +30,11 @@ LINES = """\
 -1 |f x:0.125 y
 """
 CHAIN = "chain:\n  - binary\n  - linear:\n      loss: hinge\n"
+
+
+def warm(folder: Path, *words: str) -> None:
+    """Let a command compile what it needs."""
+    subprocess.run([forked_hutch.hutch(), *words], cwd=folder, capture_output=True, check=True)
 
 
 def hutch(folder: Path, *words: str, store: bool = True) -> tuple[bytes, set[str]]:
@@ -70,13 +76,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("without_numba")
     (folder / "data.vw").write_text(LINES)
     (folder / "chain.yaml").write_text(CHAIN)
-    hutch(folder, "train", "data.vw", "--quiet", "-f", "known.model")
+    warm(folder, "train", "data.vw", "--quiet", "-f", "known.model")
     return folder
 
 
 def test_a_warm_run_of_vw_imports_nothing_that_it_does_not_need(folder: Path) -> None:
     command = ("vw", "-d", "data.vw", "--loss_function", "logistic", "-b", "10")
-    hutch(folder, *command)
+    warm(folder, *command)
     allowed = {"importlib.metadata", "pydantic"} | (set() if X86_64 else {"llvmlite"})
     assert hutch(folder, *command)[1] <= allowed
     assert hutch(folder, *command, "-f", "other.model")[1] <= allowed | {"safetensors"}
@@ -101,8 +107,8 @@ def test_a_warm_run_on_other_data_or_of_other_commands_imports_nothing_slow(comm
         (tmp_path / name).write_text(text)
     words = command.split()
     if words[0] == "active":
-        hutch(tmp_path, "train", "data.vw", "--quiet", "-C", "asking.yaml", "-f", "known.model")
-    hutch(tmp_path, *words)
+        warm(tmp_path, "train", "data.vw", "--quiet", "-C", "asking.yaml", "-f", "known.model")
+    warm(tmp_path, *words)
     (tmp_path / "made.store").unlink(missing_ok=True)
     needed = {"safetensors", "yaml", "pydantic", "importlib.metadata"}  # the last two to check parameters
     assert hutch(tmp_path, *words)[1] <= needed | (set() if X86_64 else {"llvmlite"})
@@ -117,7 +123,7 @@ def made(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_warm_run_does_without_numba_bit_for_bit(name: str, folder: Path) -> None:
-    hutch(folder, *COMMANDS[name])
+    warm(folder, *COMMANDS[name])
     said, imported = hutch(folder, *COMMANDS[name])
     found = made(folder)
     assert not imported & ({"numba"} | ({"llvmlite"} if X86_64 else set()))

@@ -37,7 +37,7 @@ HOSTILE = {
     "a long key": (f"chain: [linear]\n{'x' * 1000}: 1\n", "<chain>:2:1: got a key of 1000 characters, wanted at most"),
     "layers": ("chain:\n" + "- binary\n" * 100 + "- linear\n", f"chain: got 101 layers, wanted at most {MOST_LAYERS}"),
     "interactions": (
-        "chain:\n- linear: {interactions: [" + "[a, b]," * 30_000 + "]}\n",
+        "chain:\n- linear: {interactions: [" + "[a, b]," * 10_000 + "]}\n",
         "<chain>:2:26: chain[0].linear.interactions: got [['a', 'b'],",
     ),
 }
