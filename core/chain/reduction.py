@@ -238,7 +238,7 @@ class Reduction(ABC):
         return found
 
     def doubts(self) -> str | None:
-        """Warning about data that was learned and most likely means something else; None if there is none."""
+        """Warning about learned data that most likely mean something else; None without one."""
         return None
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:

@@ -130,7 +130,7 @@ class Chunks:
     def _lines(
         self, read: Callable[[Any], int], name: str, number: int, buffers: list[mmap], place: Callable[[], int]
     ) -> Iterator[Chunk]:
-        """The chunks of what `read` gives; the first buffer is always the one whose chunk is no longer needed."""
+        """The chunks of the bytes from `read`; the first buffer is always the one whose chunk is no longer needed."""
         filled = PADDING
         while got := read(memoryview(buffers[0])[filled : -PADDING - 1]):
             cut = self._cut(buffers[0], filled, filled + got)

@@ -36,7 +36,7 @@ class OneExample:
 
     Attributes:
         counters: the engine's, as bytes that can be put back.
-        last: the example of which `can_learn` last said yes.
+        last: the example that `can_learn` accepted last.
     """
 
     def __init__(self, engine: Engine, columns: Roles | Mapping[str, Any] | None = None) -> None:

@@ -32,7 +32,7 @@ class OneByOne(Engine):
 
     @cached_property
     def one(self) -> OneExample:
-        """What runs single lines and records, without the work that a batch makes."""
+        """Runs single lines and records without the overhead of a batch."""
         return OneExample(self, self.config.input.columns)
 
     @cached_property

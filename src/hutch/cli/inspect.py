@@ -28,7 +28,7 @@ def inspect(
 ) -> None:
     """Show what a model is, the weights behind names, or the parts of the prediction for a line.
 
-    For a crowd it shows what a worker of whom nothing is known calls each class, what such a worker confuses, and the
+    For a crowd it shows how an unknown worker labels each class, which classes such a worker confuses, and the
     parameters that all workers share: `population` of two_level, the probability of each label (row) given the class
     (column); and `gamma` of nominal: the larger, the less likely the label (column) given the class (row).
 

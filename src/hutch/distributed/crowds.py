@@ -72,7 +72,7 @@ class ShardedSteps:
         ]  # fmt: skip
 
     def _each(self, function: Callable[..., Any], *more: Ref, results: int = 1) -> list[list[Ref]]:
-        """What a function of model, state, labels and held arrays gives for each shard."""
+        """Results, for each shard, of a function of model, state, labels and held arrays."""
         crowd = self._engine.put(replace(self._state, items={}, labels={}))
         shards = zip(self._pieces, self._held, strict=True)
         return [self._engine.submit(function, self._model, crowd, *shard, *more, results=results) for shard in shards]

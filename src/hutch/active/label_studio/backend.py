@@ -133,7 +133,7 @@ class Backend:
 
 
 def _object(found: Any) -> dict[str, Any]:
-    """What was sent, if it is an object; else an empty one."""
+    """The body, if it is an object; else an empty one."""
     return found if isinstance(found, dict) else {}
 
 

@@ -32,7 +32,7 @@ def one_message() -> Iterator[None]:
 
 
 def _said_of(error: Exception) -> tuple[str | None, int]:
-    """The message of an error, and the exit status; None if it is not the user's fault, "" if nobody is listening."""
+    """The message of an error, and the exit status; None if it is not the user's fault, "" if no reader is left."""
     if _lacked_memory(error):
         return "out of memory: a library cannot be loaded, or a thread not be started", 1
     if isinstance(error, HutchError):

@@ -182,7 +182,7 @@ def sheet_reader(data: bytes, columns: Columns, classes: Sequence[str] = ()) -> 
             break
     else:
         sheet = _plain(first.fields, columns, first.line, sample)
-    if sheet.tool in ("", "wide table"):  # a tool's cells are somebody's choices
+    if sheet.tool in ("", "wide table"):  # a tool's cells are choices of workers
         sheet = replace(sheet, value_of=partial(value_of_cell, missing=MISSING - set(classes), sets=columns.sets))
     is_header = bool(sheet.fields)
     boxes = {f"choice {c}": place_of(name, first.fields, "choice") for c, name in enumerate(sheet.choices)}

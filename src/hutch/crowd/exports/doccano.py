@@ -35,7 +35,7 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
         value = next((example[key] for key in keys if key in example), None)
         named = (found.columns.worker,) if found.columns.worker else _USERS
         worker = next((name_of(example[key]) for key in named if example.get(key) is not None), found.worker)
-        found.add(worker, task, value or None, place)  # nobody's document has an empty list
+        found.add(worker, task, value or None, place)  # a document without labels has an empty list
 
 
 EXPORT = JsonExport("doccano", _records, _read)
