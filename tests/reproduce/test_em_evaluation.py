@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -110,5 +112,6 @@ def test_settings_are_chosen_on_validation_and_unstable_ones_drop_out() -> None:
 
 def test_tuned_online_em_enters_once_for_each_goal() -> None:
     few = [Family(BASELINE, FAMILIES[0].settings), Family(TUNED, FAMILIES[1].settings[14:16])]
-    outcomes = list(compare_incremental([synthetic(0)], few))
+    task = synthetic(0)
+    outcomes = list(compare_incremental([replace(task, order=task.order[:3])], few))
     assert [outcome.family for outcome in outcomes] == [BASELINE, *(f"{TUNED} for {goal}" for goal in GOALS)]
