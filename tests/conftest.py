@@ -20,8 +20,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as commands have it: threa
 gc.set_threshold(100_000, 50, 100)  # ten thousand tests are a million objects that stay: no search of them frees any
 
 _LONG = (
-    "test_attacks", "test_checks", "test_choose_slots", "test_copies", "test_crowd", "test_docs", "test_new_reduction",
-    "test_notebooks", "test_walk", "test_without_numba", "test_world",
+    "test_attacks", "test_cache", "test_checks", "test_choose_slots", "test_copies", "test_crowd", "test_docs",
+    "test_em_evaluation", "test_new_reduction", "test_notebooks", "test_reader", "test_walk", "test_without_numba",
+    "test_world",
 )  # fmt: skip
 """Files that take long: a process that gets one of them last lets all others wait."""
 
