@@ -11,10 +11,7 @@ app = Group("Check a chain, show it with its defaults, export its schema.")
 
 DEFAULT_CHAIN = {"chain": ["linear"]}
 
-File = Annotated[
-    str | None,
-    Argument(metavar="FILE", help="A chain in YAML, or a model; without it one linear layer."),
-]
+File = Annotated[str | None, Argument(metavar="FILE", help="A chain in YAML, or a model; without it one linear layer.")]
 
 
 def _read(file: str | None, overrides: list[str] | None, build: bool = False) -> Any:
@@ -50,7 +47,6 @@ def check(
 
     Example: hutch config check chain.yaml
     """
-
     chain, takes, predicts = _read(file, overrides, build=True)
     names = [layer.name for layer in chain.chain]
     if as_json:
@@ -72,7 +68,6 @@ def show(
 
     Example: hutch config show chain.yaml --set dyadic.rank=3
     """
-
     from hutch.core.config.read import to_yaml
 
     chain, _, _ = _read(file, overrides)

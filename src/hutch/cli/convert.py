@@ -18,10 +18,7 @@ def convert(
             show_default="squared",
         ),
     ] = None,
-    to: Annotated[
-        str,
-        Option("--to", metavar="NAME", help="Whose model to write: hutch or vw."),
-    ] = "hutch",
+    to: Annotated[str, Option("--to", metavar="NAME", help="Whose model to write: hutch or vw.")] = "hutch",
 ) -> None:
     """Convert a Vowpal Wabbit model to Hutch, or with --to vw the other way.
 

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hutch.cli.options import ray_option
-from hutch.cli.shell.declared import Argument, Group, Option
+from hutch.cli.shell.declared import Argument, Group, Option, ray_option
 from hutch.core.errors import PluginError, UsageError
 from hutch.core.strict_json import dumps
 
@@ -33,20 +32,14 @@ def fit(
     model: Annotated[str, Option(metavar="NAME", help="What to fit.")] = "ppca",
     rank: Annotated[int, Option(metavar="N", help="Latent dimension.")] = 10,
     regularizer: Annotated[
-        str,
-        Option(metavar="NAME", help="exact (the natural step, solved), nat_oem, or none (plain online EM)."),
+        str, Option(metavar="NAME", help="exact (the natural step, solved), nat_oem, or none (plain online EM).")
     ] = "exact",
     mode: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Anchor: step (before each step) or class (where a class ended)."),
+        str | None, Option(metavar="NAME", help="Anchor: step (before each step) or class (where a class ended).")
     ] = None,
-    form: Annotated[
-        str | None,
-        Option(metavar="NAME", help="With nat_oem: kl, implicit or literal."),
-    ] = None,
+    form: Annotated[str | None, Option(metavar="NAME", help="With nat_oem: kl, implicit or literal.")] = None,
     metric: Annotated[
-        str | None,
-        Option(metavar="NAME", help="With implicit or literal: complete or identity."),
+        str | None, Option(metavar="NAME", help="With implicit or literal: complete or identity.")
     ] = None,
     beta: Annotated[float | None, Option(metavar="X", help="Strength of nat_oem, 0 or more.", show_default="1")] = None,
     exponent: Annotated[
@@ -111,8 +104,11 @@ def fit(
         detector = DriftDetector(drift)
     _check_boundaries(settings, classes, drift)
     if shards is not None or ray is not None:
-        given = {"-i": initial, "--passes": passes > 1, "--drift": drift}
-        _fit_in_shards(data, settings, shards, ray, given, classes=classes, test=test, final=final, as_json=json)
+        refused = {"-i": initial, "--passes": passes > 1, "--drift": drift}
+        learner, report = _fit_in_shards(data, settings, shards, ray, refused, classes, test)
+        if final is not None:
+            save(final, learner, settings, {"samples": learner.samples, "shards": shards})
+        _print(report, json)
         return
     table = read_rows(data, classes, settings.missing)
     held_out = None if test is None else read_rows(test, classes, settings.missing).rows
@@ -126,7 +122,7 @@ def fit(
             learner.boundary()
             boundaries += 1
         boundaries += _learn(learner, table, detector)
-    report: dict[str, Any] = {
+    report = {
         "model": settings.model,
         "regularizer": settings.regularizer,
         "rank": settings.rank,
@@ -157,16 +153,12 @@ def _fit_in_shards(
     shards: int | None,
     ray: str | None,
     refused: dict[str, Any],
-    *,
     classes: str | None,
     test: Path | None,
-    final: Path | None,
-    as_json: bool,
-) -> None:
-    """Fit to shards of the rows, and report as `fit` does."""
+) -> tuple[Learner[Any], dict[str, Any]]:
+    """Fit to shards of the rows; returns the learner and the report."""
     from hutch.distributed.latent import check_settings, em, mean_log_likelihood
     from hutch.distributed.where import engine_for
-    from hutch.em.fit import save
 
     if shards is None:
         raise UsageError("--ray: needs --shards N, which sets the number of parts")
@@ -187,9 +179,7 @@ def _fit_in_shards(
         }
         if test is not None:
             report["test_log_likelihood"] = mean_log_likelihood(learner, [test], engine, **read)
-    if final is not None:
-        save(final, learner, settings, {"samples": learner.samples, "shards": shards})
-    _print(report, as_json)
+    return learner, report
 
 
 @app.command()

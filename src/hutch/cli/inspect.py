@@ -17,12 +17,10 @@ def inspect(
         Path | None, Option("--readable", metavar="FILE", help="Write the whole model as text.")
     ] = None,
     invert_hash: Annotated[
-        str | None,
-        Option("--invert-hash", metavar="DATA", help="Print the weights of the features named in DATA."),
+        str | None, Option("--invert-hash", metavar="DATA", help="Print the weights of the features named in DATA.")
     ] = None,
     explain: Annotated[
-        str | None,
-        Option("--explain", metavar="LINE", help="Show how a line is parsed and what each feature adds."),
+        str | None, Option("--explain", metavar="LINE", help="Show how a line is parsed and what each feature adds.")
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

@@ -11,7 +11,7 @@ from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
     from hutch.label.loop import Outcome
-    from hutch.label.simulate import Rule, World
+    from hutch.label.simulate import World
 
 Target = Annotated[
     str, Option(metavar="WHAT=P", help="Share of the delivered labels that must be right: accuracy=0.95.")
@@ -90,7 +90,8 @@ def simulate(
 
     found = compare(draw, judges, people, settings, runs)
     if json:
-        print(dumps({name: _plain(rule) for name, rule in found.items()}))
+        rules = ((name, vars(rule).items()) for name, rule in found.items())
+        print(dumps({name: {key: None if x != x else x for key, x in rule} for name, rule in rules}))
         return
     print(f"{'':20} {'held':>5} {'bill':>10} {'of people':>9} {'right':>6} {'audits':>7} {'plan':>5}")
     for name, rule in found.items():
@@ -203,12 +204,6 @@ def _write(path: Path, items: list[str], classes: list[str], outcome: Outcome) -
         by = "people" if checked else "judges"
         rows.append([name.replace("\t", " "), classes[k], f"{q[k]:.6f}", by, *(f"{x:.6f}" for x in q.tolist())])
     write_text(path, "".join("\t".join(row) + "\n" for row in rows))
-
-
-def _plain(rule: Rule) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {name: None if value != value else value for name, value in asdict(rule).items()}
 
 
 def _numbers(name: str, text: str) -> list[float]:

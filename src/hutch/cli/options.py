@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
 from functools import wraps
 from keyword import iskeyword
 from types import SimpleNamespace
@@ -26,11 +27,6 @@ Format = Annotated[
 _TYPES: dict[str, Any] = {"flag": bool, "int": int, "float": float, "text": str, "texts": list[str], "words": list[str]}
 
 
-def ray_option(work: str) -> Any:
-    """The option that names a Ray cluster, of every command with work for one."""
-    return Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.")
-
-
 def takes_vw_options(
     names: Sequence[str], *, defaults: dict[str, Any] | None = None, helps: dict[str, str] | None = None
 ) -> Callable[[Command], Command]:
@@ -50,18 +46,36 @@ def takes_vw_options(
         own = [each for each in inspect.signature(command).parameters.values() if each.name != "vw"]
         taken = {name for each in own for name in _names_of(each)}
         added = [_parameter(NAMED[name], values, (helps or {}).get(name), taken) for name in names]
-        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in [*own, *added]]
-
-        @wraps(command)
-        def run(**given: Any) -> int | None:
-            vw = SimpleNamespace(**{name: given.pop(_argument(name)) for name in names})
-            return command(**given, vw=vw)
-
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        return run
+        return _taking(command, "vw", added, lambda **given: SimpleNamespace(**{n: given[_argument(n)] for n in names}))
 
     return decorate
+
+
+def takes(options: type[Any], name: str) -> Callable[[Command], Command]:
+    """Give a command the annotated fields of a dataclass as further options.
+
+    Args:
+        options: the dataclass.
+        name: of the command's argument that gets one of them.
+    """
+    declared = [each for each in fields(options) if hasattr(each.type, "__metadata__")]
+    added = [_keyword(each.name, ... if each.default is MISSING else each.default, each.type) for each in declared]
+    return lambda command: _taking(command, name, added, options)
+
+
+def _taking(command: Command, name: str, added: list[inspect.Parameter], make: Callable[..., Any]) -> Command:
+    """A command with more parameters, of whose values its argument `name` is made."""
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own if each.name != name] + added
+
+    @wraps(command)
+    def run(**given: Any) -> int | None:
+        made = make(**{each.name: given.pop(each.name) for each in added})
+        return command(**given, **{name: made})
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
 
 
 def _names_of(parameter: inspect.Parameter) -> list[str]:
@@ -81,9 +95,10 @@ def _parameter(option: VWOption, defaults: dict[str, Any], text: str | None, tak
     known = None if option.part in LEARNER else option.default  # the chain has its own
     default = defaults.get(option.name, False if kind is bool else known)
     said = Option(*names, help=text or option.help, metavar=option.metavar or None, min=option.least)
-    return inspect.Parameter(
-        _argument(option.name),
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if default is ... else default,
-        annotation=Annotated[kind if default is not None else kind | None, said],
-    )
+    return _keyword(_argument(option.name), default, Annotated[kind if default is not None else kind | None, said])
+
+
+def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    """A parameter of a command; `...` stands for no default."""
+    default = inspect.Parameter.empty if default is ... else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

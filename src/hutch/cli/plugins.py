@@ -41,22 +41,14 @@ def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
     for (kind, name), origin in sorted(origins.items()):
         if origin == plugin.name:
             registered.setdefault(kind, []).append(name)
-    return {
-        "name": plugin.name,
-        "distribution": plugin.distribution,
-        "version": plugin.version,
-        "file": plugin.file,
-        "hooks": list(plugin.hooks),
-        "registered": registered,
-        "failure": plugin.failure,
-    }
+    own = {name: getattr(plugin, name) for name in ("name", "distribution", "version", "file")}
+    return own | {"hooks": list(plugin.hooks), "registered": registered, "failure": plugin.failure}
 
 
 @app.command()
 def check(
     name: Annotated[
-        str,
-        Argument(metavar="NAME", help="A distribution, a plugin, a reduction, a loss or a crowd model."),
+        str, Argument(metavar="NAME", help="A distribution, a plugin, a reduction, a loss or a crowd model.")
     ],
     as_json: Json = False,
 ) -> int:

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any
 
-from hutch.cli.options import Format, ray_option, takes_vw_options
-from hutch.cli.shell.declared import Argument, Option
+from hutch.cli.options import Format, takes_vw_options
+from hutch.cli.shell.declared import Argument, Option, ray_option
 
 
 @takes_vw_options(

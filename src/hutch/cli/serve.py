@@ -45,8 +45,7 @@ def serve(
         int, Option("--remember-most", min=1, metavar="N", help="Remember at most N of them of each model.")
     ] = 10_000_000,
     token: Annotated[
-        str,
-        Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Token that clients must send; safer as HUTCH_TOKEN."),
+        str, Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Token that clients must send; safer as HUTCH_TOKEN.")
     ] = "",
     max_body: Annotated[int, Option(min=1, metavar="BYTES", help="Largest body of a request.")] = 16 << 20,
     max_importance: Annotated[float, Option(min=0, metavar="X", help="Largest importance to learn.")] = 1e6,

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any
 
-from hutch.cli.options import Format, Overrides, ray_option, takes_vw_options
-from hutch.cli.shell.declared import Argument, Option
+from hutch.cli.options import Format, Overrides, takes_vw_options
+from hutch.cli.shell.declared import Argument, Option, ray_option
 from hutch.vw.table import LEARNER_OPTIONS
 
 _RUN = (
@@ -29,8 +29,7 @@ def train(
     ],
     vw: Any,
     config: Annotated[
-        str | None,
-        Option("-C", "--config", metavar="FILE", help="The chain; without it one linear layer."),
+        str | None, Option("-C", "--config", metavar="FILE", help="The chain; without it one linear layer.")
     ] = None,
     overrides: Overrides = None,
     format: Format = None,

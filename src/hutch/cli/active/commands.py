@@ -6,21 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hutch.cli.active.page import (
-    Audits,
-    Host,
-    Instructions,
-    Lease,
-    Names,
-    Show,
-    StoreFile,
-    look_of,
-    open_document,
-    serve_page_of,
-)
+from hutch.cli.active.page import Page, StoreFile, open_document
 from hutch.cli.active.run import Stop, check_stop, export, run
-from hutch.cli.options import Overrides, ray_option
-from hutch.cli.shell.declared import Argument, Group, Option
+from hutch.cli.options import Overrides, takes
+from hutch.cli.shell.declared import Argument, Group, Option, ray_option
 from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
 
@@ -238,38 +227,19 @@ def learn(
 
 
 @app.command()
-def serve(
-    store: StoreFile,
-    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
-    lease: Lease = 300.0,
-    audits: Audits = 0.05,
-    host: Host = "127.0.0.1",
-    token: Annotated[
-        str,
-        Option(
-            envvar="HUTCH_TOKEN",
-            metavar="TEXT",
-            help="Secret part of the page's address.",
-            show_default="random",
-        ),
-    ] = "",
-    name: Names = None,
-    instructions: Instructions = None,
-    show: Show = None,
-) -> None:
+@takes(Page, "page")
+def serve(store: StoreFile, page: Page) -> None:
     """Serve the requests on a page for people to answer.
 
     Key 1 is the first --name. Only this machine can connect, unless --host is given.
 
     Example: hutch active serve --store labels.db --name 1=spam --name -1=ham
     """
-    from hutch.core.net.web import require_web
     from hutch.durable.store import Store
 
-    require_web("the page")
+    page.check()
     with Store(store) as opened:
-        look = look_of(name, opened, instructions, show, open_document(opened))
-        serve_page_of(opened, look, host, port, token, lease, audits)
+        page.serve(opened, page.look(opened, open_document(opened)))
 
 
 app.command()(run)

@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from hutch.cli.active.page import columns_of, label_names, open_document
+from hutch.cli.active.page import StoreFile, columns_of, label_names, open_document
 from hutch.cli.shell.declared import Group, Option
 from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
 
 app = Group("Let people answer label requests in Label Studio.")
 
-StoreFile = Annotated[Path, Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
 Url = Annotated[
     str, Option(envvar="LABEL_STUDIO_URL", metavar="URL", help="Label Studio, such as http://localhost:8080.")
 ]

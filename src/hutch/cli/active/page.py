@@ -1,44 +1,17 @@
 """Options, pool and page that the serving commands of `hutch active` share."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hutch.cli.shell.declared import Option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from hutch.active.page import Look
     from hutch.durable.store import Store
 
 StoreFile = Annotated[Path, Option("--store", metavar="FILE", help="The label store, an SQLite file.")]
-Host = Annotated[
-    str,
-    Option(metavar="ADDRESS", help="Address of the page; 0.0.0.0 is every address of this machine."),
-]
-Lease = Annotated[
-    float,
-    Option(min=1, metavar="X", help="Seconds for which a request shown to one person is hidden from others."),
-]
-Audits = Annotated[
-    float,
-    Option(
-        "--audits",
-        min=0,
-        max=1,
-        metavar="X",
-        help="Labels of a person whose answers are worth little, as a share of what others give; 1: no limit.",
-    ),
-]
-Instructions = Annotated[
-    str | None, Option(metavar="TEXT", help="What the page says above the requests; @FILE reads a file.")
-]
-Show = Annotated[
-    str | None,
-    Option(metavar="A,B,...", help="Columns of a table that the page shows.", show_default="all but the label's"),
-]
 Names = Annotated[
     list[str] | None,
     Option("--name", metavar="LABEL=NAME", help="What workers read, in the order of the keys: 1=spam. Repeatable."),
@@ -84,60 +57,87 @@ def columns_of(show: str | None, document: Mapping[str, Any] | None) -> list[str
     return columns
 
 
-def look_of(
-    name: list[str] | None,
-    store: Store,
-    instructions: str | None,
-    show: str | None,
-    document: Mapping[str, Any] | None,
-) -> Look:
-    """The look of the page, from the options; `document` is one of those to be shown.
-
-    Raises:
-        UsageError: a name that cannot be, or a column that the document does not have.
-        DataError: the file of instructions cannot be read.
-    """
-    from hutch.active.page import Look
-    from hutch.core.errors import DataError, at
-
-    text = instructions or ""
-    if text.startswith("@"):
-        try:
-            text = Path(text[1:]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(at(text[1:], None, None, f"cannot be read: {error}")) from None
-    return Look(label_names(name or [], store.labels_allowed), text, columns_of(show, document))
-
-
-def open_document(store: Store) -> dict[str, Any] | None:
+def open_document(store: "Store") -> dict[str, Any] | None:
     """The document of the oldest open request; None without one, or if it is a line."""
     first = next(store.open_requests(), None)
     return store.document(first.id) if first else None
 
 
-def check_token(token: str) -> None:
-    """Raises `UsageError` if a token cannot be a part of an address, or is short."""
-    import re
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """The page on which people answer, as the options say."""
 
-    from hutch.core.errors import UsageError
+    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765
+    lease: Annotated[
+        float, Option(min=1, metavar="X", help="Seconds for which a request shown to one person is hidden from others.")
+    ] = 300.0
+    audits: Annotated[
+        float,
+        Option(
+            "--audits",
+            min=0,
+            max=1,
+            metavar="X",
+            help="Labels of a person whose answers are worth little, as a share of what others give; 1: no limit.",
+        ),
+    ] = 0.05
+    host: Annotated[
+        str, Option(metavar="ADDRESS", help="Address of the page; 0.0.0.0 is every address of this machine.")
+    ] = "127.0.0.1"
+    token: Annotated[
+        str,
+        Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Secret part of the page's address.", show_default="random"),
+    ] = ""
+    name: Names = None
+    instructions: Annotated[
+        str | None, Option(metavar="TEXT", help="What the page says above the requests; @FILE reads a file.")
+    ] = None
+    show: Annotated[
+        str | None,
+        Option(metavar="A,B,...", help="Columns of a table that the page shows.", show_default="all but the label's"),
+    ] = None
 
-    if token and not re.fullmatch(r"[A-Za-z0-9_-]{8,200}", token):
-        raise UsageError("--token: wanted at least 8 letters, digits, - and _")
+    def check(self) -> None:
+        """Refuse what no page could have.
 
+        Raises:
+            UsageError: the token cannot be a part of an address, or is short; or HTTP needs more than is installed.
+        """
+        import re
 
-def serve_page_of(store: Store, look: Look, host: str, port: int, token: str, lease: float, audits: float) -> None:
-    """Serve the page until interrupted.
+        from hutch.core.errors import UsageError
+        from hutch.core.net.web import require_web
 
-    Raises:
-        UsageError: the token cannot be a part of an address, or is short.
-    """
-    from hutch.active.page import LIMITS, create_app
-    from hutch.core.net.web import listen, run_app
+        require_web("the page")
+        if self.token and not re.fullmatch(r"[A-Za-z0-9_-]{8,200}", self.token):
+            raise UsageError("--token: wanted at least 8 letters, digits, - and _")
 
-    check_token(token)
-    secret = token or store.token
-    page = create_app(store, secret, lease_seconds=lease, look=look, host=host, audits=audits)
-    with listen(host, port) as listening:
-        address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/{secret}/"
-        text = f"{address}\nanyone with this address can answer; ctrl-c ends"
-        run_app(page, listening, lambda: print(text, flush=True), LIMITS)
+    def look(self, store: "Store", document: Mapping[str, Any] | None) -> "Look":
+        """The look of the page; `document` is one of those to be shown.
+
+        Raises:
+            UsageError: a name that cannot be, or a column that the document does not have.
+            DataError: the file of instructions cannot be read.
+        """
+        from hutch.active.page import Look
+        from hutch.core.errors import DataError, at
+
+        text = self.instructions or ""
+        if text.startswith("@"):
+            try:
+                text = Path(text[1:]).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise DataError(at(text[1:], None, None, f"cannot be read: {error}")) from None
+        return Look(label_names(self.name or [], store.labels_allowed), text, columns_of(self.show, document))
+
+    def serve(self, store: "Store", look: "Look") -> None:
+        """Serve the page until interrupted."""
+        from hutch.active.page import LIMITS, create_app
+        from hutch.core.net.web import listen, run_app
+
+        host, secret = self.host, self.token or store.token
+        page = create_app(store, secret, lease_seconds=self.lease, look=look, host=host, audits=self.audits)
+        with listen(host, self.port) as listening:
+            address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/{secret}/"
+            text = f"{address}\nanyone with this address can answer; ctrl-c ends"
+            run_app(page, listening, lambda: print(text, flush=True), LIMITS)

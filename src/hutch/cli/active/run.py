@@ -6,20 +6,8 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from hutch.cli.active.page import (
-    Audits,
-    Host,
-    Instructions,
-    Lease,
-    Names,
-    Show,
-    StoreFile,
-    check_token,
-    label_names,
-    look_of,
-    serve_page_of,
-)
-from hutch.cli.options import Overrides
+from hutch.cli.active.page import Names, Page, StoreFile, label_names
+from hutch.cli.options import Overrides, takes
 from hutch.cli.shell.declared import Argument, Option
 
 Stop = Annotated[
@@ -44,13 +32,13 @@ def check_stop(predictions: float | None) -> None:
         raise UsageError(f"--stop: got {predictions:g}, wanted a number of predictions above 0")
 
 
+@takes(Page, "page")
 def run(
     pool: Annotated[str, Argument(metavar="POOL", help="Lines or a table, whose labels are ignored.")],
     store: StoreFile,
     final: Annotated[Path, Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
     config: Annotated[
-        str | None,
-        Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top."),
+        str | None, Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top.")
     ] = None,
     overrides: Overrides = None,
     initial: Annotated[Path | None, Option("-i", "--initial", metavar="MODEL", help="Start from this model.")] = None,
@@ -58,18 +46,9 @@ def run(
         int, Option("-n", min=1, metavar="K", help="Labels to ask for at a time, and to learn at a time.")
     ] = 10,
     wanted: Annotated[int, Option(min=1, metavar="N", help="Answers wanted per request, from different workers.")] = 1,
-    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of the page; 0: any free one.")] = 8765,
-    host: Host = "127.0.0.1",
-    token: Annotated[
-        str,
-        Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Secret part of the page's address.", show_default="random"),
-    ] = "",
-    lease: Lease = 300.0,
-    audits: Audits = 0.05,
-    name: Names = None,
-    instructions: Instructions = None,
-    show: Show = None,
     stop: Stop = None,
+    *,
+    page: Page,
 ) -> None:
     """Ask, serve the page, learn and ask again, unattended.
 
@@ -85,12 +64,10 @@ def run(
     from hutch.core.atomic import check_writable
     from hutch.core.data.files import check_sources
     from hutch.core.errors import UsageError
-    from hutch.core.net.web import require_web
     from hutch.durable.store import Store
 
-    require_web("the page")
+    page.check()
     check_stop(stop)
-    check_token(token)
     check_sources([pool])
     check_writable(final)
     if pool == "-":
@@ -111,13 +88,13 @@ def run(
     with Store(store, create=True) as opened:
         loop = Loop(chain, final, opened, examples, count, source=pool, wanted=wanted, stop=stop, tell=tell)
         first = next((entry.document for source in examples.sources for entry in source), None)
-        look = look_of(name, opened, instructions, show, first)
+        look = page.look(opened, first)
         loop.start()
         ended = threading.Event()
         thread = threading.Thread(target=loop.run, args=(ended,))
         thread.start()
         try:
-            serve_page_of(opened, look, host, port, token, lease, audits)
+            page.serve(opened, look)
         finally:
             ended.set()
             thread.join()
@@ -126,10 +103,7 @@ def run(
 def export(
     store: StoreFile,
     output: Annotated[str, Option("-o", "--output", metavar="FILE", help="Write here; - is standard output.")] = "-",
-    form: Annotated[
-        str,
-        Option("--format", metavar="NAME", help="csv, or crowd: labels for `hutch crowd`."),
-    ] = "csv",
+    form: Annotated[str, Option("--format", metavar="NAME", help="csv, or crowd: labels for `hutch crowd`.")] = "csv",
     name: Names = None,
     show: Annotated[
         str | None, Option(metavar="A,B,...", help="Columns of a table that are written.", show_default="all")

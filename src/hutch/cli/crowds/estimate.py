@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hutch.cli.crowds.summary import named
 from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
@@ -31,8 +32,7 @@ def estimate(
         ),
     ],
     judges: Annotated[
-        str | None,
-        Option(metavar="FILE", help="Labels of judges, such as models, for all items, in the same form."),
+        str | None, Option(metavar="FILE", help="Labels of judges, such as models, for all items, in the same form.")
     ] = None,
     reference: Annotated[
         list[str] | None,
@@ -46,11 +46,7 @@ def estimate(
         Option(metavar="FILE", help="Label store of hutch active: people's labels, and how it drew the items."),
     ] = None,
     drawn: Annotated[
-        str | None,
-        Option(
-            metavar="FILE",
-            help="If items were drawn with unequal probability: item TAB probability.",
-        ),
+        str | None, Option(metavar="FILE", help="If items were drawn with unequal probability: item TAB probability.")
     ] = None,
     items: Annotated[
         int | None, Option(min=1, metavar="N", help="How many items there are, if the files do not name them all.")
@@ -94,7 +90,7 @@ def estimate(
     table = [(f"labels for +-{row['half_width']:.4g}", row["labels"]) for row in summary.pop("plan", [])]
     warnings = [("warning", text) for text in summary.pop("warnings")]
     rows = [*summary.items(), *table, *warnings]
-    print("\n".join(f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in rows))
+    print("\n".join(named(name, value, "not known") for name, value in rows))
 
 
 def _kind(of: str) -> tuple[str, str]:
@@ -198,9 +194,3 @@ def _warnings(items: Items, question: Question, found: Interval, lot: Draw) -> l
             f" (p = {lot.p_value:.2g}); the interval holds for items like those that were labelled"
         )
     return said
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return "not known" if value is None else str(value)

@@ -27,8 +27,7 @@ def judges(
         Option(metavar="PATTERN", help="Worker, or glob of workers, in the logs who are people. Repeatable."),
     ] = None,
     order: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Column of the order in which two answers were shown, such as swapped."),
+        str | None, Option(metavar="NAME", help="Column of the order in which two answers were shown, such as swapped.")
     ] = None,
     swapped: Annotated[
         str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hutch.cli.crowds.options import CrowdOptions
@@ -40,7 +41,7 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
     elif given.test:
         raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
     method = method or "batch"
-    settled = _settings(given.set)
+    settled = _settings(given.set or ())
     if given.all_judges and given.reference:
         raise UsageError("--all-judges: cannot be combined with --reference, whose labels define the classes")
     if given.all_judges and given.gold and model is None and method == "batch":
@@ -81,7 +82,7 @@ def create_model(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
     return create(name, models, **parameters)
 
 
-def _settings(settings: tuple[str, ...]) -> dict[str, Any]:
+def _settings(settings: Sequence[str]) -> dict[str, Any]:
     """NAME=VALUE as a dictionary; values are YAML, and numbers separated by commas a list."""
     parameters: dict[str, Any] = {}
     for setting in settings:

@@ -14,7 +14,6 @@ from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.labels import read_gold
 from hutch.crowd.data.multi_label import ANSWERS, read_multi_label, set_in, set_of
-from hutch.crowd.exports.found import Columns
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.model import CrowdModel, State
 
@@ -27,11 +26,7 @@ _REFUSED = (
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
     """Aggregate the answers to each label, write the requested outputs, and return the summary.
 
-    Args:
-        given: the options of the command.
-        model: of the crowd; each label has separate parameters.
-        options: how it runs.
-        history: not used.
+    Arguments as of `hutch.cli.crowds.tasks.run`; each label has parameters of its own.
 
     Raises:
         UsageError: options that need one class per task.
@@ -42,9 +37,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         raise UsageError("--multi-label: wanted no column kind")
     if options.method == "online" and given.model is None:
         model = DawidSkene()  # of two classes the stream of two_level learns little
-    assert isinstance(given.columns, Columns)
+    assert given.read_as is not None
     gold = _sets(given, given.gold)
-    labels = read_multi_label(given.labels, given.classes, gold, given.columns)
+    labels = read_multi_label(given.labels, given.class_names, gold, given.read_as)
     if not labels:
         raise UsageError(f"--multi-label: {given.labels} has no labels")
     first = next(iter(labels.values()))

@@ -1,11 +1,10 @@
 """The options of `hutch crowd`."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from hutch.cli.shell.declared import Argument, Option, ray_option
 from hutch.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,36 +13,144 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrowdOptions:
-    """The options of `hutch crowd` but those of `--pairs`, by their names."""
+    """The options of `hutch crowd`, by their names.
 
-    labels: str
-    method: str | None
-    model: str | None
-    gold: str | None
-    score: str | None
-    reference: tuple[str, ...]
-    all_judges: bool
-    next: int
-    ask_of: str | None
-    predictions: str | None
-    detail: bool
-    workers: str | None
-    report: str | None
-    suspects: str | None
-    initial: str | None
-    final: str | None
-    test: bool
-    passes: int
-    slots: int | None
-    shards: int | None
-    ray: str | None
-    classes: tuple[str, ...]
-    ordered: bool | None
-    set: tuple[str, ...]
-    columns: Columns | str | None
-    encoding: str
-    quiet: bool
-    json: bool
+    Attributes:
+        read_as: what `columns`, `encoding` and `multi_label` say of files of labels; None: nothing.
+    """
+
+    labels: Annotated[
+        str,
+        Argument(
+            metavar="LABELS",
+            help="Labels: worker TAB task TAB label, CSV, or the export of a labelling tool; - is standard input.",
+        ),
+    ]
+    method: Annotated[
+        str | None, Option(metavar="NAME", help="How to infer: batch or online.", show_default="batch")
+    ] = None
+    model: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="Name of the crowd model.",
+            show_default="two_level; mixed with a reference, ordinal with --ordered",
+        ),
+    ] = None
+    gold: Annotated[str | None, Option(metavar="FILE", help="True classes of some tasks: task TAB label.")] = None
+    score: Annotated[str | None, Option(metavar="FILE", help="True classes to score against; not learned from.")] = None
+    reference: Annotated[
+        list[str] | None,
+        Option(
+            help="Worker, or glob of workers, whose labels define the classes; all others are judges. Repeatable.",
+            metavar="PATTERN",
+        ),
+    ] = None
+    all_judges: Annotated[
+        bool, Option("--all-judges", help="No worker's labels define the classes: all are judges; gold helps.")
+    ] = False
+    next: Annotated[int, Option("--next", min=0, metavar="N", help="List N tasks to label next.")] = 0
+    ask_of: Annotated[
+        str | None,
+        Option(
+            "--ask-of",
+            metavar="A,B,...",
+            help="With --next: the workers available, separated by commas; names the best one to ask per task, by gain "
+            "per price if the labels have a column price.",
+        ),
+    ] = None
+    predictions: Annotated[
+        str | None, Option("-p", "--predictions", metavar="FILE", help="Write posteriors here; - is standard output.")
+    ] = None
+    detail: Annotated[
+        bool,
+        Option(
+            "--detail", help="With -p: also how easy each task is (beta) and the posterior before calibration (raw)."
+        ),
+    ] = False
+    workers: Annotated[
+        str | None, Option(metavar="FILE", help="Write the worker report here; - is standard output.")
+    ] = None
+    report: Annotated[
+        str | None,
+        Option(
+            "--report",
+            metavar="FILE",
+            help="Write a report on the quality of the labels: a page if FILE ends in .html, else text.",
+        ),
+    ] = None
+    suspects: Annotated[
+        str | None, Option(metavar="FILE", help="Write the labels that are probably wrong; - is standard output.")
+    ] = None
+    initial: Annotated[
+        str | None, Option("-i", "--initial-model", metavar="MODEL", help="Continue from a saved model.")
+    ] = None
+    final: Annotated[str | None, Option("-f", "--final-model", metavar="MODEL", help="Save the model here.")] = None
+    test: Annotated[bool, Option("-t", "--test", help="Only score; do not learn.")] = False
+    passes: Annotated[int, Option(min=1, metavar="N", help="Online: passes over the labels.")] = 1
+    slots: Annotated[
+        int | None, Option(min=1, metavar="N", help="Online: number of rows of the worker table.", show_default="65536")
+    ] = None
+    stream: Annotated[
+        bool, Option("--stream", help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent.")
+    ] = False
+    shards: Annotated[
+        int | None,
+        Option(
+            min=1, metavar="N", help="Batch: split the tasks into N shards, in parallel processes.", show_default="1"
+        ),
+    ] = None
+    ray: Annotated[str | None, ray_option("Count the shards")] = None
+    classes: Annotated[str | None, Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")] = (
+        None
+    )
+    ordered: Annotated[
+        bool | None,
+        Option(
+            "--ordered/--no-ordered",
+            help="Classes are ordered: also write mean, median and interval; the model is ordinal if none is named.",
+            show_default="if they are 3 to 12 whole numbers",
+        ),
+    ] = None
+    set: Annotated[
+        list[str] | None, Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
+    ] = None
+    pairs: Annotated[
+        bool, Option("--pairs", help="Votes on pairs: worker TAB left TAB right TAB winner, or JSON; infer strengths.")
+    ] = False
+    features: Annotated[
+        str | None,
+        Option(
+            metavar="A,B,...",
+            help="With --pairs: columns that say in which context a vote was given.",
+            show_default="all further columns",
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        Option(
+            metavar="ROLE=NAME,...",
+            help="Names of columns or fields: worker, task, label, gold; with --pairs worker, left, right, winner. "
+            "Labels with globs: one column per worker.",
+        ),
+    ] = None
+    encoding: Annotated[
+        str, Option(metavar="NAME", help="Encoding of the text, such as cp1252.", show_default="UTF-8")
+    ] = ""
+    multi_label: Annotated[
+        bool,
+        Option(
+            "--multi-label", help="A task may have several labels: each is a separate yes or no, reported together."
+        ),
+    ] = False
+    quiet: Annotated[bool, Option("--quiet", help="Print no progress table and no notices.")] = False
+    json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False
+    read_as: "Columns | None" = None
+
+    @property
+    def class_names(self) -> list[str]:
+        """The names in `classes`."""
+        return [name for name in (self.classes or "").split(",") if name]
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
         """Refuse options that cannot be combined with another.

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hutch.cli.crowds.options import CrowdOptions
+from hutch.cli.crowds.summary import named
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
 
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 _METHODS = ("batch", "online")
 
 
-def run(options: CrowdOptions, method: str, columns: str | None) -> None:
+def run(options: CrowdOptions, method: str) -> None:
     """Learn votes on pairs, and report.
 
     Args:
         options: of the command.
         method: batch or online.
-        columns: those with the context of a vote; None: all further ones.
     """
     from hutch.core.atomic import check_outputs
     from hutch.core.run.output import is_stdout, open_output
@@ -36,7 +36,7 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
         raise UsageError("-p, --workers: got standard output for both, wanted a file for one")
     check_outputs((options.predictions, options.workers, options.final), [options.labels])
     problems = Problems()
-    model, state, tally, extra = _learned(options, method, columns, problems)
+    model, state, tally, extra = _learned(options, method, problems)
     for line in problems.lines(options.labels):
         options.notice(line)
     if options.predictions:
@@ -49,7 +49,9 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
         state.save(options.final)
     summary = report.summary(model, method, state, tally) | {"left_out": problems.total} | extra
     if options.score:
-        summary["score"] = report.score(model, state, read_votes(options.score, state.features, *_read_as(options)))
+        summary["score"] = report.score(
+            model, state, read_votes(options.score, state.features, options.columns, options.encoding)
+        )
     found = report.strengths(state)
     rows = zip(found.players, found.strength.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
     summary["strengths"] = [{"player": p, "strength": s, "low": a, "high": b} for p, s, a, b in rows]
@@ -59,13 +61,8 @@ def run(options: CrowdOptions, method: str, columns: str | None) -> None:
     print(text, file=sys.stderr if is_stdout(options.predictions) or is_stdout(options.workers) else sys.stdout)
 
 
-def _read_as(options: CrowdOptions) -> tuple[str | None, str]:
-    """Columns and encoding of files of votes."""
-    return options.columns if isinstance(options.columns, str) else None, options.encoding
-
-
 def _learned(
-    options: CrowdOptions, method: str, columns: str | None, problems: Problems
+    options: CrowdOptions, method: str, problems: Problems
 ) -> tuple[PairModel, PairState, Tally, dict[str, Any]]:
     """The model, its state, the counts, and further lines of the summary."""
     from hutch.crowd.pairs.model import create
@@ -73,7 +70,7 @@ def _learned(
     from hutch.crowd.pairs.state import PairState
     from hutch.crowd.pairs.votes import read_votes, vote_blocks
 
-    features = None if columns is None else [name for name in columns.split(",") if name]
+    features = None if options.features is None else [name for name in options.features.split(",") if name]
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
     if options.test and not options.initial:
@@ -84,7 +81,7 @@ def _learned(
     model = create(state.model if state else options.model)
     if state:
         features = state.features if features is None else features
-    source = (options.labels, features, *_read_as(options), problems)
+    source = (options.labels, features, options.columns, options.encoding, problems)
     if state:
         if options.test:
             votes = read_votes(*source)
@@ -107,7 +104,7 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     """The summary for people."""
     tables = ("strengths", "next", "score")
     plain = {name: value for name, value in summary.items() if name not in tables} | summary.get("score", {})
-    lines = [f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in plain.items()]
+    lines = [named(name, value, "not known") for name, value in plain.items()]
     rows = summary["strengths"]
     width = max((len(row["player"]) for row in rows), default=0)
     if rows:
@@ -119,11 +116,3 @@ def _lines(summary: dict[str, Any]) -> list[str]:
         lines += ["", "ask next"]
         lines += [f"{row['left']}  {row['right']}  {row['gain']:.4f} nats" for row in summary["next"]]
     return lines
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    if isinstance(value, list):
-        return ", ".join(value) or "none"
-    return "not known" if value is None else str(value)

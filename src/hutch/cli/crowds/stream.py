@@ -21,18 +21,12 @@ from hutch.crowd.models.ordered import scale_of
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
-    """Learn a stream of labels; returns the summary.
-
-    Args:
-        given: the options of the command.
-        model: of the crowd.
-        options: how it runs.
-        history: its state from an earlier run.
+    """Learn a stream of labels; returns the summary. Arguments as of `hutch.cli.crowds.tasks.run`.
 
     Raises:
         UsageError: an option needs all labels at once.
     """
-    path, columns = given.labels, given.columns
+    path, columns = given.labels, given.read_as
     kept = ("workers", "report", "suspects", "next", "score", "detail")
     given.refuse(kept, "a stream keeps no tasks and no workers; leave out --stream")
     if options.method != "online":
@@ -41,7 +35,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         raise UsageError("--passes: each pass reads the labels again: wanted a file, got standard input")
     truth, table = read_gold(given.gold, given.encoding) if given.gold else None, Table(given.notice)
     totals, problems = Totals(), Problems()
-    known = history.classes if history else list(given.classes)
+    known = history.classes if history else given.class_names
     blocks = label_blocks(path, known, truth, columns=columns, problems=problems)
     first = next(blocks, None)
     if first is None:

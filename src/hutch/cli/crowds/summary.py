@@ -27,15 +27,15 @@ def show(summary: dict[str, Any], options: CrowdOptions, aside: bool) -> None:
 
 def _lines(summary: dict[str, Any]) -> list[str]:
     """The summary for people."""
-    lines = [f"{name.replace('_', ' '):<20} {_shown(summary[name])}" for name in _SHOWN if name in summary]
-    lines += [f"{name.replace('_', ' '):<20} {_shown(value)}" for name, value in summary.get("score", {}).items()]
+    lines = [named(name, summary[name]) for name in _SHOWN if name in summary]
+    lines += [named(name, value) for name, value in summary.get("score", {}).items()]
     for group in summary.get("copies", ()):
         lines.append(f"{'copies' if group['one_voice'] else 'copies or experts':<20} {', '.join(group['workers'])}")
     if "each" in summary:
         lines += ["", "label\tshare\tkrippendorff alpha" + ("\taccuracy\tlog loss" if "score" in summary else "")]
     for row in summary.get("each", ()):
         lines.append(
-            "\t".join(map(_shown, (row["label"], row["share"], row["krippendorff_alpha"], *row["score"].values())))
+            "\t".join(map(shown, (row["label"], row["share"], row["krippendorff_alpha"], *row["score"].values())))
         )
     titles = {"next": "label next", "unsettled": "more labels will not settle"}
     for name, title in titles.items():
@@ -55,5 +55,13 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _shown(value: Any) -> str:
-    return "undefined" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+def named(name: str, value: Any, unknown: str = "undefined") -> str:
+    """A line of a summary: a name and its value; `unknown` stands for None."""
+    return f"{name.replace('_', ' '):<20} {shown(value, unknown)}"
+
+
+def shown(value: Any, unknown: str = "undefined") -> str:
+    """A value for people."""
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return unknown if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -34,7 +34,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         UsageError: options that do not go together.
         DataError: labels or gold that cannot be used.
     """
-    prices = read_prices(given.labels, given.columns) if given.next else {}
+    prices = read_prices(given.labels, given.read_as) if given.next else {}
     data = _labels(given, options, history)
     result = _aggregate(given, data, model, options, history)
     if result.scale is not None and options.ordered is None:
@@ -77,9 +77,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
 def _labels(given: CrowdOptions, options: Options, history: State | None) -> Labels:
     """The labels that count; reports the others."""
     path = given.labels
-    known = history.classes if history else list(given.classes)
+    known = history.classes if history else given.class_names
     truth = read_gold(given.gold, given.encoding) if given.gold else None
-    data = read_labels(path, known, history.worker_names if history else (), truth, given.columns)
+    data = read_labels(path, known, history.worker_names if history else (), truth, given.read_as)
     if data.form:
         given.notice(f"{path}: read as {data.form}")
     for line in data.problems.lines(path):

@@ -17,6 +17,11 @@ PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": F
 """Settings of all our apps: our help, plain tracebacks, no completion options."""
 
 
+def ray_option(work: str) -> Any:
+    """The option that names a Ray cluster, of every command with work for one."""
+    return Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.")
+
+
 class Group(typer.Typer):
     """Commands that are called by a name after a common one.
 
