@@ -29,7 +29,7 @@ from hutch.core.data.assemble import (
 )
 from hutch.core.data.class_names import ClassNames, class_names
 from hutch.core.data.dates import Part, parts_of
-from hutch.core.data.roles import FeatureColumn, Roles, position_of, refuse_twice
+from hutch.core.data.roles import AnyRoles, FeatureColumn, Roles, position_of, refuse_twice
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, Problem, at, reading
 from hutch.core.kernel.abi import UNLABELED
@@ -104,7 +104,7 @@ class TableReader:
         self,
         schema: Any,
         options: ParserOptions,
-        columns: Roles | Mapping[str, Any] | None = None,
+        columns: AnyRoles = None,
         source: str = _SOURCE,
         after: "TableReader | None" = None,
         given: Mapping[str, NDArray[np.float32]] | None = None,
@@ -420,7 +420,7 @@ def _buffers(words: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 def table_reader(
     schema: Any,
     options: ParserOptions,
-    columns: Roles | Mapping[str, Any] | None,
+    columns: AnyRoles,
     source: str,
     after: Any = None,
     given: Mapping[str, NDArray[np.float32]] | None = None,
@@ -436,11 +436,7 @@ def table_reader(
 
 
 def table_batches(
-    tables: Iterable[Any],
-    options: ParserOptions,
-    columns: Roles | Mapping[str, Any] | None = None,
-    labels: Any = None,
-    importance: Any = None,
+    tables: Iterable[Any], options: ParserOptions, columns: AnyRoles = None, labels: Any = None, importance: Any = None
 ) -> Iterator[Batch]:
     """Batches of any tables that speak the Arrow PyCapsule protocol.
 

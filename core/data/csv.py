@@ -4,7 +4,7 @@ A cell that is a number is the feature `column` with that value, any other cell 
 `column:cell` of VW's text, whatever bytes it holds; an empty cell is not a feature.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
 from hutch.core.data.cells import Records, names_of, read_records
 from hutch.core.data.class_names import class_names
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, Problem, at, reading, shortened
 from hutch.core.hooks import hookimpl
@@ -77,7 +77,7 @@ class CsvReader:
         columns: the role of each column; see `hutch.core.data.roles.Roles`.
     """
 
-    def __init__(self, names: list[str], options: ParserOptions, columns: Roles | Mapping[str, Any] | None) -> None:
+    def __init__(self, names: list[str], options: ParserOptions, columns: AnyRoles) -> None:
         roles, spaces = Roles.of(columns), Namespaces(options)
         texts = roles.texts(names)
         features = [column for column in roles.features(names) if column.position not in texts]
@@ -153,9 +153,7 @@ def _no_number(cell: str, label: bool) -> str:
     return f"got {shortened(cell)!r}, wanted a number{hint}"
 
 
-def read_csv(
-    path: str, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None, delimiter: str = ","
-) -> Iterator[Batch]:
+def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimiter: str = ",") -> Iterator[Batch]:
     """Batches of a CSV file whose first record names the columns.
 
     Args:

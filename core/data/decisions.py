@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import SHARED_ROW, Batch
 from hutch.core.data.assemble import is_number
 from hutch.core.data.records import RecordReader
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.errors import Problem, did_you_mean, reading
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import ParserOptions
@@ -134,7 +134,7 @@ class DecisionTableReader:
         self,
         schema: Any,
         options: ParserOptions,
-        columns: Roles | Mapping[str, Any] | None,
+        columns: AnyRoles,
         source: str,
         after: "DecisionTableReader | None" = None,
     ) -> None:

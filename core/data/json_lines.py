@@ -9,7 +9,7 @@ from typing import Any, Never
 
 from hutch.core.batch import Batch
 from hutch.core.data.chunks import Chunks
-from hutch.core.data.roles import REST, Roles
+from hutch.core.data.roles import REST, AnyRoles, Roles
 from hutch.core.data.sources import reader_of
 from hutch.core.errors import Problem, reading, shortened
 from hutch.core.hooks import hookimpl
@@ -83,9 +83,7 @@ class _Rows:
         return record
 
 
-def read_json_lines(
-    path: str, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None
-) -> Iterator[Batch]:
+def read_json_lines(path: str, options: ParserOptions, columns: AnyRoles = None) -> Iterator[Batch]:
     """Batches of a file of JSON lines.
 
     Args:

@@ -1,7 +1,7 @@
 """NumPy matrices and SciPy sparse matrices as batches; column j is the feature named `j`."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import FEATURES_PER_BATCH, Namespaces, as_given, as_numbers, assemble, hash_names
-from hutch.core.data.roles import REST, Roles
+from hutch.core.data.roles import REST, AnyRoles, Roles
 from hutch.core.errors import DataError, Problem, at, reading
 from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
@@ -28,7 +28,7 @@ def is_matrix(data: Any) -> bool:
 class _Columns:
     """The hash and the namespace of each column of a matrix."""
 
-    def __init__(self, width: int, options: ParserOptions, columns: Roles | Mapping[str, Any] | None) -> None:
+    def __init__(self, width: int, options: ParserOptions, columns: AnyRoles) -> None:
         roles, spaces = Roles.of(columns), Namespaces(options)
         listed = roles.namespaces
         self.hashes = np.zeros(width, np.uint32)
@@ -60,11 +60,7 @@ def _columns_of(width: int, options: ParserOptions, roles: str) -> _Columns:
 
 
 def matrix_batches(
-    matrix: Any,
-    options: ParserOptions,
-    columns: Roles | Mapping[str, Any] | None = None,
-    labels: Any = None,
-    importance: Any = None,
+    matrix: Any, options: ParserOptions, columns: AnyRoles = None, labels: Any = None, importance: Any = None
 ) -> Iterator[Batch]:
     """Batches of a matrix, row by row.
 

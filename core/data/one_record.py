@@ -13,7 +13,7 @@ import numpy as np
 from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, SEEN
 from hutch.core.data.assemble import as_float, is_composite
 from hutch.core.data.class_names import class_names
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
 from hutch.core.text.parser import ParserOptions
@@ -45,7 +45,7 @@ class RecordFiller:
         arrays: of the record filled last, as kernels see them in a batch; another dict after a reallocation.
     """
 
-    def __init__(self, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: ParserOptions, columns: AnyRoles = None) -> None:
         self._options, self._mask = options, (1 << options.bits) - 1
         roles = Roles.of(columns)
         self._label, self._importance, self._base = (roles.key(name) for name in ("label", "importance", "base"))

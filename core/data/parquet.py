@@ -1,21 +1,18 @@
 """Parquet files as batches, a row group at a time."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from hutch.core.batch import Batch
 from hutch.core.data.arrow import arrow, table_reader
 from hutch.core.data.places import opened_anywhere
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import AnyRoles
 from hutch.core.errors import DataError, at, reading
 from hutch.core.hooks import hookimpl
 from hutch.core.text.parser import ParserOptions
 
 
-def read_parquet(
-    path: str, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None
-) -> Iterator[Batch]:
+def read_parquet(path: str, options: ParserOptions, columns: AnyRoles = None) -> Iterator[Batch]:
     """Batches of a Parquet file.
 
     Args:

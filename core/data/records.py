@@ -22,7 +22,7 @@ from hutch.core.data.assemble import (
     joined_texts,
 )
 from hutch.core.data.class_names import class_names
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.words import words_of
 from hutch.core.errors import DataError, Problem
 from hutch.core.kernel.abi import UNLABELED
@@ -42,7 +42,7 @@ class RecordReader:
             words are the features; every other key is a namespace.
     """
 
-    def __init__(self, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: ParserOptions, columns: AnyRoles = None) -> None:
         self._options = options
         roles = Roles.of(columns)
         self._label, self._importance, self._base = roles.key("label"), roles.key("importance"), roles.key("base")

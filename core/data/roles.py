@@ -54,7 +54,7 @@ class Roles:
     ignore: tuple[str | int, ...] = ()
 
     @classmethod
-    def of(cls, given: "Roles | Mapping[str, Any] | None") -> Self:
+    def of(cls, given: "AnyRoles") -> Self:
         """Roles from a mapping with the attributes as keys.
 
         Raises:
@@ -136,6 +136,10 @@ class Roles:
     def optional(self) -> "Roles":
         """The same where examples need no label, as for predictions: a label or importance may be missing."""
         return _Optional(**{field.name: getattr(self, field.name) for field in fields(Roles)})
+
+
+AnyRoles = Roles | Mapping[str, Any] | None
+"""What `Roles.of` takes."""
 
 
 class _Optional(Roles):

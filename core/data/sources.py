@@ -10,7 +10,7 @@ from hutch.core.data.arrow import is_dataset, is_table, table_batches, tables_of
 from hutch.core.data.decisions import DecisionReader
 from hutch.core.data.matrix import is_matrix, matrix_batches
 from hutch.core.data.records import RecordReader
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import AnyRoles
 from hutch.core.errors import DataError, reading, warn
 from hutch.core.text.parser import ParserOptions, TextParser
 
@@ -25,12 +25,7 @@ _LABEL_ONLY = re.compile(r"\s*($|[-+]?\.?\d[-+\d.:e]*(\s|$))", re.IGNORECASE)
 
 
 def to_batches(
-    examples: Any,
-    options: ParserOptions,
-    columns: Roles | Mapping[str, Any] | None = None,
-    *,
-    labels: Any = None,
-    importance: Any = None,
+    examples: Any, options: ParserOptions, columns: AnyRoles = None, *, labels: Any = None, importance: Any = None
 ) -> Iterator[Batch]:
     """Examples of any accepted kind as batches; each is valid until the next one is requested.
 
@@ -57,7 +52,7 @@ def to_batches(
 
 
 def _to_batches(
-    examples: Any, options: ParserOptions, columns: Roles | Mapping[str, Any] | None, labels: Any, importance: Any
+    examples: Any, options: ParserOptions, columns: AnyRoles, labels: Any, importance: Any
 ) -> Iterator[Batch]:
     if is_matrix(examples):
         return matrix_batches(examples, options, columns, labels, importance)
@@ -77,9 +72,7 @@ def _to_batches(
     raise TypeError(f"got {type(examples).__name__}, wanted {ACCEPTED}")
 
 
-def _several(
-    examples: Iterator[Any], options: ParserOptions, columns: Roles | Mapping[str, Any] | None
-) -> Iterator[Batch]:
+def _several(examples: Iterator[Any], options: ParserOptions, columns: AnyRoles) -> Iterator[Batch]:
     """Batches, lines, tables or dicts; the first item determines the kind."""
     first = next(examples, None)
     if first is None:
@@ -124,10 +117,7 @@ def reader_of(options: ParserOptions) -> type[RecordReader]:
 
 
 def record_batches(
-    records: Iterable[Mapping[str, Any]],
-    options: ParserOptions,
-    columns: Roles | Mapping[str, Any] | None = None,
-    source: str = "<records>",
+    records: Iterable[Mapping[str, Any]], options: ParserOptions, columns: AnyRoles = None, source: str = "<records>"
 ) -> Iterator[Batch]:
     """Batches of records.
 

@@ -17,7 +17,7 @@ from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.outputs import outputs_in
 from hutch.core.chain.reduction import Labels
 from hutch.core.data.one_record import RecordFiller
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import AnyRoles
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import LineParser
 from hutch.core.text.state import FIELDS_OF_SEEN
@@ -39,7 +39,7 @@ class OneExample:
         last: the example that `can_learn` accepted last.
     """
 
-    def __init__(self, engine: Engine, columns: Roles | Mapping[str, Any] | None = None) -> None:
+    def __init__(self, engine: Engine, columns: AnyRoles = None) -> None:
         self._engine = engine
         self._parser = LineParser(engine.parser, LONGEST_LINE)
         self._filler = RecordFiller(engine.parser, columns)

@@ -19,7 +19,7 @@ from hutch.core.config import read as chain_config
 from hutch.core.config.chain_config import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.places import located
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.errors import ConfigError, ModelError, at, warn
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import parameters_of, values_of
@@ -108,12 +108,7 @@ class Chain(OneByOne, Engine):
             return cls(config, plugins)
 
     def batches(
-        self,
-        examples: Any,
-        labels: Any = None,
-        importance: Any = None,
-        *,
-        columns: Roles | Mapping[str, Any] | None = None,
+        self, examples: Any, labels: Any = None, importance: Any = None, *, columns: AnyRoles = None
     ) -> Iterator[Batch]:
         """Examples of any accepted kind as batches for this chain; the arguments are those of `learn`."""
         return iter(self._batches(examples, labels, importance, columns))
@@ -134,7 +129,7 @@ class Chain(OneByOne, Engine):
         found = to_batches(examples, self.parser, columns, labels=labels, importance=importance)
         return found if passes == 1 else list(found)
 
-    def _optional(self, columns: Roles | Mapping[str, Any] | None) -> Roles:
+    def _optional(self, columns: AnyRoles) -> Roles:
         """The roles of columns for examples that need no label."""
         return Roles.of(self.config.input.columns if columns is None else columns).optional()
 
@@ -143,7 +138,7 @@ class Chain(OneByOne, Engine):
         sources: Sequence[str],
         on_problem: Callable[[Problem], Any] = lambda problem: None,
         *,
-        columns: Roles | Mapping[str, Any] | None = None,
+        columns: AnyRoles = None,
         strict: bool = False,
         **how: Any,
     ) -> InputFiles:
@@ -158,7 +153,7 @@ class Chain(OneByOne, Engine):
         labels: Any = None,
         importance: Any = None,
         *,
-        columns: Roles | Mapping[str, Any] | None = None,
+        columns: AnyRoles = None,
         passes: int = 1,
         on_progress: Callable[[ProgressEvent], Any] | None = None,
     ) -> NDArray[np.float32]:
@@ -210,12 +205,7 @@ class Chain(OneByOne, Engine):
         return found
 
     def predict(
-        self,
-        examples: Any,
-        labels: Any = None,
-        importance: Any = None,
-        *,
-        columns: Roles | Mapping[str, Any] | None = None,
+        self, examples: Any, labels: Any = None, importance: Any = None, *, columns: AnyRoles = None
     ) -> NDArray[np.float32]:
         """Predict without learning; as `learn`, but the chain stays unchanged, its counters too.
 
@@ -228,9 +218,7 @@ class Chain(OneByOne, Engine):
         with self._unchanged():
             return self._run_passes(self._batches(examples, labels, importance, self._optional(columns)))
 
-    def predict_decisions(
-        self, examples: Any, *, columns: Roles | Mapping[str, Any] | None = None
-    ) -> list[NDArray[np.float32]]:
+    def predict_decisions(self, examples: Any, *, columns: AnyRoles = None) -> list[NDArray[np.float32]]:
         """Predict decisions over actions with features, without learning; arguments as of `predict`.
 
         Returns:
@@ -259,12 +247,7 @@ class Chain(OneByOne, Engine):
         return found
 
     def scores(
-        self,
-        examples: Any,
-        labels: Any = None,
-        importance: Any = None,
-        *,
-        columns: Roles | Mapping[str, Any] | None = None,
+        self, examples: Any, labels: Any = None, importance: Any = None, *, columns: AnyRoles = None
     ) -> NDArray[np.float32]:
         """The scores of all classes without learning, float32 (examples, classes); arguments as of `learn`.
 

@@ -6,7 +6,7 @@ begin with an underscore are the label, the tag, words of a text and so on; unkn
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import SHARED_ROW, Batch, joined
 from hutch.core.data.chunks import Chunk, Chunks
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import AnyRoles
 from hutch.core.errors import UsageError, reading, warn
 from hutch.core.hooks import hookimpl
 from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, half_pair
@@ -210,9 +210,7 @@ def reader_of(given: Namespace, options: ParserOptions) -> JsonReader:
     return JsonReader(options, log=given.dsjson, chained=given.chain_hash, left_out=left_out)
 
 
-def read_decision_log(
-    path: str, options: ParserOptions, columns: Roles | Mapping[str, Any] | None = None
-) -> Iterator[Batch]:
+def read_decision_log(path: str, options: ParserOptions, columns: AnyRoles = None) -> Iterator[Batch]:
     """Batches of a log of decisions in Vowpal Wabbit's format `--dsjson`.
 
     Lines that cannot be used are skipped with a warning, those without actions silently.
