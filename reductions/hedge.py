@@ -14,7 +14,7 @@ expert advice", 1998.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
@@ -220,6 +220,7 @@ class Hedge(Reduction):
     """
 
     name: ClassVar[str] = "hedge"
+    keeps: ClassVar[Mapping[str, Limits]] = {"weights": Limits(0, 1), "losses": POSITIVE}
     Parameters: ClassVar[type[Parameters]] = HedgeParameters
     kernels = Kernels(learn, predict)
 
@@ -236,7 +237,6 @@ class Hedge(Reduction):
         while layer is not None:
             depth, layer = depth + 1, layer.context.below  # type: ignore[assignment]
         self._weights: NDArray[np.float64] = np.full((context.submodels, count), 1.0 / count)
-        self._losses: NDArray[np.float64] = np.zeros((context.submodels, 2))
         self.state = Record(
             HEDGE,
             copies=count,
@@ -246,7 +246,7 @@ class Hedge(Reduction):
             logistic=answers.loss_kind == kinds.LOGISTIC,
             loss=context.loss(answers.loss),
             weights=self._weights,
-            losses=self._losses,
+            losses=np.zeros((context.submodels, 2)),
             scores=np.zeros(count * max(classes, 1), np.float32),
             likelihoods=np.zeros(count),
         )
@@ -265,14 +265,6 @@ class Hedge(Reduction):
     def weights(self) -> NDArray[np.float64]:
         """Of the copies, (sub-models, copies); a copy of the array."""
         return self._weights.copy()
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Weights of the copies, and sums of importance and losses."""
-        return {"weights": self._weights, "losses": self._losses}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """Shares, and sums."""
-        return {"weights": Limits(0, 1), "losses": POSITIVE}
 
 
 hutch_register_reductions = registering(Hedge)

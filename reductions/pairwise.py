@@ -12,11 +12,10 @@ Bradley-Terry model to accommodate ties in paired comparison experiments", JASA 
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
 from hutch.core.chain.declarations import Answers, Inputs
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
@@ -210,6 +209,7 @@ class Pairwise(Reduction):
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     parameters: PairwiseParameters
     kernels = Kernels(learn, predict, importance_to)
+    keeps: ClassVar[Mapping[str, Limits]] = {"means": FINITE, "variances": POSITIVE}
 
     def __init__(self, parameters: PairwiseParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -218,31 +218,22 @@ class Pairwise(Reduction):
             raise ConfigError("pairwise: the layer below has another loss, wanted loss logistic")
         self.inputs = Inputs(namespaces=() if parameters.worker is None else (parameters.worker,))
         size = 2 + 2 * parameters.slots if parameters.worker is not None else 2
-        self._means = np.zeros((context.submodels, size))
-        self._variances = np.zeros((context.submodels, size))
-        self._variances[:, 0] = TIES
-        self._variances[:, 2::2], self._variances[:, 3::2] = parameters.reliability, parameters.ties
+        variances = np.zeros((context.submodels, size))
+        variances[:, 0] = TIES
+        variances[:, 2::2], variances[:, 3::2] = parameters.reliability, parameters.ties
         self.state = Record(
             PAIRWISE,
             worker=-1 if parameters.worker is None else namespace_id(parameters.worker, context.parser.namespaces),
             slots=parameters.slots if parameters.worker is not None else 0,
-            means=self._means,
-            variances=self._variances,
-            size=self._means.size,
+            means=np.zeros_like(variances),
+            variances=variances,
+            size=variances.size,
         )
 
     @property
     def answers(self) -> Answers:
         """Left is expected to win above one half; labels are 1 for left, -1 for right, 0 for a tie."""
         return replace(super().answers, decision_threshold=0.5, labels=(-1, 0, 1))
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Means and variances of the parameters of ties and workers."""
-        return {"means": self._means, "variances": self._variances}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """Means and variances."""
-        return {"means": FINITE, "variances": POSITIVE}
 
 
 hutch_register_reductions = registering(Pairwise)

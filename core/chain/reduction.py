@@ -172,6 +172,8 @@ class Reduction(ABC):
         asks: kinds (labels, predictions; None: any) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner at the bottom, which owns the rows of the weight table.
         known_failures: the checks of `hutch.plugins.checks.run` that it fails on purpose, each with the reason.
+        keeps: the fields of its state that belong in the model, or arrays whose addresses they hold, with their limits;
+            see `saved` and `limits`.
         inputs: its requirements on the examples; of the class, or with namespaces set by `__init__`.
         shortcuts: of a base learner, promises that save work above.
         parallel: what threads and shards may do with it.
@@ -187,6 +189,7 @@ class Reduction(ABC):
     asks: ClassVar[tuple[Labels, Predictions | None] | None] = None
     is_base: ClassVar[bool] = False
     known_failures: ClassVar[Mapping[str, str]] = {}
+    keeps: ClassVar[Mapping[str, Limits]] = {}
     inputs: Inputs = Inputs()
     shortcuts: Shortcuts = Shortcuts()
     parallel: Parallel = Parallel()
@@ -253,14 +256,15 @@ class Reduction(ABC):
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Arrays that belong in the model beside the weight table, by name; loading copies into them in place."""
-        return {}
+        arrays = self.state.targets if isinstance(self.state, Record) else {}
+        return {name: arrays.get(name, self.state[name]) for name in self.keeps}
 
     def limits(self) -> Mapping[str, Limits]:
         """Limits of the arrays of `saved`, by name: all that its kernels rely on; any number if left out.
 
         A model outside the limits is refused before anything of it is used.
         """
-        return {}
+        return self.keeps
 
     def check_saved(self, arrays: Mapping[str, Stored]) -> None:
         """Check what `limits` cannot express: that the arrays of a model fit each other.

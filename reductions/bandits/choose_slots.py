@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, SLOT_LETTER, Batch, ends_of_groups
 from hutch.core.chain.limits import Limits
@@ -298,6 +297,7 @@ class ChooseSlots(Reduction):
     known_failures: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("importance", "zero_importance", "loss"), "lines of slots have no importance, as in Vowpal Wabbit"
     )
+    keeps: ClassVar[Mapping[str, Limits]] = {"several": Limits(0, 1)}
     kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: Any, context: Context) -> None:
@@ -333,14 +333,6 @@ class ChooseSlots(Reduction):
             names = (hash_text(f"index{k}", seed, parser.hash) & mask for k in range(2 * most))
             self._places = np.fromiter(names, np.uint32)
             self._slots.set(places=self._places, place_count=len(self._places))
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Whether slots have features."""
-        return {"several": self.state["several"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """Of the same."""
-        return {"several": Limits(0, 1)}
 
 
 class ChooseSlate(ChooseSlots):

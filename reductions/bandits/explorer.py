@@ -1,12 +1,9 @@
 """Base of all explorers: a distribution over actions from the scores of the layer below."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Labels, Predictions, Reduction
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import Within
@@ -26,12 +23,9 @@ class Explorer(Reduction):
 
     Attributes:
         dtype: of its state; a field `scratch` is the address of a BUFFER.
-        keeps: fields of its state that belong in the model, with their limits.
     """
 
     dtype: ClassVar[np.dtype[Any]]
-    keeps: ClassVar[Mapping[str, Limits]] = {}
-
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_SCORES)
@@ -41,11 +35,3 @@ class Explorer(Reduction):
         same = {name: vars(parameters)[name] for name in self.dtype.names or () if name in vars(parameters)}
         room = {"scratch": Buffer()} if "scratch" in (self.dtype.names or ()) else {}
         self.state = Record(self.dtype, **(room | same | fields))
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """The fields of `keeps`."""
-        return {name: self.state[name] for name in self.keeps}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """Limits of these fields."""
-        return self.keeps

@@ -27,13 +27,7 @@ from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import ExampleValue, Parameters, Within
-from hutch.reductions.bayesian_linear.blocks import (
-    MOST_PRIORS,
-    SUMS,
-    learn_blocks,
-    predict_blocks,
-    sensitivity_blocks,
-)
+from hutch.reductions.bayesian_linear.blocks import MOST_PRIORS, SUMS, learn_blocks, predict_blocks, sensitivity_blocks
 from hutch.reductions.bayesian_linear.kernels import (
     importance_to_full,
     importance_to_low_rank,

@@ -18,14 +18,7 @@ from hutch.core.kernel.decorators import helper
 from hutch.crowd.models.two_level_kernels import begin_posterior, end_posterior
 from hutch.crowd.models.two_level_stream import ITEMS, LABELS, REFRESH, learn_item, likelihoods, stream_priors
 from hutch.em.constrained.record import constraint_of
-from hutch.reductions.crowd_em.anchor import (
-    anchors_of,
-    put_aside,
-    renew_all,
-    show_anchored,
-    show_read,
-    take_back,
-)
+from hutch.reductions.crowd_em.anchor import anchors_of, put_aside, renew_all, show_anchored, show_read, take_back
 from hutch.reductions.crowd_em.prior import probabilities, soft_label, temper, weigh_evidence
 from hutch.reductions.crowd_em.state import crowd_at, crowd_em_of, half_of, take_features
 

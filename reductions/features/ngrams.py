@@ -17,15 +17,7 @@ from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.chain.declarations import Inputs, Parallel
 from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.hooks import registering
-from hutch.core.kernel.abi import (
-    example_of,
-    float32s_at,
-    int64s_at,
-    kernel,
-    shared_of,
-    state_of,
-    uint32s_at,
-)
+from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, kernel, shared_of, state_of, uint32s_at
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import Parameters, Within

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from functools import cache
 from statistics import NormalDist
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
@@ -172,12 +172,12 @@ class RandomFeatures(Reduction):
     name: ClassVar[str] = "random_features"
     Parameters: ClassVar[type[Parameters]] = RandomFeaturesParameters
     kernels = Kernels.rewriting(rewrite, learn)
+    keeps: ClassVar[Mapping[str, Limits]] = {"present": Limits(0, 1 << 32)}
 
     def __init__(self, parameters: RandomFeaturesParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, parser = parameters, context.parser
         self.inputs = Inputs(namespaces=(p.namespace,))
-        self._present = np.zeros(1)
         self.state = Record(
             RANDOM_FEATURES,
             namespace=namespace_id(p.namespace, parser.namespaces),
@@ -187,18 +187,10 @@ class RandomFeatures(Reduction):
             scale=p.scale,
             seed=context.seed,
             normal=_quantiles(),
-            present=self._present,
+            present=np.zeros(1),
             angles=np.zeros(max(p.count // 2, 1)),
             built=Buffer(),
         )
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """The number of features of the first row learned."""
-        return {"present": self._present}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """A number."""
-        return {"present": Limits(0, 1 << 32)}
 
 
 hutch_register_reductions = registering(RandomFeatures)

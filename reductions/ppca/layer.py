@@ -20,13 +20,7 @@ from hutch.core.chain.reduction import Context, Kernels
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, ModelError
 from hutch.core.hooks import registering
-from hutch.core.kernel.abi import (
-    example_of,
-    kernel,
-    learn_next,
-    predict_next,
-    shared_of,
-)
+from hutch.core.kernel.abi import example_of, kernel, learn_next, predict_next, shared_of
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show
 from hutch.core.parameters import ExampleValue, Parameters, Within
@@ -38,15 +32,7 @@ from hutch.em.ppca.model import PPCAParameters
 from hutch.reductions.linear.dense_row import DenseNamespace
 from hutch.reductions.linear.memory import Buffer
 from hutch.reductions.ppca.learn import prepare, score_row
-from hutch.reductions.ppca.state import (
-    PPCA,
-    is_unlabeled,
-    ppca_of,
-    read_row,
-    show_latent,
-    sketch_size,
-    take_row,
-)
+from hutch.reductions.ppca.state import PPCA, is_unlabeled, ppca_of, read_row, show_latent, sketch_size, take_row
 
 _SIZE = Limits(-1e100, 1e100)
 _COUNTERS = ("boundaries", "count", "samples", "past_samples", "classes", "last")
