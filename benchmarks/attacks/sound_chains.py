@@ -60,6 +60,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "active iwal": ([{"active": {"rule": "iwal", "mellowness": 1.0}}, "linear"], PLAIN),
     "active over trees": ([_ACTIVE, {"filter_tree": {"classes": 3}}, "linear"], CLASSES),
     "dyadic": ([{"dyadic": _DYADIC}], PLAIN),
+    "matrix_factorization": ([{"matrix_factorization": {"rank": 2, "interactions": [["w", "u"]]}}], PLAIN),
     "filter_tree": ([{"filter_tree": {"classes": 3}}, {"dyadic": {**_DYADIC, "loss": "hinge"}}], CLASSES),
     "scoring_filter_tree": ([{"scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}], CLASSES),
     "error_correcting_tournament": ([{"error_correcting_tournament": {"classes": 3, "errors": 1}}, "linear"], CLASSES),
@@ -97,6 +98,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     ),
     "explore_posterior": ([{"explore_posterior": {}}, *_ADF[:-1], _BAYESIAN], DECISIONS),
     "pairwise": ([{"pairwise": {"worker": "u", "slots": 4}}, {"linear": {"loss": "logistic"}}], PLAIN),
+    "rejection_sampling": (["rejection_sampling", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "sample_action": (["sample_action", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "simulate_cost_sensitive_bandit": (
         [{"simulate_cost_sensitive_bandit": {"classes": 3}}, {"explore_epsilon": {}}, *_ADF],

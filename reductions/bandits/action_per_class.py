@@ -9,7 +9,7 @@ Source: VW 9.11.9, `--cb`, `--cb_explore` and `--cbify`.
 """
 
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint32, uint64
@@ -194,13 +194,41 @@ class Copies:
         )
         return f"{what} their weights; wanted names with letters, or hash: all (under input)"
 
-    @property
-    def address(self) -> int:
-        """Of the record."""
-        return self.record.address
+
+class WithCopies(Reduction):
+    """A layer at the top that makes a decision of an example, with an action per class.
+
+    Args:
+        parameters: with `classes`.
+        context: of the layer.
+        fields: further fields of its state.
+
+    Attributes:
+        dtype: of its state, with a field `copies`.
+
+    Raises:
+        ConfigError: there is a layer above it.
+    """
+
+    dtype: ClassVar[np.dtype[Any]] = STATE
+
+    def __init__(self, parameters: Any, context: Context, **fields: Any) -> None:
+        super().__init__(parameters, context)
+        if context.submodels != 1:
+            raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
+        self._copies = Copies(parameters.classes, context)
+        self.state = Record(self.dtype, copies=self._copies.record, **fields)
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Look at how features are named."""
+        self._copies.look_at(batch)
+
+    def doubts(self) -> str | None:
+        """Of features that share their weights."""
+        return self._copies.doubts()
 
 
-class ActionPerClass(Reduction):
+class ActionPerClass(WithCopies):
     """Makes a decision of an example, with an action per class."""
 
     name: ClassVar[str] = "action_per_class"
@@ -216,21 +244,6 @@ class ActionPerClass(Reduction):
     takes = Labels.LOGGED_CLASS
     asks = (Labels.LOGGED_ACTION, None)
     kernels = Kernels(learn, predict)
-
-    def __init__(self, parameters: ActionPerClassParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        if context.submodels != 1:
-            raise ConfigError("action_per_class: got a layer above it, wanted it at the top")
-        self._copies = Copies(parameters.classes, context)
-        self.state = Record(STATE, copies=self._copies)
-
-    def begin_batch(self, batch: Batch, learn: bool) -> None:
-        """Look at how features are named."""
-        self._copies.look_at(batch)
-
-    def doubts(self) -> str | None:
-        """Of features that share their weights."""
-        return self._copies.doubts()
 
     @property
     def answers(self) -> Answers:

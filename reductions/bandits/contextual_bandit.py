@@ -15,11 +15,10 @@ Source of rules and order of arithmetic: VW 9.11.9, `--cb_adf`.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
@@ -258,7 +257,7 @@ class ContextualBandit(Reduction):
                 "no_predict",
                 "Accepted for compatibility; has no effect.",
                 note="accepted, and changes nothing",
-                needs=("cb_adf",),
+                needs=("cb_adf", "ccb_explore_adf"),
             ),
         ),
     )
@@ -266,16 +265,16 @@ class ContextualBandit(Reduction):
     predicts = Predictions.ACTION_SCORES
     asks = (Labels.ACTION_COSTS, Predictions.ACTION_SCORES)
     kernels = Kernels(learn, predict, sensitivity=pass_sensitivity)
+    keeps: ClassVar[Mapping[str, Limits]] = {"counts": COUNT}
 
     def __init__(self, parameters: ContextualBanditParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        self._counts = np.zeros((context.submodels, 2), np.uint64)
         self.state = Record(
             STATE,
             type=TYPES[parameters.type],
             clip=parameters.clip,
             width=self.width(parameters),
-            counts=self._counts,
+            counts=np.zeros((context.submodels, 2), np.uint64),
             scratch=Buffer(),
         )
 
@@ -287,14 +286,6 @@ class ContextualBandit(Reduction):
     def judge_by_propensity(self) -> None:
         """Estimate the loss of `dr` as that of `ips`, in a chain that only predicts from here on."""
         self.state["type"] = IPS
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Decisions and actions learned from, for each sub-model."""
-        return {"counts": self._counts}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """Counts."""
-        return {"counts": COUNT}
 
 
 hutch_register_reductions = registering(ContextualBandit)

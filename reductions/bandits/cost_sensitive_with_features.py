@@ -15,15 +15,7 @@ from numpy import int64, uint64
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_text
 from hutch.core.hooks import registering
-from hutch.core.kernel.abi import (
-    UNLABELED,
-    example_of,
-    float32s_at,
-    kernel,
-    learn_next,
-    predict_next,
-    state_of,
-)
+from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, sort_actions, values_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
@@ -74,12 +66,6 @@ def chosen(example):
     return np.float32(best)
 
 
-@inlined
-def importance_of(decision, k):
-    """The importance with which action k is to be learned."""
-    return float32s_at(decision.weights if decision.weights != uint64(0) else decision.importance, decision.count)[k]
-
-
 @helper
 def _cost_range(decision):
     """Lowest and highest of the given costs."""
@@ -95,11 +81,12 @@ def _teach(layer, example, offset):
     """Train the layer below on the actions whose cost is given."""
     d = decision_of(example)
     costs, (low, high) = float32s_at(d.costs, d.count), _cost_range(d)
+    weights = float32s_at(d.weights if d.weights != uint64(0) else d.importance, d.count)
     classifies = own_of(layer).classifies == uint64(1)
     for k in range(d.count):
         if costs[k] != UNLABELED:
             show_action(example, d, k, False)
-            label, importance = costs[k], importance_of(d, k)
+            label, importance = costs[k], weights[k]
             if classifies:
                 cheapest = costs[k] <= low
                 importance *= high - low if cheapest else costs[k] - low
@@ -148,9 +135,7 @@ class CostSensitiveWithFeatures(Reduction):
                 ),
             ),
             new_flag(
-                "csoaa_rank",
-                "Write all actions with their scores.",
-                needs=("csoaa_ldf", "cb_adf", "cb", *EXPLORING),
+                "csoaa_rank", "Write all actions with their scores.", needs=("csoaa_ldf", "cb_adf", "cb", *EXPLORING)
             ),
         ),
     )

@@ -47,13 +47,7 @@ class ExploreRegCbParameters(Parameters):
     first_only: bool = False
 
 
-STATE = np.dtype(
-    [
-        *RANGE_FIELDS,
-        ("optimistic", "u4"),
-        ("first_only", "u4"),
-    ]
-)
+STATE = np.dtype([*RANGE_FIELDS, ("optimistic", "u4"), ("first_only", "u4")])
 own_of = state_of(STATE)
 
 

@@ -51,15 +51,7 @@ class ExploreSquareCbParameters(Parameters):
     highest_cost: float = 1.0
 
 
-STATE = np.dtype(
-    [
-        *RANGE_FIELDS,
-        ("eliminate", "u8"),
-        ("scale", "f4"),
-        ("exponent", "f4"),
-        ("epsilon", "f4"),
-    ]
-)
+STATE = np.dtype([*RANGE_FIELDS, ("eliminate", "u8"), ("scale", "f4"), ("exponent", "f4"), ("epsilon", "f4")])
 own_of = state_of(STATE)
 
 
@@ -124,11 +116,7 @@ class ExploreSquareCb(RangeExplorer):
             new_flag("squarecb", "Prefer actions by the gap of their scores.", needs=EXPLORING),
             new_float("gamma_scale", "gamma after one decision.", default=10, sets="scale", needs=("squarecb",)),
             new_float(
-                "gamma_exponent",
-                "exponent of gamma's growth.",
-                default=0.5,
-                sets="exponent",
-                needs=("squarecb",),
+                "gamma_exponent", "exponent of gamma's growth.", default=0.5, sets="exponent", needs=("squarecb",)
             ),
             new_flag("elim", "leave out actions that cannot be the best.", sets="eliminate", needs=("squarecb",)),
         ),

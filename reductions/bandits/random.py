@@ -5,7 +5,8 @@ Source: VW 9.11.9, `--cb_explore_adf` with `--bag` and `--cb_sample`.
 
 import numpy as np
 
-from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.decision import ranked_of, values_of
+from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.active.rules import merand48
 
 _0, _1 = np.float32(0), np.float32(1)
@@ -56,3 +57,21 @@ def draw_action(probabilities, u):
         if run > target:
             return k, total
     return len(probabilities) - 1, total
+
+
+@inlined
+def bring_forward(decision, place):
+    """List an action first, and the one that was there in its place."""
+    ranked, values = ranked_of(decision), values_of(decision)
+    ranked[0], ranked[place] = ranked[place], ranked[0]
+    values[0], values[place] = values[place], values[0]
+
+
+@helper
+def draw_first(decision, u):
+    """Draw an action by a number in [0, 1), list it first, and divide all probabilities by their sum."""
+    values = values_of(decision)
+    place, total = draw_action(values, u)
+    for k in range(len(values)):
+        values[k] /= total
+    bring_forward(decision, place)

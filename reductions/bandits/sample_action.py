@@ -17,13 +17,13 @@ from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Re
 from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import array_at, example_of, kernel, learn_next, predict_next, shared_of, state_of
-from hutch.core.kernel.decision import decision_of, place_of, ranked_of, values_of
+from hutch.core.kernel.decision import decision_of, place_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.probabilities import conclude
-from hutch.reductions.bandits.random import draw_action
+from hutch.reductions.bandits.random import bring_forward, draw_first
 
 STATE = np.dtype(
     [
@@ -45,24 +45,12 @@ def _draw(state, shared, row):
     return u
 
 
-@helper
-def _bring_forward(d, place):
-    ranked, values = ranked_of(d), values_of(d)
-    ranked[0], ranked[place] = ranked[place], ranked[0]
-    values[0], values[place] = values[place], values[0]
-
-
 @kernel
 def predict(layer, example, label, importance, offset):
     """Draw an action."""
     predict_next(layer, example, label, importance, offset)
     d, shared = decision_of(example), shared_of(example_of(example).shared)
-    values = values_of(d)
-    u = _draw(own_of(layer), shared, d.row)
-    place, total = draw_action(values, u)
-    for k in range(len(values)):
-        values[k] /= total
-    _bring_forward(d, place)
+    draw_first(d, _draw(own_of(layer), shared, d.row))
     return conclude(example, importance)
 
 
@@ -73,7 +61,7 @@ def learn(layer, example, label, importance, offset):
     d = decision_of(example)
     place = place_of(d, d.chosen)
     if place > 0:
-        _bring_forward(d, place)
+        bring_forward(d, place)
     return conclude(example, importance)
 
 
@@ -82,8 +70,7 @@ class SampleAction(Reduction):
 
     name: ClassVar[str] = "sample_action"
     vw = VwLayer(
-        learner="cb_sample",
-        options=(new_flag("cb_sample", "Draw an action and list it first.", needs=EXPLORING),),
+        learner="cb_sample", options=(new_flag("cb_sample", "Draw an action and list it first.", needs=EXPLORING),)
     )
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_PROBABILITIES

@@ -16,13 +16,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
-from numpy.typing import NDArray
 
-from hutch.core.batch import Batch
 from hutch.core.chain.limits import COUNT, Limits
-from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions
 from hutch.core.chain.vw_option import VwLayer, new_flag, new_float, new_int
-from hutch.core.errors import ConfigError
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -36,12 +33,11 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
-from hutch.core.kernel.record import Record
 from hutch.core.parameters import ExampleValue, Within
 from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.active.rules import merand48
-from hutch.reductions.bandits.action_per_class import Copies, end_copies, fill_importance, make_copies
-from hutch.reductions.bandits.random import draw_action
+from hutch.reductions.bandits.action_per_class import WithCopies, end_copies, fill_importance, make_copies
+from hutch.reductions.bandits.random import draw_first
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
 from hutch.reductions.linear.memory import Buffer
 
@@ -93,14 +89,9 @@ def _draw(layer, example, importance, offset):
     state, d = own_of(layer), decision_of(example)
     d.chosen = int64(-1)
     predict_next(layer, example, UNLABELED, importance, offset)
-    ranked, values = ranked_of(d), values_of(d)
-    place, total = draw_action(values, merand48(state.seed + state.draws)[1])
+    draw_first(d, merand48(state.seed + state.draws)[1])
     state.draws += uint64(1)
-    for k in range(len(values)):
-        values[k] /= total
-    ranked[0], ranked[place] = ranked[place], ranked[0]
-    values[0], values[place] = values[place], values[0]
-    return values[0]
+    return values_of(d)[0]
 
 
 @helper
@@ -171,12 +162,8 @@ def learn(layer, example, label, importance, offset):
     return _run(layer, example, label, importance, offset, True)
 
 
-class _Simulation(Reduction):
-    """A layer that draws its prediction.
-
-    Raises:
-        ConfigError: there is a layer above it.
-    """
+class _Simulation(WithCopies):
+    """A layer that draws its prediction."""
 
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
     known_failures = {
@@ -184,38 +171,13 @@ class _Simulation(Reduction):
         "magnitudes": "the rate of a feature of 1e-20 is beyond float32 in `linear` below, as in VW",
     }
     kernels = Kernels(learn, predict)
+    keeps: ClassVar[Mapping[str, Limits]] = {"draws": COUNT}
+    dtype = STATE
     kind: ClassVar[int]
 
     def __init__(self, parameters: Any, context: Context) -> None:
-        super().__init__(parameters, context)
-        if context.submodels != 1:
-            raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
-        self._copies = Copies(parameters.classes, context)
-        self.state = Record(
-            STATE,
-            kind=self.kind,
-            copies=self._copies,
-            scratch=Buffer(),
-            seed=hash_namespace("vw", 0, "all"),
-            right=parameters.right,
-            wrong=parameters.wrong,
-        )
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """The number of draws so far."""
-        return {"draws": self.state["draws"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """A count."""
-        return {"draws": COUNT}
-
-    def begin_batch(self, batch: Batch, learn: bool) -> None:
-        """Look at how features are named."""
-        self._copies.look_at(batch)
-
-    def doubts(self) -> str | None:
-        """Of features that share their weights."""
-        return self._copies.doubts()
+        seed, p = hash_namespace("vw", 0, "all"), parameters
+        super().__init__(p, context, kind=self.kind, scratch=Buffer(), seed=seed, right=p.right, wrong=p.wrong)
 
 
 class SimulateBandit(_Simulation):

@@ -1,16 +1,14 @@
 """Base of the learners of this folder: features as `linear` makes them, and a dot product as the score."""
 
-import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import uint64
-from numpy.typing import NDArray
 
-from hutch.core.chain.declarations import Inputs, Parallel
+from hutch.core.chain.declarations import Parallel
 from hutch.core.chain.limits import POSITIVE, Limits
-from hutch.core.chain.reduction import Context, Labels, Parameters, Predictions, Reduction
+from hutch.core.chain.reduction import Context, Parameters
 from hutch.core.kernel.abi import (
     UNLABELED,
     call_loss,
@@ -24,15 +22,15 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
-from hutch.core.loss.kernels import value_of
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Within
 from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
-from hutch.reductions.linear.layer import Linear, namespaces_of
+from hutch.reductions.linear.kernels import predicted
+from hutch.reductions.linear.layer import HashedLearner
+from hutch.reductions.linear.layer import NonNegative as NonNegative
 
 _0 = np.float32(0)
 
-NonNegative = Annotated[float, Within(ge=0)]
 Positive = Annotated[float, Within(gt=0)]
 
 
@@ -74,12 +72,6 @@ SUMS = np.dtype(
 sums_of = state_of(SUMS)
 
 
-@inlined
-def clipped(shared, p):
-    """A prediction within the range of the labels; 0 for NaN."""
-    return _0 if math.isnan(p) else min(max(p, shared.min_label), shared.max_label)
-
-
 @helper
 def score(layer, example, offset):
     """Gather the features; returns base + w·x."""
@@ -93,20 +85,9 @@ def score(layer, example, offset):
 
 
 @helper
-def predicted(layer, example, label, importance, raw):
-    """Write score, prediction and loss of the example; returns the prediction."""
-    state, e = sums_of(layer), example_of(example)
-    prediction = clipped(shared_of(e.shared), raw)
-    e.raw, e.updated, e.loss = raw, prediction, 0.0
-    if label != UNLABELED and importance > _0:
-        e.loss = np.float64(value_of(state.loss, prediction, label) * importance)
-    return prediction
-
-
-@helper
 def judge(layer, example, label, importance, p, before, raw):
     """Write the loss of the prediction that is learned from, but the score and the prediction made before."""
-    prediction, e = predicted(layer, example, label, importance, p), example_of(example)
+    prediction, e = predicted(example, sums_of(layer).loss, label, importance, p), example_of(example)
     e.raw, e.updated = raw, before
     return prediction
 
@@ -129,34 +110,16 @@ def predict(layer, example, label, importance, offset):
     """Predict only; a label without importance still widens the range of labels."""
     if not importance > _0:
         widen(shared_of(example_of(example).shared), label)
-    return predicted(layer, example, label, importance, score(layer, example, offset))
+    return predicted(example, sums_of(layer).loss, label, importance, score(layer, example, offset))
 
 
-class Sums(Reduction):
+class Sums(HashedLearner):
     """A linear learner whose weights follow from sums over the gradients of each feature."""
 
-    takes = Labels.SIMPLE
-    predicts = Predictions.SCALAR
-    is_base = True
+    keeps: ClassVar[Mapping[str, Limits]] = {"norm": POSITIVE, "importance": POSITIVE}
     parallel = Parallel(merging={"norm": "add", "importance": "add"})
-    gathered = Linear.gathered
-    _make_features, _set_range = Linear._make_features, Linear._set_range
 
     def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
-        self.inputs = Inputs(namespaces=namespaces_of(parameters))
-        self._features = self._make_features()  # type: ignore[misc]
         given = {name: getattr(parameters, name, 0.0) for name in ("alpha", "beta", "l1", "l2")}
         self.state = Record(SUMS, loss=context.loss(parameters.loss), features=self._features.record, **given)
-        self._set_range(context.shared)  # type: ignore[misc]
-
-    begin_batch = Linear.begin_batch
-    features = Linear.features
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        """Sums that belong to no single feature."""
-        return {"norm": self.state["norm"], "importance": self.state["importance"]}
-
-    def limits(self) -> Mapping[str, Limits]:
-        """Sums."""
-        return {"norm": POSITIVE, "importance": POSITIVE}

@@ -21,19 +21,9 @@ from hutch.core.chain.vw_option import VwLayer, new_flag
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
-from hutch.reductions.ftrl.base import (
-    Positive,
-    Sums,
-    SumsParameters,
-    clipped,
-    gradient,
-    judge,
-    learns,
-    predict,
-    score,
-    sums_of,
-)
+from hutch.reductions.ftrl.base import Positive, Sums, SumsParameters, gradient, judge, learns, predict, score, sums_of
 from hutch.reductions.linear.features import features_of, rows_of, values_of
+from hutch.reductions.linear.kernels import clip
 
 _0 = np.float32(0)
 
@@ -93,7 +83,7 @@ def learn(layer, example, label, importance, offset):
     state, e = sums_of(layer), example_of(example)
     features, shared = features_of(state.features), shared_of(e.shared)
     raw = score(layer, example, offset)
-    before = clipped(shared, raw)
+    before = clip(shared, raw)
     widen(shared, label)
     if not learns(shared, label, importance):
         judge(layer, example, label, importance, raw, before, raw)

@@ -19,7 +19,6 @@ from hutch.reductions.ftrl.base import (
     Positive,
     Sums,
     SumsParameters,
-    clipped,
     gradient,
     judge,
     learns,
@@ -28,6 +27,7 @@ from hutch.reductions.ftrl.base import (
     sums_of,
 )
 from hutch.reductions.linear.features import features_of, rows_of, values_of
+from hutch.reductions.linear.kernels import clip
 
 _0, _1 = np.float32(0), np.float32(1)
 
@@ -69,7 +69,7 @@ def learn(layer, example, label, importance, offset):
     state, e = sums_of(layer), example_of(example)
     features, shared = features_of(state.features), shared_of(e.shared)
     raw = score(layer, example, offset)
-    before = clipped(shared, raw)
+    before = clip(shared, raw)
     widen(shared, label)
     prediction = judge(layer, example, label, importance, raw, before, raw)
     if learns(shared, label, importance):

@@ -19,18 +19,9 @@ from hutch.core.chain.vw_option import VwLayer, new_flag
 from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
-from hutch.reductions.ftrl.base import (
-    Positive,
-    Sums,
-    SumsParameters,
-    gradient,
-    learns,
-    predict,
-    predicted,
-    score,
-    sums_of,
-)
+from hutch.reductions.ftrl.base import Positive, Sums, SumsParameters, gradient, learns, predict, score, sums_of
 from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
+from hutch.reductions.linear.kernels import predicted
 
 _1, _2 = np.float32(1), np.float32(2)
 
@@ -65,12 +56,12 @@ def learn(layer, example, label, importance, offset):
     features, shared = features_of(state.features), shared_of(e.shared)
     widen(shared, label)
     if not learns(shared, label, importance):
-        return predicted(layer, example, label, importance, score(layer, example, offset))
+        return predicted(example, state.loss, label, importance, score(layer, example, offset))
     n = uint64(gather(features, example, offset))
     rows, values, weights, p = rows_of(features, n), values_of(features, n), weights_of(shared), e.base
     for i in range(n):
         p += _refresh(state, weights, uint64(rows[i]) * shared.stride, values[i])
-    prediction = predicted(layer, example, label, importance, p)
+    prediction = predicted(example, state.loss, label, importance, p)
     slope = gradient(state, prediction, label, importance)
     for i in range(n):
         at, g = uint64(rows[i]) * shared.stride, slope * values[i]

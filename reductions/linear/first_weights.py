@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 Kind = Literal["uniform", "normal", "truncated_normal"]
 
 _FACTOR, _SUMMAND = np.uint64(0xEECE66D5DEECE66D), np.uint64(2147483647)
-_AT_ONCE = 1 << 20
+AT_ONCE = 1 << 20
+"""Rows for which numbers are made at a time."""
 _ONE, _TWO = np.float32(1), np.float32(2)
 
 
@@ -29,11 +30,11 @@ def fill_weights(weights: NDArray[np.float32], kind: Kind, state: NDArray[np.uin
     >>> [round(float(weight), 4) for weight in weights]
     [-0.5, -0.4516]
     """
-    for begin in range(0, len(weights), _AT_ONCE):
-        part = weights[begin : begin + _AT_ONCE]
+    for begin in range(0, len(weights), AT_ONCE):
+        part = weights[begin : begin + AT_ONCE]
         if kind == "uniform":
             states = _states_after(state, len(part))
-            part[:] = _fraction(states) - np.float32(0.5)
+            part[:] = _fractions(states) - np.float32(0.5)
             state[:] = states[-1:]
         else:
             part[:] = _gaussian(np.arange(begin, begin + len(part), dtype=np.uint64) * np.uint64(stride))
@@ -41,8 +42,13 @@ def fill_weights(weights: NDArray[np.float32], kind: Kind, state: NDArray[np.uin
         _truncate(weights)
 
 
-def _fraction(states: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """Numbers from 0 to 1 of states of VW's generator."""
+def next_numbers(states: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
+    """The next states of VW's generator, each after one of these, and the numbers from 0 to 1 that they stand for."""
+    states = states * _FACTOR + _SUMMAND
+    return states, _fractions(states)
+
+
+def _fractions(states: NDArray[np.uint64]) -> NDArray[np.float32]:
     return ((states >> np.uint64(25)) & np.uint64(0x7FFFFF)).astype(np.float32) * np.float32(2.0**-23)
 
 
@@ -60,10 +66,9 @@ def _gaussian(states: NDArray[np.uint64]) -> NDArray[np.float32]:
     """A number from the standard normal distribution for each seed, by the polar method."""
     found, left = np.zeros(len(states), np.float32), np.arange(len(states))
     while len(left):
-        states = states * _FACTOR + _SUMMAND
-        a = _TWO * _fraction(states) - _ONE
-        states = states * _FACTOR + _SUMMAND
-        b = _TWO * _fraction(states) - _ONE
+        states, a = next_numbers(states)
+        states, b = next_numbers(states)
+        a, b = _TWO * a - _ONE, _TWO * b - _ONE
         t = a * a + b * b
         inside = (t < _ONE) & (t != 0)
         logarithm = np.log(t[inside].astype(np.float64)).astype(np.float32)

@@ -142,6 +142,17 @@ def clip(shared, raw):
     return min(max(raw, shared.min_label), shared.max_label)
 
 
+@helper
+def predicted(example, loss, label, importance, raw):
+    """Write score, prediction and loss of the example, by a LOSS; returns the prediction."""
+    e = example_of(example)
+    prediction = clip(shared_of(e.shared), raw)
+    e.raw, e.updated, e.loss = raw, prediction, 0.0
+    if label != UNLABELED and importance > _0:
+        e.loss = np.float64(value_of(loss, prediction, label) * importance)
+    return prediction
+
+
 @inlined
 def _predict(layer, example, label, importance, offset, stride):
     """Gather the features and predict; returns the clipped prediction and its loss."""

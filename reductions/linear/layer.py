@@ -92,13 +92,73 @@ class LinearParameters(Parameters):
                 raise ValueError(f"interactions: got {term!r}, wanted 2 to {MAX_ORDER} namespaces")
 
 
-def namespaces_of(parameters: LinearParameters) -> tuple[str, ...]:
+def namespaces_of(parameters: Any) -> tuple[str, ...]:
     """Namespaces of interactions, and those that are used only in interactions."""
-    pairs = (*parameters.interactions, parameters.ignore_linear)
+    pairs = (*parameters.interactions, getattr(parameters, "ignore_linear", ()))
     return tuple(name for names in pairs for name in names if name != ":")
 
 
-class Linear(Reduction):
+class HashedLearner(Reduction):
+    """A base learner with weights for hashed features, be it `linear` or another.
+
+    Args:
+        parameters: with `loss`, `interactions` and the range of predictions, and what else `linear` says of features.
+        context: of the layer.
+
+    Raises:
+        ConfigError: interactions as letters where namespaces go by name.
+    """
+
+    takes = Labels.SIMPLE
+    predicts = Predictions.SCALAR
+    is_base = True
+
+    def __init__(self, parameters: Any, context: Context) -> None:
+        super().__init__(parameters, context)
+        self._features = self._make_features()
+        self._set_range(context.shared)
+        self.inputs = Inputs(namespaces=namespaces_of(parameters))
+
+    def _set_range(self, shared: NDArray[Any]) -> None:
+        p = self.parameters
+        given = (p.min_prediction, p.max_prediction)
+        shared["fixed_range"] = given != (None, None)
+        initial = self.context.losses[p.loss.name].prediction_range
+        low, high = initial if initial and given == (None, None) else (0.0, 0.0)
+        shared["min_label"] = low if p.min_prediction is None else p.min_prediction
+        shared["max_label"] = high if p.max_prediction is None else p.max_prediction
+
+    def _make_features(self) -> Features:
+        p, mode = self.parameters, self.context.parser.namespaces
+        letters = mode == "letter"
+
+        def identify(name: str) -> int:
+            return WILDCARD if name == ":" else namespace_id(name, mode)
+
+        for term in p.interactions:
+            if isinstance(term, str) and not letters:
+                wanted = "a list of names; terms are strings of letters only where namespaces go by letter"
+                raise ConfigError(f"linear.interactions: got {term!r}, wanted {wanted}")
+        ids = [[identify(name) for name in term] for term in p.interactions]
+        options = {"permutations": p.permutations, "duplicates": p.duplicate_interactions}
+        terms = Terms(ids, letters=letters, **options) if ids else None
+        return Features(terms, [namespace_id(name, mode) for name in p.ignore_linear])
+
+    @property
+    def features(self) -> Record:
+        """The FEATURES record: interactions and ignored namespaces."""
+        return self._features.record
+
+    def begin_batch(self, batch: Batch, learn: bool) -> None:
+        """Discard the features gathered for an example of the previous batch."""
+        self._features.forget_guess()
+
+    def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
+        """The features of the last example, for explanations of it; see `Features.gathered`."""
+        return self._features.gathered()
+
+
+class Linear(HashedLearner):
     """A linear model of hashed features, learned online.
 
     Raises:
@@ -107,16 +167,12 @@ class Linear(Reduction):
 
     name: ClassVar[str] = "linear"
     Parameters: ClassVar[type[Parameters]] = LinearParameters
-    takes = Labels.SIMPLE
-    predicts = Predictions.SCALAR
-    is_base = True
 
     def __init__(self, parameters: LinearParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, shared = parameters, context.shared
         plain = not (p.adaptive or p.normalized)
         self._initial_t = p.initial_t if p.initial_t is not None else float(plain)
-        self._features = self._make_features()
         self._norms = np.zeros((context.submodels, 2))
         self._norms[0] = p.initial_t or 0.0
         self._regularization = np.array([1.0, 0.0])
@@ -147,38 +203,11 @@ class Linear(Reduction):
         if plain:
             self.state["learning_rate"] *= np.float32(self._initial_t) ** np.float32(p.power_t)
         shared["time"] = self._initial_t
-        self._set_range(shared)
-        self.inputs = Inputs(namespaces=namespaces_of(p))
         self.shortcuts = Shortcuts(updates_at=int(self.state["updates"].ctypes.data), looks_ahead=True)
         kinds = {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
         # pending l1 and l2 belong to one table of weights and cannot be shared
         merging = None if p.l1 or p.l2 else {name: kinds[name] for name in self.saved()}
         self.parallel = Parallel(merging=merging, scaled=1)
-
-    def _set_range(self, shared: NDArray[Any]) -> None:
-        p = self.parameters
-        given = (p.min_prediction, p.max_prediction)
-        shared["fixed_range"] = given != (None, None)
-        initial = self.context.losses[p.loss.name].prediction_range
-        low, high = initial if initial and given == (None, None) else (0.0, 0.0)
-        shared["min_label"] = low if p.min_prediction is None else p.min_prediction
-        shared["max_label"] = high if p.max_prediction is None else p.max_prediction
-
-    def _make_features(self) -> Features:
-        p, mode = self.parameters, self.context.parser.namespaces
-        letters = mode == "letter"
-
-        def identify(name: str) -> int:
-            return WILDCARD if name == ":" else namespace_id(name, mode)
-
-        for term in p.interactions:
-            if isinstance(term, str) and not letters:
-                wanted = "a list of names; terms are strings of letters only where namespaces go by letter"
-                raise ConfigError(f"linear.interactions: got {term!r}, wanted {wanted}")
-        ids = [[identify(name) for name in term] for term in p.interactions]
-        options = {"permutations": p.permutations, "duplicates": p.duplicate_interactions}
-        terms = Terms(ids, letters=letters, **options) if ids else None
-        return Features(terms, [namespace_id(name, mode) for name in p.ignore_linear])
 
     @property
     def kernels(self) -> Kernels:
@@ -193,11 +222,6 @@ class Linear(Reduction):
             sensitivity,
             None if coupled else predict_many,
         )
-
-    @property
-    def features(self) -> Record:
-        """The FEATURES record: interactions and ignored namespaces."""
-        return self._features.record
 
     @property
     def stride(self) -> int:
@@ -231,14 +255,6 @@ class Linear(Reduction):
     def limits(self) -> Mapping[str, Limits]:
         """All are sums or factors; labels that a loss is not made for may draw weights away from 0, as in VW."""
         return dict.fromkeys(self.saved(), POSITIVE) | {"regularization": FINITE}
-
-    def begin_batch(self, batch: Batch, learn: bool) -> None:
-        """Discard the features gathered for an example of the previous batch."""
-        self._features.forget_guess()
-
-    def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
-        """The features of the last example, for explanations of it; see `Features.gathered`."""
-        return self._features.gathered()
 
     def materialise(self, weights: NDArray[np.float32]) -> None:
         """Write pending regularisation into the weights, for a chain that only predicts from here on.

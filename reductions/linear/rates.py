@@ -16,11 +16,7 @@ from numpy import uint64
 
 from hutch.core.kernel.abi import example_of, float64s_at, record_of, shared_of, weights_of
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.reductions.linear.features import (
-    rows_of,
-    squared_length,
-    values_of,
-)
+from hutch.reductions.linear.features import rows_of, squared_length, values_of
 
 RATES = np.dtype(
     [
@@ -43,11 +39,6 @@ _0, _1 = np.float32(0), np.float32(1)
 
 DEFAULT = (True, True, True)
 """A kind of rates: whether adaptive, normalised, with square roots; known when kernels for it are compiled."""
-
-
-@inlined
-def _kind(rates):
-    return rates.adaptive == 1, rates.normalized == 1, rates.square_root == 1
 
 
 @inlined
@@ -129,7 +120,8 @@ def _rate(square, gradient, scale, kind, power):
 @helper
 def _visit(rates, weights, stride, rows, values, square_gradient, commit):
     """Set the rates of all features, of any kind; returns Σ rate x² and Σ (x / N)²."""
-    total, norm, kind, power = _0, _0, _kind(rates), rates.power_t
+    total, norm, power = _0, _0, rates.power_t
+    kind = rates.adaptive == 1, rates.normalized == 1, rates.square_root == 1
     for i in range(uint64(len(rows))):
         at = uint64(rows[i]) * stride
         square, gradient, scale = touch(weights, at, values[i], square_gradient, commit, kind, power)

@@ -47,10 +47,6 @@ terms_record_of = record_of(TERMS)
 int32s_at = array_at(np.int32)
 
 
-def _repeats(term: Sequence[int]) -> bool:
-    return 1 < len(set(term)) < len(term)
-
-
 def prepare(terms: Sequence[Sequence[int]], duplicates: bool) -> list[tuple[int, ...]]:
     """Sort terms as VW does, and drop those that are permutations of an earlier one.
 
@@ -61,7 +57,7 @@ def prepare(terms: Sequence[Sequence[int]], duplicates: bool) -> list[tuple[int,
     >>> prepare([(3, 1, 2), (2, 1), (1, 2), (2, 1, 2)], False)
     [(1, 2), (1, 2, 2), (3, 1, 2)]
     """
-    inner = [tuple(sorted(term)) if _repeats(term) else tuple(term) for term in terms]
+    inner = [tuple(sorted(term)) if 1 < len(set(term)) < len(term) else tuple(term) for term in terms]
     kept: dict[tuple[int, ...], tuple[int, ...]] = {}
     ordered = sorted(inner, key=lambda term: (len(term), term))
     for k, term in enumerate(ordered):

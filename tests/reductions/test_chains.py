@@ -46,6 +46,7 @@ CHAINS: dict[str, list[Any]] = {
     "coin_betting": [{"coin_betting": {"loss": "logistic"}}],
     "plain gradient descent": [{"linear": {"adaptive": False, "normalized": False, "loss": "squared"}}],
     "dyadic": [DYADIC],
+    "matrix_factorization": [{"matrix_factorization": {"rank": 3, "interactions": [["rater", "task"]]}}],
     "one_against_all over linear": [{"one_against_all": CLASSES}, LINEAR],
     "one_against_all over dyadic": [{"one_against_all": CLASSES}, DYADIC],
     "multinomial over bayesian_linear": [{"multinomial": CLASSES}, BAYESIAN],

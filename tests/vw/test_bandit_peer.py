@@ -81,6 +81,9 @@ EXPLORERS = [
     ("arguments", "text"),
     [
         *((f"--cb_explore_adf {arguments}", ("bandit", k)) for k, arguments in enumerate(EXPLORERS)),
+        ("--explore_eval --epsilon 0.3 -q ua", ("bandit", 70)),
+        ("--explore_eval --cb_explore_adf --squarecb --multiplier 0.4", ("bandit", 71)),
+        ("--explore_eval --target_rate 0.5 --bag 3 --random_seed 5", ("bandit", 72)),
         ("--cb_adf --rank_all -b 8 --clip_p 0.2", ("bandit", 30)),
         ("--cb_adf --cb_type dm --sgd -l 0.1", ("bandit", 31)),
         ("--csoaa_ldf m -q ua", ("costs", 32)),

@@ -176,6 +176,7 @@ def lines(count=120):
         ("--coin --loss_function logistic", "--loss_function logistic"),
         ("--ftrl", ""),
         ("--pistol", ""),
+        ("--rank 3 -q fg -l 0.1", "-l 0.1"),
         ("--binary --loss_function hinge", "--loss_function hinge"),
     ],
 )

@@ -91,7 +91,6 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon",
         "use --cb_explore_adf --squarecb, which explores less as it learns",
     ),
-    ("explore_eval multiplier target_rate", _COMPARE),
     ("synthcover synthcoversize synthcoverpsi", "use --cb_explore_adf with --cover or --squarecb"),
     ("rnd rnd_alpha rnd_invlambda", "use --cb_explore_adf with --thompson, which knows how sure each cost is"),
     ("graph_feedback", "use --cb_explore_adf with --squarecb"),
@@ -101,8 +100,8 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ),
     ("freegrad restart project fepsilon flipschitz_const", "use --coin or --pistol, which need no learning rate"),
     (
-        "rank new_mf lrq lrqdropout lrqfa",
-        "use the `dyadic` layer of `hutch train -C`, whose steps are importance-aware, or -q",
+        "new_mf lrq lrqdropout lrqfa",
+        "use --rank, or the `dyadic` layer of `hutch train -C`, whose steps are importance-aware",
     ),
     ("adax", "use --adaptive"),
     ("interact", "use -q, which multiplies every pair of features"),

@@ -96,7 +96,9 @@ def _explorer(options: Namespace) -> list[Any]:
         more = {"regressor": False}  # the bandit below has one, or none is needed
     elif name in ("explore_regcb", "explore_squarecb"):
         more = _range_of_costs(options)
-    return [*(["sample_action"] if options.cb_sample else []), declared_layer(name, options, **more)]
+    above = ["sample_action"] if options.cb_sample else []
+    above += [declared_layer("rejection_sampling", options)] if options.explore_eval else []
+    return [*above, declared_layer(name, options, **more)]
 
 
 def _range_of_costs(options: Namespace) -> dict[str, Any]:
@@ -124,7 +126,9 @@ _SHARED = (
     "duplicate_interactions",
     "ignore_linear",
 )
-_UNUSED = ("learning_rate", "power_t", "initial_t", "decay")
+_RATES = ("learning_rate", "power_t", "initial_t", "decay")
+_KNOWN = {"ftrl": (*_SHARED, "l1", "l2"), "rank": (*_SHARED[:4], "l2", *_RATES)}
+"""The parameters of `linear` that other learners have, by option; unknown rates have no effect."""
 
 
 def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
@@ -141,9 +145,9 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
     if len(asked) > 1:
         raise UsageError(f"got {' and '.join('--' + name for name in asked.values())}, wanted one of them")
     for name, option in asked.items():
-        known = (*_SHARED, "l1", "l2") if option == "ftrl" else _SHARED
+        known = _KNOWN.get(option, _SHARED)
         for given in [name for name in ("sgd", "noop") if getattr(options, name)] or linear:
-            if given not in (*known, *_UNUSED):
+            if given not in (*known, *_RATES):
                 raise UsageError(f"--{given}: --{option} does not have it")
         return declared_layer(name, options, **{key: value for key, value in linear.items() if key in known})
     return {"linear": linear} if linear else "linear"

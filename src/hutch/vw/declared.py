@@ -29,11 +29,9 @@ def declarations(source: str) -> Iterator[tuple[str, VwLayer]]:
         name = found["name"] or name
         if found["vw"]:
             layer: VwLayer = eval(found["vw"], vars(vw_option))
-            yield name, replace(layer, options=tuple(_placed(name, option) for option in layer.options))
-
-
-def _placed(name: str, option: Option) -> Option:
-    return replace(option, sets=f"{name}.{option.sets}" if option.sets else name)
+            places = (f"{name}.{option.sets}" if option.sets else name for option in layer.options)
+            placed = (replace(option, sets=place) for option, place in zip(layer.options, places, strict=True))
+            yield name, replace(layer, options=tuple(placed))
 
 
 def _declared() -> Iterator[tuple[str, VwLayer]]:

@@ -58,15 +58,11 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
         *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
         f"Enabled learners: {', '.join(_learners(chain, given))}",
-        f"Input label = {_label_kind(chain)}",
+        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
         f"Output pred = {output_kind(chain, given)}",
         TABLE_HEADER,
     ]
     return "\n".join(line for line in lines if line)
-
-
-def _label_kind(chain: Chain) -> str:
-    return _LABELS.get(chain.takes.value, chain.takes.value.upper())
 
 
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
@@ -81,7 +77,7 @@ def _learning_rate(chain: Chain) -> float:
 
 def _sums_lines(chain: Chain) -> list[str]:
     base = chain.layers[-1]
-    if base.name not in BASES:
+    if base.name not in BASES or not BASES[base.name].learner.startswith("ftrl"):
         return []
     names = [f"ftrl_{name} = {getattr(base.parameters, name):g}" for name in ("alpha", "beta")]
     return [

@@ -272,9 +272,9 @@ def _features(chain: Chain, names: dict[int, str], batch: Batch, spaces: list[Sp
     rows, values, terms = base.gathered()
     spaces = _rewritten(chain, spaces)
     texts = [space for _, space in spaces]
-    left_out = _ids(chain, base.parameters.ignore_linear)
+    left_out = _ids(chain, getattr(base.parameters, "ignore_linear", ()))
     found = [name for (i, _), space in zip(spaces, texts, strict=True) if i not in left_out for name in space]
-    permutations = base.parameters.permutations
+    permutations = getattr(base.parameters, "permutations", False)
     found += [name for term in terms for name in _products([texts[k] for k in term], term, permutations)]
     first = rows - rows % np.uint32(chain.shared[0]["multiplier"])
     return list(zip(found, first.tolist(), values.tolist(), strict=False))

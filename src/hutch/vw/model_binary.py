@@ -20,7 +20,16 @@ from hutch.chain import Chain
 from hutch.core.errors import HutchError, ModelError, at
 from hutch.core.text.hashing import hash_text
 from hutch.vw.command_line import options_of
-from hutch.vw.model_state import PER_MODEL, STATE, VW_VERSION, columns_of, norms_of, set_regularization, state_of
+from hutch.vw.model_state import (
+    FACTORS,
+    PER_MODEL,
+    STATE,
+    VW_VERSION,
+    columns_of,
+    norms_of,
+    set_regularization,
+    state_of,
+)
 from hutch.vw.parse import parse
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import chain_of
@@ -187,8 +196,10 @@ def _header(reader: _Reader) -> _Header:
 def _fill(reader: _Reader, chain: Chain, per_model: bool, state: Sequence[tuple[str, str, str]]) -> None:
     """Read the learner's part."""
     base: Any = chain.layers[-1]
-    columns = 1
-    if resumes := reader.bytes(1) == b"\1":
+    columns, factors = 1, base.name == FACTORS
+    if factors:
+        columns = columns_of(base)
+    elif resumes := reader.bytes(1) == b"\1":
         columns, norms, found = columns_of(base), norms_of(base), {}
         for name, kind, _ in state:
             many = len(norms[0]) if per_model and name in PER_MODEL else 1
@@ -208,13 +219,13 @@ def _fill(reader: _Reader, chain: Chain, per_model: bool, state: Sequence[tuple[
         raise reader.error(f"the model is damaged: weight {rows['row'].max()} of {len(chain.weights)}")
     chain.weights[...] = 0
     chain.weights[rows["row"], :columns] = rows["numbers"]
-    if not resumes and base.name != "linear":
+    if not factors and not resumes and base.name != "linear":
         raise reader.error(f"a model only to predict with, of {base.name}: wanted one without --predict_only_model")
 
 
 def _row(chain: Chain, columns: int) -> np.dtype[Any]:
     """The type of a row in the file."""
-    place = "<u4" if chain.config.weights.bits < 31 else "<u8"
+    place = "<u4" if chain.config.weights.bits < 31 and chain.layers[-1].name != FACTORS else "<u8"
     return np.dtype([("row", place), ("numbers", "<f4", (columns,))])
 
 

@@ -38,6 +38,9 @@ STATE = (
 PER_MODEL = ("norm normalizer", "total_weight")
 """Those that `--per_model_save_load` keeps for each sub-model."""
 
+FACTORS = "matrix_factorization"
+"""The learner that VW's `--rank` stands for, of which a model has every row and nothing but rows."""
+
 _COLUMNS = {"coin_betting": 6, "ftrl_proximal": 3, "pistol": 4}
 """Numbers per row of the learners for VW's `--ftrl` and its kin."""
 
@@ -89,4 +92,6 @@ def columns_of(base: Any) -> int:
     """Numbers per row of a model that can go on learning."""
     if base.name in _COLUMNS:
         return _COLUMNS[base.name]
+    if base.name == FACTORS:
+        return 1 + 2 * int(base.parameters.rank)
     return 1 + int(base.parameters.adaptive) + int(base.parameters.normalized)

@@ -22,12 +22,6 @@ def hexfloat(value: float) -> str:
     return mantissa.rstrip("0").rstrip(".") + mark + exponent if mark and "." in mantissa else text
 
 
-def _state_lines(chain: Engine) -> Iterator[str]:
-    found = state_of(chain)
-    for name, kind, _ in STATE:
-        yield f"{name} {found[name][0]:{'d' if kind == '<u8' else 'g'}}"
-
-
 def model_lines(
     chain: Engine,
     kept_options: str,
@@ -59,7 +53,8 @@ def model_lines(
     yield from (f"bits:{int(shared['mask']).bit_length()}", "lda:0", "0 ngram:", "0 skip:")
     yield from (f"options:{' ' if kept_options else ''}{kept_options}", "Checksum: 0", f":{int(not predict_only)}")
     if not predict_only:
-        yield from _state_lines(chain)
+        found = state_of(chain)
+        yield from (f"{name} {found[name][0]:{'d' if kind == '<u8' else 'g'}}" for name, kind, _ in STATE)
     width = 1 if predict_only or weights_only else columns_of(base)
     number = hexfloat if hexadecimal else "{:g}".format
     weights = chain.weights[:, :width]

@@ -28,7 +28,7 @@ from hutch.vw.outputs import FirstClass, class_name
 class LogLoss(Reporter):
     """Sums the log loss of `--probabilities` for the footer."""
 
-    scores = True
+    scores, _held_out_mark = True, " h"
 
     def __init__(self, chain: Chain) -> None:
         self._first_class = FirstClass(chain, late=False)
@@ -46,7 +46,7 @@ class LogLoss(Reporter):
     def footer(self, run: Run, done: PassesDone) -> list[str]:
         """Its line of the footer."""
         weight = done.statistics.weighted_labeled
-        mark = " h" if run.options.holdout else ""
+        mark = self._held_out_mark if run.options.holdout else ""
         return [f"average multiclass log loss = {self._sum / weight:.6f}{mark}"] if weight else []
 
 
@@ -66,11 +66,10 @@ class NoCosts(Reporter):
             run.notes.say(f"{self._count} x choice without a cost: each adds 3.4e38 to the sum of losses, as in VW")
 
 
-class DecisionLogLoss(Reporter):
+class DecisionLogLoss(LogLoss):
     """Sums the log loss of `--csoaa_ldf --probabilities`: -log of the probability of the cheapest action."""
 
-    def __init__(self) -> None:
-        self._sum = 0.0
+    scores, _held_out_mark = False, ""
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
         """See `Reporter`."""
@@ -79,11 +78,6 @@ class DecisionLogLoss(Reporter):
             if stop > first and (np.diff(ends) == 1).all() and (batch.costs[ends[0] : ends[-1]] != UNLABELED).all():
                 chance = outputs.predictions[first + int(np.argmin(batch.costs[ends[0] : ends[-1]]))]
                 self._sum += float(-np.log(chance)) if chance > 0 else 999.0
-
-    def footer(self, run: Run, done: PassesDone) -> list[str]:
-        """Its line of the footer."""
-        weight = done.statistics.weighted_labeled
-        return [f"average multiclass log loss = {self._sum / weight:.6f}"] if weight else []
 
 
 def _log_losses(batch: Batch, outputs: Outputs, smallest: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -20,13 +20,7 @@ from hutch.core.run.table import Table
 from hutch.vw.decision_lines import raw_lines
 from hutch.vw.header import header
 from hutch.vw.model_state import set_regularization
-from hutch.vw.outputs import (
-    costs_of,
-    is_bounded,
-    layer_named,
-    prediction_lines,
-    raw_scores_of,
-)
+from hutch.vw.outputs import costs_of, is_bounded, layer_named, prediction_lines, raw_scores_of
 from hutch.vw.reporters import Audit, DecisionLogLoss, LogLoss, Metrics, NoCosts, ReadableModels, VwCells
 from hutch.vw.table import NAMED
 from hutch.vw.translate import chain_of
@@ -146,7 +140,7 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
     """The reporters of the command line, in VW's order."""
     log_loss = None
     if given.probabilities:
-        log_loss = DecisionLogLoss() if chain.predicts.of_actions else LogLoss(chain)
+        log_loss = DecisionLogLoss(chain) if chain.predicts.of_actions else LogLoss(chain)
     if given.audit:
         yield Audit(chain, learns=options.learn)
     if log_loss:

@@ -39,6 +39,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     """
     if options.ccb_explore_adf or options.slates:  # which imply them in VW, too
         options.cb_explore_adf = options.cb_sample = True
+    options.cb_explore_adf |= options.explore_eval
     _check_needs(options)
     linear = linear_parameters(options)
     if options.oaa or options.ect or options.csoaa:

@@ -23,6 +23,7 @@ LAYERS = (
     "explore_posterior",
     "explore_cover",
     "sample_action",
+    "rejection_sampling",
     "action_probabilities",
     "action_per_class",
     "simulate_bandit",
@@ -286,3 +287,25 @@ def test_no_action_is_impossible_where_all_cost_more_than_costs_can(explorer):
         np.testing.assert_allclose(found, [1 / 3] * 3, rtol=1e-6)
     else:
         assert found.min() > 0, found
+
+
+@pytest.mark.parametrize(("multiplier", "accepts"), [(1.0, True), (1e-12, False)])
+def test_rejection_sampling_accepts_all_or_nothing(multiplier, accepts):
+    """An explorer that chooses as the log does learns from every decision; with a factor of nearly 0, from none."""
+    log = [{**record, "probability": 1 / 3} for record, *_ in _decisions(40)]
+    explorer = {"explore_epsilon": {"epsilon": 1.0}}
+    chain, other = _plain({"rejection_sampling": {"multiplier": multiplier}}, explorer), _plain(explorer)
+    for each in (chain, other):
+        each.learn(log)
+    found, wanted = chain.weights, other.weights
+    assert wanted.any()
+    np.testing.assert_array_equal(found, wanted if accepts else np.zeros_like(wanted))
+
+
+def test_rejection_sampling_keeps_to_its_rate():
+    """So many decisions are learned: importances above 1 make up for probabilities that cannot be."""
+    log = [record for record, *_ in _decisions(2000)]
+    chain = _plain({"rejection_sampling": {"target_rate": 0.2}}, {"explore_first": {"decisions": 1 << 20}})
+    chain.learn(log)
+    learned = (1 << 20) - int(chain.layers[1].saved()["left"][0])
+    assert learned == pytest.approx(400, rel=0.1)
