@@ -3,7 +3,7 @@
 A layer, an example and the shared state are C records at addresses. `view(dtype)` shows the record at an address as a
 typed array of length one, `array_at(type)` shows an array; after inlining both are plain loads. A call by address costs
 about 1.5 ns; arrays passed by value would cost 50 ns, and closures over dispatchers would never be found in the
-on-disk cache. Nothing here allocates, and nothing keeps alive what lies behind an address: the Python object that built
+on-disk cache. Nothing here allocates or keeps alive the memory behind an address: the Python object that built
 the chain does.
 """
 
@@ -44,7 +44,7 @@ EXAMPLE = np.dtype(
         ("namespace_count", "u8"),
         ("next_length", "u8"),  # features of the next example, which lies right behind this one; 0 if unknown
         ("next_namespace_count", "u8"),
-        ("behind", "u8"),  # how many features right behind this example's are likely to be needed next
+        ("behind", "u8"),  # number of features right behind this example's that are likely to be needed next
         ("cost_classes", "u8"),  # address of uint32[cost_count]: cost-sensitive label
         ("costs", "u8"),  # address of float32[cost_count]; UNLABELED where the cost is not given
         ("cost_count", "u8"),
@@ -55,7 +55,7 @@ EXAMPLE = np.dtype(
         ("number", "u8"),  # counted from 0 within the run
         ("line", "u8"),  # counted from 1 by the engine, examples held out included; 0 where lines are not counted
         ("is_predicted", "u8"),  # in: 1 if a layer above knows the prediction to learn from, 2: it wants `updated` too
-        ("predictions", "u8"),  # address of float32[prediction_count]: what `predict_many` fills, from `offset` on
+        ("predictions", "u8"),  # address of float32[prediction_count]: filled by `predict_many`, from `offset` on
         ("prediction_count", "u8"),
         ("group", "i8"),  # number of the block of lines this one belongs to
         ("last", "u8"),  # 1 on the last line of its block
@@ -88,7 +88,7 @@ SHARED = np.dtype(
         ("examples", "u8"),
         ("features", "u8"),
         ("queries", "u8"),
-        ("random_state", "u8"),  # of the run: active decisions and whatever else draws
+        ("random_state", "u8"),  # of the run: active decisions and all other draws
         ("pass", "u8"),
         ("decay", "f8"),  # product of the per-pass decays of the learning rate
         ("min_label", "f4"),
@@ -104,12 +104,12 @@ LOSS = np.dtype(
         ("derivative", "u8"),  # address: d loss / d prediction
         ("update", "u8"),  # address: importance-aware step of a linear model; scale = rate * importance, norm = x'x
         ("unsafe_update", "u8"),  # address: plain gradient step
-        ("square_gradient", "u8"),  # address: what the adaptive rates accumulate
+        ("square_gradient", "u8"),  # address: the increment of the adaptive rates
         ("plain_value", "u8"),  # address of a plugin's (prediction, label, parameter) -> loss; 0 for built-in losses
         ("plain_derivative", "u8"),  # address of a plugin's (prediction, label, parameter) -> derivative; else 0
         ("kind", "i8"),  # one of core.loss.kinds: which closed forms hold; 0 for none
         ("parameter", "f8"),  # tau of quantile and expectile, a plugin's own parameter
-        ("lower", "f8"),  # logistic: the labels that stand for -1 and +1
+        ("lower", "f8"),  # logistic: the labels for -1 and +1
         ("upper", "f8"),
         ("shared", "u8"),  # address of the SHARED record (squared loss reads the label range)
     ]
@@ -122,7 +122,7 @@ LOSS_SIGNATURE = "float64(float64, float64, float64, float64, uint64)"
 """(prediction, label, scale, norm, address of the LOSS record) -> value; float32 arithmetic happens inside"""
 
 PLAIN_LOSS_SIGNATURE = "float64(float64, float64, float64)"
-"""(prediction, label, parameter) -> value: what a plugin writes"""
+"""(prediction, label, parameter) -> value: a plugin's function"""
 
 
 def _array(element: Any) -> tuple[Any, Callable[..., Any]]:
@@ -170,10 +170,10 @@ def view(dtype: np.dtype[Any]) -> Any:
 
 
 def array_at(element: Any) -> Any:
-    """An intrinsic `at(address, length)` for kernels: the array that lies there.
+    """An intrinsic `at(address, length)` for kernels: the array at that address.
 
     Args:
-        element: what NumPy takes for a dtype, or a type of Numba.
+        element: anything that NumPy accepts as a dtype, or a type of Numba.
     """
 
     @intrinsic
@@ -243,7 +243,7 @@ def weights_of(shared):
 
 
 def caller_of(signature: str, raised: float | None = None) -> Any:
-    """What an intrinsic that calls a function of this signature by its address returns to Numba.
+    """The result, for Numba, of an intrinsic that calls a function of this signature by its address.
 
     In checked mode a function that fails lets its caller fail.
 
@@ -288,7 +288,7 @@ def call_plain_loss(typing_context: Any, address: Any, prediction: Any, label: A
 
 
 def ask_for(builder: Any, place: Any) -> None:
-    """Within an intrinsic: ask for the cache line that a pointer points to; changes nothing but time."""
+    """Within an intrinsic: prefetch the cache line that a pointer points to; affects only timing."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -327,7 +327,7 @@ def no_unroll(typing_context: Any) -> Any:
 
 @intrinsic
 def likely(typing_context: Any, condition: Any) -> Any:
-    """The condition; a branch on it is worth guessing: what follows need not wait for what it depends on.
+    """The condition, marked as predictable: code after a branch on it need not wait for its operands.
 
     Without it LLVM turns a choice between two values into a selection, and a walk down a tree into a chain of waits.
     """
@@ -357,7 +357,7 @@ def learn_predicted_next(layer, example, label, importance, offset, prediction, 
     Args:
         layer, example, label, importance, offset: as of `learn_next`.
         prediction: of the layer below.
-        is_predicted: 1, or 2 if it is to report the prediction after the update too; 0: let it predict by itself.
+        is_predicted: 1, or 2 if it is to report the prediction after the update too; 0: let it make its own prediction.
     """
     e = example_of(example)
     e.is_predicted, e.predicted = np.uint64(is_predicted), prediction

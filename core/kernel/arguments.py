@@ -1,7 +1,7 @@
 """Arrays, numbers and tuples of them as arguments of machine code, by Numba's convention and without Numba.
 
-Numba hands an array over as its owner twice, the number of its elements, the size of one, the address of the first,
-then shape and strides; a tuple as what is in it. The result lies where the first argument points to.
+Numba passes an array as its owner twice, the number of its elements, the size of one, the address of the first,
+then shape and strides; a tuple as its items. The result is written where the first argument points to.
 """
 
 import ctypes
@@ -30,11 +30,11 @@ _LAYOUT = _C | _F | _ALIGNED
 
 
 class Kind(NamedTuple):
-    """What Numba compiles an argument for.
+    """The kind of argument that Numba compiles for.
 
     Attributes:
         dtype: of the array's elements; for a tuple its class.
-        parts: dimensions and layout (C, F or A) of the array; of a tuple the kinds of what is in it.
+        parts: dimensions and layout (C, F or A) of the array; of a tuple the kinds of its items.
     """
 
     dtype: Any
@@ -65,13 +65,13 @@ def _kind_of(dtype: np.dtype[Any], dimensions: int, flags: int) -> Kind | None:
 
 
 def describe(value: Any, flat: list[Any]) -> Description | None:
-    """What an argument is; None for what only Numba can hand over.
+    """Describe an argument; None if only Numba can pass it.
 
-    Arrays that cannot be written are described as all others: Numba would compile the same code a second time.
+    Read-only arrays are described like all others: Numba would compile the same code a second time.
 
     Args:
         value: an array, a number, or a tuple of these.
-        flat: gets what stands for it in the call.
+        flat: receives the argument's values in the call.
     """
     kind = type(value)
     if kind is np.ndarray or kind is np.memmap:
@@ -90,7 +90,7 @@ def describe(value: Any, flat: list[Any]) -> Description | None:
 
 
 def text_of(kind: Description) -> str:
-    """A kind in words, complete: two kinds that Numba compiles differently differ.
+    """A kind as text, complete: it differs for two kinds that Numba compiles differently.
 
     >>> text_of(describe((np.zeros((2, 3)), 1), []))
     '(float64[2C], int64)'
@@ -119,7 +119,7 @@ def numba_type(kind: Description) -> Any:
 
 
 UNFIT = "unfit"
-"""Stands for a result that only Numba can hand over."""
+"""Replaces a result that only Numba can pass."""
 
 
 def result_of(found: Any) -> Any:
@@ -135,7 +135,7 @@ def result_of(found: Any) -> Any:
 
 
 def _c_result(result: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The C type of a result, and what makes Python's value of it."""
+    """The C type of a result, and the function that makes Python's value of it."""
     if result is None:
         return ctypes.c_void_p, lambda found: None
     if isinstance(result, str):
@@ -156,7 +156,7 @@ def _c_result(result: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _c_arguments(kinds: Sequence[Description]) -> list[Any]:
-    """The C types of what `describe` puts into a call."""
+    """The C types of the values that `describe` puts into a call."""
     found: list[Any] = []
     for kind in kinds:
         if isinstance(kind, str):
@@ -188,11 +188,11 @@ class Native:
         self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *arguments)(address)
 
     def __call__(self, flat: Sequence[Any]) -> Any:
-        """Call it with what `describe` has made of the arguments.
+        """Call it with the values that `describe` made of the arguments.
 
         Raises:
             IndexError: in checked mode, an index was out of bounds, or a condition did not hold.
-            MemoryError: an array of the kernel's own could not be had.
+            MemoryError: memory for one of the kernel's own arrays ran out.
             RuntimeError: the kernel failed.
         """
         result, error = self._result(), ctypes.c_void_p()
@@ -202,11 +202,11 @@ class Native:
 
 
 def failure(name: str, error: int | None) -> Exception:
-    """What a kernel that failed has raised: Numba leaves where the pickled class and its arguments lie.
+    """The exception of a kernel that failed, from the addresses of its pickled class and arguments that Numba leaves.
 
     Args:
         name: of the kernel that Python has called.
-        error: the address that the kernel has left.
+        error: the address returned by the kernel.
     """
     pickled = ctypes.string_at(*_Raised.from_address(error).pickled()) if error else b""
     if b"IndexError" in pickled and (found := violation()):

@@ -12,12 +12,12 @@ PATIENCE = 120.0
 def build_lock(path: Path, patience: float = PATIENCE) -> Iterator[None]:
     """Be the only process inside, among those that name the same file.
 
-    A process that ends, however it ends, gives up its turn. Where there are no such locks, or the file cannot be
+    A process that ends, for whatever reason, gives up its turn. Without such locks, or if the file cannot be
     written, every process goes in.
 
     Args:
         path: of a file that need not exist; it is removed afterwards.
-        patience: seconds to wait for the others at most; then both go in.
+        patience: seconds to wait for the others; after that, both go in.
     """
     try:
         import fcntl

@@ -1,9 +1,9 @@
-"""Where compiled kernels live on disk, and the decorators that put them there.
+"""Storage of compiled kernels on disk, and the decorators that put them there.
 
 Numba keys a cached function by the text of its own file, so a change of a callee in another file gives a stale hit. A
 directory's name therefore carries Hutch's version, a hash of this room (records, decorators, compiler), and one of all
 sources that a kernel can reach: the files of Hutch that its own file imports, directly or not. A plugin may spell its
-imports in any way, so the key of its kernels covers all of its package and all that `hutch.plugin` hands on.
+imports in any way, so the key of its kernels covers all of its package and everything that `hutch.plugin` re-exports.
 """
 
 import gc
@@ -55,7 +55,7 @@ def _read(path: str, *_: int) -> tuple[bytes, tuple[str, ...]]:
         content = file.read()
     name = os.path.basename(path)
     digest = hashlib.sha256(name.encode() + b"\0" + content).digest()
-    if path == _OWN_FILE:  # what this file imports keeps code and does not make it
+    if path == _OWN_FILE:  # this file's imports store code and do not affect it
         return digest, ()
     found = []
     text = content.decode("utf-8")
@@ -121,7 +121,7 @@ def _digest_of_all(root: Path) -> str:
 
 @cache
 def _of_every_kernel() -> str:
-    """What the machine code of any kernel depends on: Hutch's version, and the sources of this room."""
+    """A key for all that the machine code of any kernel depends on: Hutch's version, and the sources of this room."""
     digest = hashlib.sha256(version().encode())
     for path in sorted(Path(_OWN_FILE).parent.glob("*.py")):
         digest.update(_source(str(path))[0])
@@ -130,7 +130,7 @@ def _of_every_kernel() -> str:
 
 @cache
 def _plugin_source() -> str:
-    """The file of `hutch.plugin`, which only re-exports what others define."""
+    """The file of `hutch.plugin`, which only re-exports names of other modules."""
     spec = find_spec("hutch.plugin")  # read, not imported
     assert spec is not None and spec.origin is not None
     return os.path.realpath(spec.origin)
@@ -150,7 +150,7 @@ def _usable(directory: Path) -> bool:
 
 
 def _say_not_kept(directory: str, error: OSError) -> None:
-    """Say, once in a process, that compiled kernels cannot be kept."""
+    """Report, once in a process, that compiled kernels cannot be stored."""
     if not _said:
         notice = f"no kernel cache ({error.strerror}): kernels are compiled at every start; set HUTCH_CACHE_DIR"
         print(at(directory, None, None, notice), file=sys.stderr)
@@ -161,7 +161,7 @@ def directory_for(function: Callable[..., Any]) -> Path | None:
     """The cache directory of a kernel: named by its module and the hash of every source that it can reach.
 
     The module counts because Numba stores its name: a file run by itself must not leave kernels of `__main__`. To be
-    called when the module is imported: a source that is edited later says nothing about what runs.
+    called when the module is imported: a source that is edited later does not describe the running code.
 
     Returns:
         The directory; None for a function without a file, of a notebook or standard input.
@@ -208,7 +208,7 @@ def _dispatcher(function: Callable[..., Any], directory: Path | None, **options:
 
 
 def _let_saving_fail(cache: Any, directory: str) -> None:
-    """On a full disk what was compiled serves this process alone; Numba would give an error instead."""
+    """On a full disk, let compiled code serve this process alone; Numba would raise an error instead."""
     save = cache.save_overload
 
     def save_if_possible(signature: Any, compilation: Any) -> None:
@@ -222,7 +222,7 @@ def _let_saving_fail(cache: Any, directory: str) -> None:
 
 
 def _remove_abandoned(directory: Path) -> None:
-    """Remove what runs that were killed while Numba wrote have left; it renames within moments."""
+    """Remove files left by runs that were killed while Numba wrote; it renames within moments."""
     for path in directory.glob("*.tmp.*"):
         with suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > _ABANDONED:
@@ -230,7 +230,7 @@ def _remove_abandoned(directory: Path) -> None:
 
 
 def _plain_dispatcher(function: Callable[..., Any], directory: Path | None) -> Any:
-    """Numba's function without what calls from Python need."""
+    """Numba's function without the wrappers for calls from Python."""
     return _dispatcher(function, directory, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
@@ -239,8 +239,8 @@ class _Specialisation:
 
     Args:
         function: the plain function.
-        directory: its kernels' directory; None: nothing is kept.
-        signature: of the machine code, in words.
+        directory: its kernels' directory; None: nothing is stored.
+        signature: of the machine code, as text.
         make: compiles it; returns Numba's function and its result.
     """
 
@@ -282,7 +282,7 @@ class _Specialisation:
         with _compiling(self._function.__name__):
             dispatcher, made = self._make()
             if place and dispatcher.stats.cache_hits:
-                dispatcher.recompile()  # what comes from Numba's cache has no object to keep
+                dispatcher.recompile()  # code from Numba's cache has no object to store
                 made = dispatcher.overloads[made.signature.args]
         code = object_store.Code(object_store.address_of(made), result_of(made.signature.return_type))
         if place and _usable(place.parent):
@@ -327,12 +327,12 @@ class ArrayKernel(Deferred):
 
     @cached_property
     def _called(self) -> Any:
-        """Numba's function with what calls from Python need; its files are others than those of the plain one."""
+        """Numba's function with the wrappers for calls from Python; its files differ from those of the plain one."""
         return _dispatcher(self.py_func, self._directory and self._directory / "called")
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Decorate a kernel that Python calls with arrays: compiled at its first call, kept on disk.
+    """Decorate a kernel that Python calls with arrays: compiled at its first call, stored on disk.
 
     It is compiled once for each combination of kinds of arguments: of dtypes, dimensions and layouts. One that returns
     numbers, tuples of numbers or nothing is loaded without Numba.
@@ -405,7 +405,7 @@ class AddressKernel:
 
 @contextmanager
 def _compiling(name: str) -> Iterator[None]:
-    """While something is compiled: show on a terminal or in a notebook what it is, and how long it has taken so far."""
+    """While something is compiled, show on a terminal or in a notebook its name, and the time spent so far."""
     global _spent
     shown = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
     if shown:
@@ -424,7 +424,7 @@ def _compiling(name: str) -> Iterator[None]:
 
 
 def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:
-    """Decorate a kernel that Python calls with numbers and addresses; arrays are views of what lies there.
+    """Decorate a kernel that Python calls with numbers and addresses; arrays are views of the memory there.
 
     It takes less time to call than a `compiled` kernel, and has one signature.
 
@@ -435,5 +435,5 @@ def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:
 
 
 def compilations() -> int:
-    """How many kernels this process has compiled itself, instead of loading them from the cache."""
+    """Number of kernels that this process has compiled itself, instead of loading them from the cache."""
     return sum(sum(dispatcher.stats.cache_misses.values()) for dispatcher in _dispatchers)

@@ -1,9 +1,9 @@
-"""Checked mode: with `HUTCH_CHECKED=1` kernels check every index and every record's address, and what `check` states.
+"""Checked mode: with `HUTCH_CHECKED=1` kernels check every index, every record's address, and each `check` statement.
 
-Each kernel is then compiled with Numba's bounds checks, and kept apart from those without. A violation raises an
-IndexError in Python that names the function, its line and the index; kernels called by their addresses hand it on.
-Nothing of this is compiled in otherwise. Loads of bytes and words at bare addresses, of which parsers are made, have no
-length that they could be checked against.
+Each kernel is then compiled with Numba's bounds checks, and stored apart from those without. A violation raises an
+IndexError in Python that names the function, its line and the index; kernels called by their addresses pass it on.
+Otherwise none of this is compiled. Loads of bytes and words at bare addresses, of which parsers are made, have no
+length to check against.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def _note(text: bytes, index: int, length: int) -> None:
 
 
 def violation() -> str | None:
-    """What the last check that failed has found; None if nothing has failed since the last call."""
+    """The violation found by the last failed check; None if nothing has failed since the last call."""
     found = _noted[-1] if _noted else None
     _noted.clear()
     return found
@@ -58,7 +58,7 @@ def require(context: Any, builder: Any, holds: Any, text: str, *numbers: Any) ->
     Args:
         context, builder: Numba's and llvmlite's.
         holds: one bit.
-        text: what is wrong, with a pair of braces for each number.
+        text: the mistake, with a pair of braces for each number.
         numbers: at most two 64-bit integers.
     """
     if not CHECKED:
@@ -76,7 +76,7 @@ def require(context: Any, builder: Any, holds: Any, text: str, *numbers: Any) ->
 
 
 def _place() -> str:
-    """File, line and function of what Numba is lowering: of all objects only the one that lowers knows the line."""
+    """File, line and function that Numba is lowering: only the lowering object knows the line."""
     from numba.core.lowering import BaseLower
 
     frame = sys._getframe()

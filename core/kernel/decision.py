@@ -1,8 +1,8 @@
-"""Decisions: examples of several actions, each with features of its own, as layers see them.
+"""Decisions: examples of several actions with separate features, as layers see them.
 
-A layer that decides has the same signature as every other. What is more than one example lies in the DECISION record
-that EXAMPLE.decision points to: `show_action` lets the example be one of the actions, and the layers below that know
-nothing of decisions learn or predict it. A layer that is asked to predict leaves the actions in `ranked`, the best
+A layer that decides has the same signature as every other. Data beyond one example are in the DECISION record
+that EXAMPLE.decision points to: `show_action` makes the example one of the actions, and the layers below, which are
+independent of decisions, learn or predict it. A layer that predicts leaves the actions in `ranked`, the best
 first, and their scores or probabilities in `values`, in the same order.
 """
 
@@ -31,28 +31,28 @@ DECISION = np.dtype(
         ("actions", "u8"),  # address of ACTION[count]
         ("count", "u8"),
         ("in_line", "u8"),  # 1 if the features and namespaces of each action lie right behind those of the one before
-        ("classes", "u8"),  # address of uint32[count]: what the label calls each action
+        ("classes", "u8"),  # address of uint32[count]: the number of each action in the label
         ("importance", "u8"),  # address of float32[count]
         ("costs", "u8"),  # in: address of float32[count]; UNLABELED where a cost-sensitive layer is not to learn
         ("weights", "u8"),  # in: address of float32[count]: importances to learn with in place of those above; 0: none
-        ("chosen", "i8"),  # the action of which cost and probability are known, -1 if there is none
+        ("chosen", "i8"),  # the action whose cost and probability are known, -1 if none
         ("cost", "f4"),
         ("probability", "f4"),  # with which the chosen action was chosen
         ("only_learns", "u8"),  # in: 1 if `learn` need not predict; ranked and values then stay as they are
         ("ranked", "u8"),  # out: address of uint32[count], the best action first
         ("values", "u8"),  # out: address of float32[count]: score or probability of each entry of `ranked`
         ("raw", "u8"),  # out: address of float32[count]: raw score of each action, where `has_raw`; 0: no room for them
-        ("slots", "u8"),  # in: address of ACTION[slot_count]: what the lines of slots hold
+        ("slots", "u8"),  # in: address of ACTION[slot_count]: content of the lines of slots
         ("slot_count", "u8"),
         ("slot_ends", "u8"),  # address of int64[slot_count + 1]: where in the labels below those of each slot begin
         ("action_ends", "u8"),  # the same of each action, int64[count + 1]
-        ("label_actions", "u8"),  # address of uint32[label_count]; the first one of a slot only says that it is one
+        ("label_actions", "u8"),  # address of uint32[label_count]; the first one of a slot only marks it as one
         ("label_costs", "u8"),  # address of float32[label_count]; UNLABELED: an action that may be chosen
         ("label_probabilities", "u8"),  # address of float32[label_count]
         ("label_count", "u8"),
         ("width", "u8"),  # of slots `ranked` and `values` have slot_count rows of so many entries
         ("slate_cost", "f4"),  # of all slots together; UNLABELED if it is not known
-        ("has_raw", "u8"),  # out: 1 if the actions have raw scores of their own, in place of EXAMPLE.raw
+        ("has_raw", "u8"),  # out: 1 if the actions have separate raw scores, in place of EXAMPLE.raw
     ]
 )
 
@@ -68,7 +68,7 @@ def decision_of(example):
 
 @inlined
 def show_action(example, decision, k, ahead):
-    """Let the example be action k; `ahead` says that the next one is likely to be shown after it."""
+    """Make the example show action k; `ahead`: the next one is likely to be shown after it."""
     e, k = example_of(example), uint64(k)
     actions = actions_at(decision.actions, decision.count)
     a = actions[k]

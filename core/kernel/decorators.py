@@ -1,7 +1,7 @@
-"""Decorators of functions that nothing but kernels call.
+"""Decorators of functions that only kernels call.
 
-What they return stands for an object of Numba in every kernel that names it, and lets Numba make that object when the
-first such kernel is compiled: a process whose kernels are all on disk never imports Numba.
+Their results are placeholders for objects of Numba in every kernel that names them, and Numba makes those objects when
+the first such kernel is compiled: a process whose kernels are all on disk never imports Numba.
 """
 
 import os
@@ -10,11 +10,11 @@ from functools import cached_property, update_wrapper
 from typing import Any, cast
 
 CHECKED = os.environ.get("HUTCH_CHECKED", "") not in ("", "0")
-"""Whether kernels check what they do, see `hutch.core.kernel.checked`; a process is in this mode or not."""
+"""Whether kernels check their accesses, see `hutch.core.kernel.checked`; the mode is fixed for a process."""
 
 
 class Deferred:
-    """Stands for a function of Numba, from Python and in kernels, until it is needed.
+    """Placeholder for a function of Numba, in Python and in kernels, until it is needed.
 
     Args:
         function: the plain function.
@@ -73,13 +73,13 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def helper(function: Callable[..., Any]) -> Any:
     """Decorate a function that only kernels call: `njit` with NumPy's division, and no entry from Python.
 
-    What Numba builds for callers in Python takes a fifth of such a function's compile time.
+    The code that Numba builds for callers in Python takes a fifth of such a function's compile time.
     """
     return njit(function, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 class _Intrinsic:
-    """Stands for an intrinsic of Numba, of which kernels only need the type."""
+    """Placeholder for an intrinsic of Numba; kernels need only its type."""
 
     def __init__(self, define: Callable[..., Any]) -> None:
         update_wrapper(cast(Any, self), define)

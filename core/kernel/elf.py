@@ -1,4 +1,4 @@
-"""ELF objects: what they need from others, and how code for x86-64 is put into memory without a linker.
+"""ELF objects: their external symbols, and how to put code for x86-64 into memory without a linker.
 
 Numba compiles for the large code model: code names every other place by its whole address. To link such an object is
 therefore to lay its sections side by side and to write addresses into them. System V ABI, AMD64 supplement, 4.4.

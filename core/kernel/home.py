@@ -1,6 +1,6 @@
-"""Where caches lie, and who can be trusted with them.
+"""Directories of caches, and which of them can be trusted.
 
-What is kept there is run as machine code. So a directory is used only if no one but this user, or root, can have
+The content of a cache runs as machine code. So a directory is used only if no one but this user, or root, can have
 written to it; new directories are made for this user alone.
 """
 
@@ -25,7 +25,7 @@ def cache_home() -> Path:
 
 
 def cache_directory(name: str) -> Path | None:
-    """A directory of the cache, which need not exist; None where others can write, which is said once.
+    """A directory of the cache, which need not exist; None, after one warning, where others can write.
 
     Args:
         name: of the directory.

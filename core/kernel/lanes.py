@@ -1,6 +1,6 @@
 """Arithmetic on numbers side by side: LLVM's vectors, written as ordinary expressions within intrinsics.
 
-LLVM turns them into what the processor has, from two words per instruction to all of them; the results are the same.
+LLVM turns them into instructions of the processor, from two words per instruction to all of them; the results agree.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ COUNT = 8
 
 
 class Lanes:
-    """Unsigned integers or floats side by side, with NumPy's operators; a plain number stands for itself everywhere.
+    """Unsigned integers or floats side by side, with NumPy's operators; a plain number is repeated in each place.
 
     Operations on floats are rounded as IEEE 754 asks, each by itself.
 
@@ -207,7 +207,7 @@ def _pointer(builder: Any, address: Any, kind: Any) -> Any:
 
 
 def load(builder: Any, address: Any, element: Any, count: int = COUNT) -> Lanes:
-    """Adjacent numbers of LLVM's type `element`, wherever they lie."""
+    """Adjacent numbers of LLVM's type `element`, at any address."""
     from llvmlite import ir
 
     loaded = builder.load(_pointer(builder, address, ir.VectorType(element, count)))

@@ -1,8 +1,8 @@
-"""Numba's compiler as kernels use it: what only kernels call is optimised in the kernels, and nowhere else.
+"""Numba's compiler for kernels: functions that only kernels call are optimised in the kernels, and nowhere else.
 
 Numba takes each function through LLVM and on to machine code, and every function that calls it optimises all of it once
 more; where functions call functions, that is most of the time that compiling takes. Here LLVM sees them when the kernel
-that calls them is whole, and simplifies each before it puts it into its callers. Without permission to reorder
+that calls them is complete, and simplifies each before it puts it into its callers. Without permission to reorder
 arithmetic LLVM computes the same numbers either way.
 """
 
@@ -27,7 +27,7 @@ options.__eq__, options.__hash__ = _same_options, lambda self: 0  # Numba's is o
 
 
 class _NoMachine:
-    """Stands for the code generator where Numba would tell machine code where its Python objects are."""
+    """Replaces the code generator where Numba would give machine code the addresses of its Python objects."""
 
     def set_env(self, name: str, environment: Any) -> None:
         """Do nothing: there is no machine code."""
@@ -68,7 +68,7 @@ class KernelCompiler(Compiler):
 
 
 class LinkedCompiler(KernelCompiler):
-    """Compiles a function to what other libraries link."""
+    """Compiles a function to a library for linking."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         library: Any = _LinkedLibrary

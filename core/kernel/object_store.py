@@ -1,7 +1,7 @@
 """Machine code of kernels on disk: a process that finds all its kernels never imports Numba, nor, on x86-64, LLVM.
 
 A file holds the ELF object that Numba made of one kernel, with a checksum before it. Only objects that need nothing but
-the C library and Numba's arrays are kept: whatever calls into Python is noted as such, and left to Numba's own cache.
+the C library and Numba's arrays are stored: kernels that call into Python are marked, and left to Numba's own cache.
 """
 
 import ctypes
@@ -51,8 +51,8 @@ class Code(NamedTuple):
     """Machine code in memory, valid to the end of the process.
 
     Attributes:
-        address: where it begins.
-        result: what it returns, see `hutch.core.kernel.arguments.result_of`.
+        address: its start.
+        result: the kind of its result, see `hutch.core.kernel.arguments.result_of`.
     """
 
     address: int
@@ -66,9 +66,9 @@ def enabled() -> bool:
 
 @cache
 def build_key() -> str:
-    """Names everything but the sources that machine code depends on: versions, processor, Numba's settings.
+    """A key for everything but the sources that machine code depends on: versions, processor, Numba's settings.
 
-    The number of threads is not among them: kernels have none of their own, and joblib sets it in its processes.
+    The number of threads is not among them: kernels start none, and joblib sets it in its processes.
     """
     settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] != _THREADS)
     parts = [
@@ -84,7 +84,7 @@ def build_key() -> str:
 
 
 def version_source(package: str, file: str) -> str:
-    """The source that says which version of a package is installed, found without importing it.
+    """The source that defines the installed version of a package, found without importing it.
 
     Args:
         package: a top-level package.
@@ -96,7 +96,7 @@ def version_source(package: str, file: str) -> str:
 
 
 def _processor() -> list[str]:
-    """The processor and what it can do, as Linux tells it; what Linux tells of another kind of processor LLVM does."""
+    """The processor and its features from Linux; for other kinds of processors, LLVM provides the rest."""
     if os.uname().machine == "x86_64":
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             lines = [line.split(":", 1) for line in file.read(_FIRST_PROCESSOR).partition("\n\n")[0].splitlines()]
@@ -107,7 +107,7 @@ def _processor() -> list[str]:
 
 
 def processor_flags() -> frozenset[str]:
-    """What the processor can do, in Linux's words; empty where Linux does not tell."""
+    """The processor's features, in Linux's words; empty if Linux does not list them."""
     told = dict(line.split("=", 1) for line in _processor() if "=" in line)
     return frozenset(told.get("flags", "").split())
 
@@ -116,11 +116,11 @@ def load(path: Path, *, ours: bool = False) -> tuple[Code | None, bool]:
     """Load a kernel.
 
     Args:
-        path: where `save` has put it.
+        path: of a file written by `save`.
         ours: it came with the package, and is trusted as the package's sources are, whoever owns them.
 
     Returns:
-        Its code or None, and whether the file is there and whole.
+        Its code or None, and whether the file exists and is intact.
     """
     found = None if not ours and distrust_reason(path) else _parts(path)
     if found is None:
@@ -136,13 +136,13 @@ def load(path: Path, *, ours: bool = False) -> tuple[Code | None, bool]:
 
 
 def description(path: Path) -> dict[str, Any] | None:
-    """What is known of a kernel: its name and signature, and as `code` whether there is any.
+    """The description of a kernel: its name and signature, and as `code` whether it has any.
 
     Args:
-        path: where `save` has put it.
+        path: of a file written by `save`.
 
     Returns:
-        None if there is none, or a damaged one.
+        None if it is missing or damaged.
     """
     found = _parts(path)
     return None if found is None else found[0] | {"code": bool(found[1])}
@@ -194,7 +194,7 @@ def _runtime(library: str) -> dict[str, int]:
 def _c_library() -> ctypes.CDLL:
     try:
         return ctypes.CDLL("libm.so.6")
-    except OSError:  # a part of the C library, or elsewhere; what is not found then is LLVM's to find
+    except OSError:  # a part of the C library, or elsewhere; LLVM finds missing symbols
         return ctypes.CDLL(None)
 
 
@@ -226,18 +226,18 @@ def address_of(compiled: Any) -> int:
 
 
 def save(path: Path, compiled: Any, result: Any, **names: str) -> None:
-    """Keep a kernel that Numba has compiled in this process; a full disk is no error.
+    """Store a kernel that Numba has compiled in this process; a full disk is no error.
 
     Args:
         path: of the file; its directory exists.
         compiled: Numba's result of the compilation.
-        result: what it returns.
-        names: what else is to be known of it.
+        result: the kind of its result.
+        names: further entries of its description.
     """
     symbol, code = compiled.fndesc.llvm_func_name, compiled.library.serialize_using_object_code()[2][0]
     needs = ElfObject(code).needs() if ElfObject.recognises(code) else None
     if needs is None or result == UNFIT or not (_C_LIBRARY | _RUNTIME.keys() | {VIOLATED}).issuperset(needs):
-        code = b""  # says that this kernel is Numba's
+        code = b""  # marks this kernel as one for Numba
     said = {"symbol": symbol, "needs": needs, "result": result, **names}
     body = json.dumps(said).encode() + b"\n" + code
     try:
@@ -258,7 +258,7 @@ def _target() -> Any:
 
     with suppress(RuntimeError):  # llvmlite refuses since it does this itself
         llvm.initialize()
-    with suppress(RuntimeError):  # other systems have it elsewhere; what is not found then is Numba's
+    with suppress(RuntimeError):  # other systems have it elsewhere; missing symbols are left to Numba
         llvm.load_library_permanently("libm.so.6")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -1,4 +1,4 @@
-"""Kernels that any layer may have: they hand on what they are asked for, or note that nothing is there."""
+"""Kernels that any layer may have: they pass requests on, or record that a kernel is missing."""
 
 import numpy as np
 from numpy import uint64
@@ -40,6 +40,6 @@ def pass_sensitivity(layer, example, label, importance, offset):
 
 @kernel
 def missing(layer, example, label, importance, offset):
-    """Stands for a kernel that a layer lacks; notes the layer for the engine, which says so after the batch."""
+    """Replaces a kernel that a layer lacks; records the layer for the engine, which reports it after the batch."""
     uint64s_at(layer_of(layer).missed, uint64(1))[0] = layer
     return np.float32(np.nan)

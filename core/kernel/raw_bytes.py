@@ -1,4 +1,4 @@
-"""Bytes at addresses: copies, loads of words and the search for delimiters, of which the text parser is made.
+"""Bytes at addresses: copies, loads of words and the search for delimiters, the building blocks of the text parser.
 
 Addresses, bytes and counts are int64, words uint64, so that plain literals mix with the former and bit tricks stay in
 the latter. Nothing is checked; the caller keeps padding around the text.
@@ -67,9 +67,9 @@ word_at = _instruction("int64", "uint64", lambda b, address: _load_word(b, addre
 """The 8 bytes at an address, little-endian."""
 blanks_at, tabs_at, feeds_at, returns_at = (_where("==", byte) for byte in b" \t\n\r")
 bars_at, controls_at = _where("==", ord("|")), _where("<", 0x20)
-"""Bit i says whether byte i of the 64 bytes at an address is a blank, tab, line feed, carriage return, and so on."""
+"""Bit i is set if byte i of the 64 bytes at an address is a blank, tab, line feed, carriage return, and so on."""
 trailing_zeros = _instruction("uint64", "int64", _trailing_zeros)
-"""Number of zero bits below the lowest set bit; 64 if there is none."""
+"""Number of zero bits below the lowest set bit; 64 without one."""
 bit_count = _instruction("uint64", "uint64", lambda b, word: b.ctpop(word))
 """Number of set bits."""
 

@@ -9,10 +9,10 @@ _PREFIX = "The compiler failed to analyze the bytecode. "
 
 
 def reason(error: Exception) -> tuple[str, int | None]:
-    """What is wrong with the function, and in which line of its file, if that is known.
+    """The mistake in the function, and its line in the file, if known.
 
     Args:
-        error: what Numba raised.
+        error: raised by Numba.
 
     >>> reason(KeyError("randm"))
     ("there is no field 'randm' in the record", None)

@@ -1,4 +1,4 @@
-"""A C record that kernels see by its address, and that keeps alive whatever it points to."""
+"""A C record that kernels see by its address, and that keeps alive everything it points to."""
 
 from typing import Any, Protocol
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Addressed(Protocol):
-    """What stays at one address as long as the object lives: another record, a buffer, a kernel."""
+    """An object that stays at one address as long as it lives: another record, a buffer, a kernel."""
 
     @property
     def address(self) -> int:
@@ -17,20 +17,20 @@ class Addressed(Protocol):
 class Record:
     """One record of a structured dtype, zeros at first.
 
-    A field takes a number as it is. An array goes in by its address, and so does anything with an `address`; the record
+    A field takes a number directly. For an array, or anything with an `address`, it takes the address; the record
     keeps it alive until the field is set again.
 
     Args:
         dtype: of the record; fields that hold addresses are "u8".
-        fields: what to set, by name.
+        fields: initial values, by name.
 
     Raises:
-        TypeError: an array for a field that holds no address.
-        ValueError: an array whose elements do not follow each other, which kernels would read wrongly.
+        TypeError: an array for a field that is not an address.
+        ValueError: an array whose elements are not contiguous, which kernels would read wrongly.
 
     Attributes:
         array: the record as an array of length 1; its fields are live.
-        targets: what it points to, by field.
+        targets: the objects it points to, by field.
 
     >>> record = Record(np.dtype([("count", "i8"), ("values", "u8")]), values=np.zeros(3))
     >>> record["count"] = 3

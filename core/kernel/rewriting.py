@@ -1,7 +1,7 @@
 """Kernels of a layer that only changes which features an example has.
 
-Such a layer has one kernel of its own, `rewrite`, which writes features somewhere and lets the example show those. The
-kernels here call it, then the layer below, and then let the example show its own features again.
+Such a layer has a single kernel, `rewrite`, which writes features somewhere and makes the example show those. The
+kernels here call it, then the layer below, and then make the example show its own features again.
 """
 
 from hutch.core.kernel.abi import (

@@ -1,8 +1,8 @@
 """Machine code of kernels that came with the package, for a level of x86-64, or for any 64-bit ARM.
 
-A wheel for Linux holds objects that were made of its own sources when it was built (`.ci/ship_kernels`), in the form of
-the object store. One is used only if the sources, the signature, and Numba's convention of calling are those that it
-was made with; nothing but the package's own files is looked at, which are trusted as its Python sources are.
+A wheel for Linux holds objects compiled from its own sources when it was built (`.ci/ship_kernels`), in the form of
+the object store. One is used only if the sources, the signature, and Numba's calling convention are those that it
+was compiled with; only the package's own files are read, which are trusted as its Python sources are.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ LEVELS = {
     "x86-64-v3": frozenset("sse4_2 ssse3 popcnt cx16 lahf_lm avx avx2 bmi1 bmi2 f16c fma abm movbe xsave".split()),
     "x86-64-v2": frozenset("sse4_2 ssse3 popcnt cx16 lahf_lm".split()),
 }
-"""What a processor must be able to do, in Linux's words, from the highest level down: the psABI's levels."""
+"""Features that a processor needs, in Linux's words, from the highest level down: the psABI's levels."""
 _ARM = "aarch64"
 
 
 def level() -> str | None:
-    """The highest level for which the package has code and that this processor has; None if there is none.
+    """The highest level for which the package has code and that this processor supports; None without one.
 
     `HUTCH_SHIPPED_KERNELS=0` turns it off, so that everything is compiled for this very processor.
     """
@@ -70,7 +70,7 @@ def load(directory: str, function: str, signature: str) -> object_store.Code | N
 
 @cache
 def _convention() -> str:
-    """How kernels of the installed Numba call each other, as shipped ones do, and what an array is to them."""
+    """The calling convention between kernels of the installed Numba, as in shipped ones, and its layout of arrays."""
     found = find_spec("numba")
     paths = [
         Path(found.origin).parent / "core" / name if found and found.origin else None

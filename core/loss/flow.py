@@ -1,4 +1,4 @@
-"""Gradient flow of a linear prediction under a loss of which only the derivative is known.
+"""Gradient flow of a linear prediction under a loss with only a derivative.
 
 Learning from an example with importance h in infinitely many infinitesimal steps moves a linear prediction p along
 dp/dh = -rate · norm · l'(p). With the budget E = h · rate · norm the way from p to p' costs ∫ dp / |l'(p)|: `flow_to`
@@ -23,7 +23,7 @@ _TOLERANCE = 1e-10
 _SINGLE = 1e-5  # the same for the built-in losses, whose l' is computed in float32
 _ROUNDING = 1e-15
 _NARROWEST = 1e-7  # a panel that holds a kink is not cut further than this
-_LAST = 1e-4  # the last panel is no wider than this, so that a kink in it does no harm
+_LAST = 1e-4  # the last panel is no wider than this, so that a kink in it is harmless
 _NEAR = 27.0  # -log of the part of the way at which the optimum counts as reached
 
 
@@ -96,7 +96,7 @@ def _fraction(u, width, price, p, y, loss, optimum, downhill):
 
 @helper
 def _march(p, y, loss, optimum, downhill, end, budget):
-    """Spend `budget` on the way from u = 0 to `end`; returns the u that is reached and what was spent."""
+    """Spend `budget` on the way from u = 0 to `end`; returns the u reached and the budget spent."""
     u, spent, width = 0.0, 0.0, min(0.25, end)
     exact = loss_of(loss).kind == kinds.GENERIC
     while u < end:
@@ -142,7 +142,7 @@ def flow_to(p, y, budget, loss):
 
 @helper
 def flow_budget(p, target, y, loss):
-    """The budget that carries the prediction p to `target`: 0 if it is there, inf if it never gets there."""
+    """The budget that carries the prediction p to `target`: 0 if it is there already, inf if it is unreachable."""
     if p == target:
         return 0.0
     slope = _slope(p, y, loss)

@@ -45,7 +45,7 @@ def square_gradient(prediction, label, scale, norm, loss):
     return np.float64(d * d)
 
 
-# Squared loss. The prediction is expected within the label range; beyond it the loss goes on as its tangent.
+# Squared loss. The prediction is expected within the label range; beyond it the loss continues as its tangent.
 
 
 @helper
@@ -407,7 +407,7 @@ def value_of(loss, p, y):
 
 @inlined
 def square_gradient_of(loss, p, y):
-    """What the adaptive rates accumulate."""
+    """The increment of the adaptive rates."""
     record = loss_of(loss)
     if record.kind == kinds.HINGE:
         d = _hinge_derivative(p, y)

@@ -5,7 +5,7 @@ formula made for it instead of the derivative.
 """
 
 GENERIC = 0
-"""Nothing is known but value and derivative."""
+"""Only value and derivative are known."""
 SQUARED = 1
 """Squared error with the prediction clipped to the label range."""
 HINGE = 2

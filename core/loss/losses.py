@@ -1,4 +1,4 @@
-"""What a loss is, the built-in losses, and how a layer chooses one by name."""
+"""Losses: their interface, the built-in ones, and the choice of one by name in a layer."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _KERNELS = ("value", "derivative", "update", "unsafe_update", "square_gradient",
 
 
 class LossLabels(StrEnum):
-    """What labels a loss is made for."""
+    """The labels that a loss is made for."""
 
     BINARY = "binary"  # -1 and +1
     REAL = "real"
@@ -42,8 +42,8 @@ class LossParameter:
     """A number that shapes a loss.
 
     Attributes:
-        name: what users write.
-        default: its value if they write nothing.
+        name: as users write it.
+        default: its value if users give none.
         low, high: it lies strictly between these.
         slot: the field of the LOSS record that carries it.
     """
@@ -60,15 +60,15 @@ class Loss:
     """A loss of a scalar prediction.
 
     Attributes:
-        name: what users write.
+        name: as users write it.
         value: kernel (prediction, label, scale, norm, LOSS record) -> loss.
         derivative: kernel -> d loss / d prediction.
         update: kernel -> importance-aware update u of a linear model: the prediction becomes p + norm · u.
         unsafe_update: kernel -> the plain gradient step.
-        square_gradient: kernel -> what the adaptive rates accumulate.
+        square_gradient: kernel -> the increment of the adaptive rates.
         kind: which closed forms hold, one of `hutch.core.loss.kinds`.
         parameters: the numbers that shape it.
-        labels: what labels it is made for.
+        labels: the labels it is made for.
         convex: whether it is convex in the prediction.
         prediction_range: predictions are clipped to this range at first; None: to the labels seen.
         plain_value, plain_derivative: a plugin's own functions, if it is made of plain ones.
@@ -106,8 +106,8 @@ class Loss:
         """A loss made of two functions; its importance-aware update is found by quadrature.
 
         Args:
-            name: what users will write.
-            value: module-level function (prediction, label, parameter) -> loss, in the part of Python that Numba knows.
+            name: as users will write it.
+            value: module-level function (prediction, label, parameter) -> loss, in Numba's part of Python.
             derivative: the same -> d loss / d prediction; 0 or a change of sign marks an optimum.
             parameter: the number that shapes the loss, if it has one.
             labels, convex, prediction_range, known_failures: as the attributes.
@@ -140,7 +140,7 @@ class Loss:
         )
 
     def accepts(self, labels: NDArray[np.float32], parameters: Mapping[str, float] | None = None) -> NDArray[np.bool_]:
-        """Which labels the loss is made for, bool (labels): ±1 or between the two that stand for them, or counts.
+        """Which labels the loss is made for, bool (labels): ±1 or between the two labels for them, or counts.
 
         >>> BUILTIN_LOSSES[2].accepts(np.array([1, -1, 0, 2], np.float32))
         array([ True,  True, False, False])
@@ -157,7 +157,7 @@ class Loss:
         return np.asarray(fits, np.bool_)
 
     def mistakes(self, given: Mapping[str, float]) -> Iterator[tuple[str, bool, str]]:
-        """What is wrong with values of its parameters: which, whether it is the name, and the text."""
+        """Mistakes in values of its parameters: the name, whether the name is wrong, and the text."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name, value in given.items():
             if name not in known:
@@ -194,13 +194,13 @@ class Loss:
         return record
 
     def refuse_unsound(self, record: NDArray[Any]) -> None:
-        """Refuse a plugin's loss that raises, or is no finite number, at some usual predictions and labels.
+        """Refuse a plugin's loss that raises, or is not finite, at some usual predictions and labels.
 
         Args:
             record: as `record` returns it.
 
         Raises:
-            PluginError: it names the kernel and the place; `hutch plugins check` looks at many more.
+            PluginError: a kernel fails; the message names it and the place. `hutch plugins check` tries many more.
         """
         kernels: list[tuple[str, AddressKernel | None]] = [(slot, getattr(self, slot)) for slot in _KERNELS]
         if all(kernel is None or kernel.function.__module__.startswith("hutch.") for _, kernel in kernels):
@@ -241,14 +241,14 @@ class LossChoice:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
-        from pydantic_core import core_schema  # not at the top: who needs no check needs no pydantic
+        from pydantic_core import core_schema  # not at the top: runs without checks skip pydantic
 
         written = core_schema.plain_serializer_function_ser_schema(cls.plain)
         return core_schema.no_info_before_validator_function(cls._read, handler(source), serialization=written)
 
     @classmethod
     def of(cls, plain: Any) -> Self:
-        """The choice of which `plain` gives this."""
+        """The choice whose `plain` is this."""
         return cls(plain) if isinstance(plain, str) else cls(*next(iter(plain.items())))
 
     @staticmethod

@@ -1,7 +1,7 @@
 """The posterior of one number: a Gaussian prediction once a label of some importance has been seen.
 
-Before the label a prediction t is N(p, q); after a label y of importance h its density is N(t; p, q) e^(-h l(t, y)), of
-which these functions give mean and precision. The mode is the implicit step, t = p - h q l'(t); around it Gauss and
+Before the label a prediction t is N(p, q); after a label y of importance h its density is N(t; p, q) e^(-h l(t, y)).
+These functions give its mean and precision. The mode is the implicit step, t = p - h q l'(t); around it Gauss and
 Hermite's rule takes the moments, as assumed density filtering asks. Squared loss has both in closed form.
 
 Sources: M. Opper, "A Bayesian approach to on-line learning", 1998, for the filter; Q. Liu and D. A. Pierce, "A note on
@@ -39,7 +39,7 @@ def _sigmoid(x):
 
 @helper
 def loss_at(t, y, loss):
-    """l(t, y) in float64, the one that `slope_at` is the derivative of; squared error goes on beyond the labels.
+    """l(t, y) in float64, the one that `slope_at` is the derivative of; squared error continues beyond the labels.
 
     Args:
         t, y: prediction and label.
@@ -108,7 +108,7 @@ def implicit_step(p, reach, y, loss):
     if not at_end * at_near < 0.0:
         return end
     side = 0
-    for step in range(_STEPS):  # the secant's zero between two ends, of which the one that stays loses half its weight
+    for step in range(_STEPS):  # the secant's zero between two ends, the one that stays loses half its weight
         middle = (near * at_end - end * at_near) / (at_end - at_near)
         if step % 4 == 3 or not min(near, end) < middle < max(near, end):  # halves, too: the slope may jump
             middle = 0.5 * (near + end)
@@ -130,7 +130,7 @@ def implicit_step(p, reach, y, loss):
 
 @helper
 def _curvature(t, y, width, importance, loss):
-    """importance · l'' around t, from the slopes at a distance: a kink counts by how much it bends over the width."""
+    """importance · l'' around t, from the slopes at a distance: a kink counts by its bend over the width."""
     record = loss_of(loss)
     if record.kind == kinds.LOGISTIC:
         return importance * (_sigmoid(t) * _sigmoid(-t))
@@ -188,7 +188,7 @@ def _log_density(k, p, q, mode, width, at_mode, importance, y, loss):
 
 @helper
 def _excess(p, q, importance, way, y, loss):
-    """Logarithm of how far an importance moves the mean, over how far it should; the way has a sign."""
+    """Logarithm of the mean's move by an importance, over the wanted move; the way has a sign."""
     return math.log(max((posterior(p, q, importance, y, loss)[0] - p) / way, 1e-300))
 
 

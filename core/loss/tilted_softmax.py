@@ -124,7 +124,7 @@ def scores_after(p, q, shares, importance, after, added, room):
 
 @helper
 def nearest_rival(p, q, winner):
-    """The class whose label needs least to bring it to the winner's score, and how much about.
+    """The class whose label needs least to bring it to the winner's score, and about how much.
 
     By the implicit step they meet at h = (p_winner - p_rival) / (q_rival + (q_winner - q_rival) π), where each has the
     probability π, at most the half that stands here.

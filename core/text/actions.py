@@ -23,7 +23,7 @@ _CCB, _SLATES, _SLOT, _ACTION = b"ccb", b"slates", b"slot", b"action"
 
 @helper
 def next_word(at, stop):
-    """Bounds of the next word between blanks; an empty one at `stop` if there is none."""
+    """Bounds of the next word between blanks; an empty one at `stop` without one."""
     while at < stop and byte_at(at) == BLANK:
         at += 1
     first = at
@@ -129,8 +129,8 @@ def _read_chosen(state, start, end, slate):
 
 @helper
 def read_slot(state, start, end, slate):
-    """VW's words of slots: `ccb shared`, `ccb action` and `ccb slot 1:0.5:0.25 0,1,3`, the action chosen with its cost
-    and those that may be chosen; of a slate `slates shared 0.5`, `slates action 1` and `slates slot 0:0.25`."""
+    """VW's words of slots: `ccb shared`, `ccb action` and `ccb slot 1:0.5:0.25 0,1,3`, the chosen action with its cost
+    and the allowed ones; of a slate `slates shared 0.5`, `slates action 1` and `slates slot 0:0.25`."""
     at, stop = next_word(start, end)
     if not _is_word(at, stop, _SLATES if slate else _CCB):
         report(state, problems.BAD_SLOT, start, end)
@@ -161,7 +161,7 @@ def read_slot(state, start, end, slate):
 
 
 def find_slot_problems(batch: Batch, text: NDArray[np.uint8]) -> Found:
-    """Which decisions are not a shared line, actions, and at most as many slots: nothing is predicted of them."""
+    """Decisions that are not a shared line, actions, and at most as many slots; none of them gets a prediction."""
     bad: list[int] = []
     kinds = np.zeros(len(batch), np.int64)
     given = np.flatnonzero(np.diff(batch.cost_ptr))
@@ -180,14 +180,14 @@ def find_slot_problems(batch: Batch, text: NDArray[np.uint8]) -> Found:
 def find_problems(
     batch: Batch, text: NDArray[np.uint8], all_costs: bool, constant: bool, empty_actions: bool
 ) -> Found | None:
-    """What is wrong with decisions as a whole, whose labels are then taken away; None if nothing is.
+    """Problems of decisions as a whole, whose labels are then removed; None without any.
 
     Args:
-        batch: what came of the text.
+        batch: parsed from the text.
         text: whole lines.
         all_costs: labels are costs of all actions, not of one.
         constant: each line has the constant feature.
-        empty_actions: actions without features are learned; they are only told of.
+        empty_actions: actions without features are learned, and only reported.
     """
     if not len(batch):
         return None

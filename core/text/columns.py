@@ -1,8 +1,8 @@
-"""Lines in the usual form, a block at a time, in columns: first where features begin, then what they are.
+"""Lines in the usual form, a block at a time, in columns: first the starts of features, then their content.
 
-Step by step for some kilobytes of whole lines, all between in arrays that stay in the processor's cache: bits say where
-features begin, 64 bytes at once (the idea of simdjson: G. Langdale, D. Lemire, "Parsing gigabytes of JSON per second",
-2019); bars open namespaces; names and values are read eight at a time whatever their form; rows are put together. A
+Step by step for some kilobytes of whole lines, with intermediate arrays that stay in the processor's cache: bits mark
+the starts of features, 64 bytes at once (the idea of simdjson: G. Langdale, D. Lemire, "Parsing gigabytes of JSON per
+second", 2019); bars open namespaces; names and values are read eight at a time in any form; rows are assembled. A
 line with anything unusual (control characters, a bar within a word, a namespace in several pieces, malformed places)
 ends its block and is left to `slow`.
 """
@@ -48,12 +48,12 @@ _ONE, _TOP, ALL = uint64(1), uint64(63), uint64(255)
 
 @helper
 def find_features(state, start, length, size):
-    """Write where features begin, and where bars and line feeds lie, in a block of lines.
+    """Write the starts of features, and the places of bars and line feeds, in a block of lines.
 
     Args:
         state: address of the `STATE` record.
         start: place of the first line.
-        length: bytes; the block is longer by what is missing to a line.
+        length: bytes; the block extends to the end of the last line.
         size: of the text.
 
     Returns:
@@ -92,7 +92,7 @@ def find_features(state, start, length, size):
             marked += _ONE
             mark &= ~below
         count = found + bit_count(begin)
-        while True:  # as many as there usually are without asking how many there are
+        while True:  # the usual number, without checking the count
             for i in range(8):
                 begins[found + uint64(i)] = uint32(at + trailing_zeros(begin))
                 begin &= begin - _ONE
@@ -106,7 +106,7 @@ def find_features(state, start, length, size):
         if at + 64 - start >= length and feed != zero:
             break
     firsts[marked] = uint32(found)
-    for i in range(found, found + uint64(8)):  # lanes read what lies behind
+    for i in range(found, found + uint64(8)):  # lanes read beyond the end
         begins[i] = uint32(start)
     return found, marked, odd_at
 
@@ -220,7 +220,7 @@ def read_features(state, named, odd_at):
 
 @inlined
 def usual_label(state, line, bar):
-    """Read the label before the bar if there is none, or only a number and a blank; returns whether it was so."""
+    """Read the label before the bar if it is missing, or only a number and a blank; returns whether it was so."""
     kind = state_at(state)[0].label_kind
     value, good = UNLABELED, bar == line
     if not good and byte_at(bar - 1) == BLANK and (kind == SIMPLE or (kind == MULTICLASS and bar - line == 2)):
@@ -256,7 +256,7 @@ def add_features(state, j, with_zeros):
 
 @helper
 def add_rows(state, marked, odd_at, with_zeros):
-    """Append the lines from the cursor on that end before `odd_at`, and move the cursor; returns what is missing."""
+    """Append the lines from the cursor that end before `odd_at`, and move it; returns `DONE` or `NEEDS_LABEL`."""
     s = state_at(state)[0]
     text, marks = s.text, uint32s_at(s.mark, s.room)
     while marked > 0 and (int64(marks[marked - 1]) >= odd_at or byte_at(text + int64(marks[marked - 1])) != FEED):
@@ -292,7 +292,7 @@ def parse_text(state, size):
     """Parse the text of `size` bytes from the cursor on, where a line begins; the text must end with a line feed.
 
     Returns:
-        `DONE`, or what the line at the cursor needs to be parsed: `NEEDS_LINE`, `NEEDS_LABEL`.
+        `DONE`, or the parser that the line at the cursor needs: `NEEDS_LINE`, `NEEDS_LABEL`.
     """
     s = state_at(state)[0]
     length = int64(BLOCK)

@@ -32,8 +32,8 @@ def read_decimal(start, stop):
     """All the bytes at `start` to `stop` as one decimal number, and whether they are one.
 
     A number is a sign or none, digits with a point or without, and an exponent or none; there is a digit before an `e`
-    and one after it. Blanks may come before. `inf` and `nan` are numbers, hexadecimal ones are not. What is beyond
-    float32 is infinite, or 0 if it is too small. The byte at `stop` must end any number.
+    and one after it. Blanks may come before. `inf` and `nan` are numbers, hexadecimal ones are not. Values beyond
+    float32 become infinite, or 0 if too small. The byte at `stop` must end any number.
     """
     at = start
     while at < stop and (byte_at(at) == _BLANK or 9 <= byte_at(at) <= 13):

@@ -1,8 +1,8 @@
-"""Names and numbers of eight features at a time, whatever their form.
+"""Names and numbers of eight features at a time, in any form.
 
 A token of up to 7 bytes is read as one word, a longer one of up to 15 as two, and its end found there; lanes that hold
-anything else are told to the caller, who reads them one by one. Numbers come out as `numbers` reads them, hashes as
-`hashing` makes them.
+anything else are reported to the caller, which reads them one by one. Numbers equal those of `numbers`, hashes those
+of `hashing`.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class _Tokens:
         self._shift, self._long = -bits & 63, bits.compare(">", 64)
 
     def take_minus(self) -> Lanes:
-        """Make the sign of negative numbers a zero; returns which they are."""
+        """Replace the sign of negative numbers by a zero; returns the mask of these."""
         negative = (self._digits & 0xFF).compare("==", _MINUS)
         self._digits = negative.choose(self._digits & ~0xFF, self._digits)
         return negative
@@ -76,7 +76,7 @@ class _Tokens:
 
 
 def _are_digits(spelled: Lanes) -> Lanes:
-    """Which words hold nothing but bytes up to 9."""
+    """Mask of the words that hold only bytes up to 9."""
     return (((spelled + _SIXES) | spelled) & _HIGH_HALVES).compare("==", 0)
 
 
@@ -156,7 +156,7 @@ def _value(builder: Any, tokens: _Tokens) -> tuple[Lanes, Lanes]:
 
 
 def _read(builder: Any, addresses: list[Any], colons: bool, asked: Any, read: Callable[[_Tokens], Any]) -> Any:
-    """What `read` makes of the tokens at addresses, as of long ones only if any that is asked for is; see `_Word`."""
+    """Apply `read` to the tokens at addresses, as long ones only if any requested one is long; see `_Word`."""
     from llvmlite import ir
 
     word, results = _Word(builder, addresses, colons), []
@@ -194,7 +194,7 @@ def hash_eight(
         seeds: address of the hashes of their namespaces, uint32.
         numbers: 255 if names of digits are numbers, 0 if they are hashed.
         mask: of the indices.
-        stops, indices: addresses where eight are written: the places behind the names, and what they are hashed to.
+        stops, indices: addresses for eight results each: the places behind the names, and their hashes.
 
     Returns:
         Two times eight bits, the first name's lowest: whether it was read, and whether a colon follows.
@@ -235,7 +235,7 @@ def read_eight(typing_context: Any, text: Any, stops: Any, asked: Any, values: A
         text: address of the text.
         stops: address of the places behind the names, where a colon may be, uint32.
         asked: a bit for each feature that has a value, the first one's lowest.
-        values: address where eight are written, float32; 1 where there is none.
+        values: address for eight results, float32; 1 without a value.
 
     Returns:
         Two times eight bits: whether it was read, and whether it is 0.

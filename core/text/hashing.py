@@ -18,7 +18,7 @@ from hutch.core.kernel.raw_bytes import byte_at, half_at
 HashMode = Literal["strings", "all"]
 """`strings`: names of digits are numbers; `all`: every name is hashed (VW's `--hash`)."""
 NamespaceMode = Literal["name", "letter"]
-"""`name`: namespaces are told apart by their full names; `letter`: by their first byte, as VW does."""
+"""`name`: namespaces are distinguished by their full names; `letter`: by their first byte, as in VW."""
 
 ANONYMOUS_LETTER = 32
 """Id of the anonymous namespace in letter mode (a blank, as in VW); in name mode it is murmur3_32(b"") = 0."""
@@ -34,7 +34,7 @@ def murmur_mix(h, k):
 
 @helper
 def murmur_scramble(k):
-    """What is xored into the hash for the word `k`; 0 for 0, so an empty tail needs no branch."""
+    """The value to xor into the hash for the word `k`; 0 for 0, so an empty tail needs no branch."""
     k = (uint64(k) * uint64(0xCC9E2D51)) & uint64(0xFFFFFFFF)
     return (murmur_rotate(k, uint32(15)) * uint64(0x1B873593)) & uint64(0xFFFFFFFF)
 
@@ -157,7 +157,7 @@ def hash_feature(namespace: str | bytes, name: str | bytes, seed: int = 0, mode:
 
 
 def namespace_id(name: str | bytes, mode: NamespaceMode = "name") -> int:
-    """The id under which a namespace stands in `Batch.namespace_id`.
+    """The id of a namespace in `Batch.namespace_id`.
 
     Args:
         name: full name; empty or one blank for the anonymous namespace.

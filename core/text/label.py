@@ -35,7 +35,7 @@ BLANK, TAB, QUOTE, COLON, PLUS = 32, 9, 39, 58, 43
 
 @helper
 def last_word(start, stop):
-    """Bounds of the last word between blanks; an empty one at `start` if there is none."""
+    """Bounds of the last word between blanks; an empty one at `start` without one."""
     while stop > start and byte_at(stop - 1) == BLANK:
         stop -= 1
     first = stop
@@ -46,7 +46,7 @@ def last_word(start, stop):
 
 @helper
 def read_number(state, start, stop, kind):
-    """A word as a number, as VW takes it: what it begins with, else 0; reported unless all of it is a number."""
+    """A word as a number, as in VW: its longest numeric beginning, else 0; reported unless all of it is a number."""
     value, used = read_float(start, stop)
     if value != value:
         value = float32(0)
@@ -136,7 +136,7 @@ def read_costs(state, start, end):
 def _words(state, start, stop):
     """Begin a row without a label and take its tag; bounds of the words before it.
 
-    What stands before the first tab is skipped. The last word is the tag if it touches the end or begins with `'`.
+    Text before the first tab is skipped. The last word is the tag if it touches the end or begins with `'`.
     """
     set_label(state, UNLABELED, float32(1), float32(0))
     for at in range(start, stop):

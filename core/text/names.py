@@ -66,7 +66,7 @@ def feature_names(line: str, options: ParserOptions) -> Iterator[NamedFeature]:
 
 
 def _split(piece: str) -> tuple[str, str]:
-    """Namespace with its value, and the features, of what follows a bar."""
+    """Namespace with its value, and the features, from the text after a bar."""
     match = re.match(r"[^\s]*", piece)
     end = match.end() if match else 0
     return piece[:end], piece[end:]
@@ -79,7 +79,7 @@ class Explained:
     Attributes:
         index: below 2^bits.
         value: as parsed, float32.
-        names: what the line calls it; several names share an index where they collide.
+        names: those in the line; several names share an index where they collide.
     """
 
     index: int

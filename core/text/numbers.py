@@ -2,7 +2,7 @@
 
 VW accumulates the digits in float32 and multiplies by a power of ten from a table made by repeated float32
 multiplication or division. The result is often one unit in the last place off the correctly rounded number, and
-models depend on it. Only what that reader does not understand (`+3`, `1e+2`, `0x10`, `inf`, `nan`) goes to the C
+models depend on it. Only text that this reader does not accept (`+3`, `1e+2`, `0x10`, `inf`, `nan`) goes to the C
 library's `strtof`.
 """
 
@@ -121,7 +121,7 @@ def is_misread(start, stop):
 
 @helper
 def read_with_strtof(start, stop):
-    """Number at the beginning of the bytes at `start` to `stop` by the C library; returns what `read_float` returns.
+    """Number at the beginning of the bytes at `start` to `stop` by the C library; same result as `read_float`.
 
     The byte at `stop` must end any number: the library does not know where the piece ends.
     """
@@ -139,7 +139,7 @@ def read_float(start, stop):
     """Number at the beginning of the bytes at `start` to `stop`, which may be preceded by blanks.
 
     The byte at `stop` must be a blank, a control character or `|`. Returns (float32, bytes used); 0 bytes used means
-    that there is no number. A sign, a dot or an `e` alone is 0, as in VW.
+    that the text is not a number. A sign, a dot or an `e` alone is 0, as in VW.
     """
     value, used = read_plain_float(start, stop)
     if used < 0:
@@ -149,7 +149,7 @@ def read_float(start, stop):
 
 @helper
 def read_plain_float(start, stop):
-    """`read_float` for what VW reads by itself; -1 bytes used where it asks the C library."""
+    """`read_float` for the forms that VW reads itself; -1 bytes used where it calls the C library."""
     at, ten, zero = start, float32(10), float32(48)
     while at < stop and byte_at(at) == 32:
         at += 1

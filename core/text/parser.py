@@ -47,14 +47,14 @@ PADDING = 64
 
 @dataclass(frozen=True, slots=True)
 class ParserOptions:
-    """How text is understood.
+    """Options for parsing text.
 
     Attributes:
         bits: indices are below 2^bits; 1 to 32.
         hash: `strings` takes names of digits as numbers, `all` hashes them too.
         hash_seed: seed of the namespaces' hashes, below 2^32.
         constant: append the constant feature to each example.
-        namespaces: tell namespaces apart by full name, or by first letter as VW does.
+        namespaces: distinguish namespaces by full name, or by first letter as VW does.
         label: `simple` (label [importance [base]]), `multiclass` (class [importance]), `cost_sensitive`
             (class[:cost] ...), `none` (only a tag; other words before the bar are ignored), or of decisions, a line
             per action, `action_costs` (class:cost) and `logged_action` (action:cost:probability); `logged_class` is
@@ -62,7 +62,7 @@ class ParserOptions:
             decisions with several slots, in VW's words `ccb slot 0:1:0.5` and `slates slot 0:0.5`.
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
         whole_groups: readers end a batch only where a group of lines ends.
-        empty_actions: learn from decisions of which an action has no features; otherwise they count as unlabeled.
+        empty_actions: learn from decisions with an action without features; otherwise they count as unlabeled.
         longest_line: readers refuse lines of more bytes, so that a file without line feeds cannot fill the memory.
         zeros: keep features of value 0, which otherwise are left out.
     """
@@ -107,7 +107,7 @@ def _buffers(options: ParserOptions) -> Buffers:
 
 
 def _fill(buffers: Buffers, size: int) -> None:
-    """Parse the text of `size` bytes that the buffers have been told of."""
+    """Parse the text of `size` bytes for which the buffers are prepared."""
     while (missing := parse_text(buffers.address, size)) != DONE:
         buffers.record["parse_label"] = label_parser(int(buffers.record["label_kind"][0])).address
         if missing == NEEDS_LINE:  # which calls the other: an interrupt between the two must leave neither or the first
@@ -118,9 +118,9 @@ class TextParser:
     """Parses chunks of lines; buffers are allocated once and grow with the largest chunk.
 
     Args:
-        options: how text is understood.
-        source_name: what error messages call the input.
-        valid: how many batches, the newest included, stay valid at a time.
+        options: for parsing.
+        source_name: name of the input in error messages.
+        valid: number of batches, the newest included, that stay valid at a time.
 
     Attributes:
         problems: all malformed places met so far.
@@ -158,7 +158,7 @@ class TextParser:
             padded: `PADDING` bytes on both sides of the data may be read, so that it need not be copied.
 
         Returns:
-            A batch whose arrays are valid until the next call, or as many calls as batches are to stay `valid`.
+            A batch whose arrays are valid until the next call, or until `valid` more.
 
         Raises:
             DataError: at the first malformed place, if the options are strict; if the text has 4 GiB or more.
@@ -211,7 +211,7 @@ class TextParser:
             self.problems.add(found, text.data, self.source_name, self.line, self.options.strict)
 
     def _copied(self, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The text between paddings in a buffer of our own, ended with a line feed."""
+        """The text between paddings in our buffer, ended with a line feed."""
         size = len(data)
         if len(self._text) < size + 1 + 2 * PADDING:
             self._text = np.zeros(size + size // 4 + 1 + 2 * PADDING, np.uint8)
@@ -226,11 +226,11 @@ class LineParser:
     """Parses one line at a time into arrays that stay where they are, so that a call allocates nothing.
 
     Args:
-        options: how text is understood.
+        options: for parsing.
         longest: bytes of the longest line.
 
     Attributes:
-        buffers: what the line parsed last holds.
+        buffers: content of the latest line.
     """
 
     def __init__(self, options: ParserOptions, longest: int) -> None:

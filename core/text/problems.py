@@ -1,4 +1,4 @@
-"""What a line can have wrong: the kinds, where they stand, and how they are reported.
+"""Problems of lines: the kinds, their places, and how they are reported.
 
 Kernels count the problems of a piece of text by kind and keep the places of the first few of each kind; `Problems` adds
 up the pieces and turns places into text.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import DataError, at
 
 KEPT = 5
-"""How many places of each kind are kept for a parser's lifetime."""
+"""Number of places of each kind that are kept for a parser's lifetime."""
 
 BAD_LABEL = 0
 BAD_IMPORTANCE = 1
@@ -88,7 +88,7 @@ KINDS = (
     Kind("value without digits", "it is read as 0 and the feature is dropped", "a number"),
     Kind(
         "misread number",
-        "it is hexadecimal, or its exponent wraps around: what Vowpal Wabbit's reader makes of it is used",
+        "it is hexadecimal, or its exponent wraps around: Vowpal Wabbit's reading of it is used",
         "a decimal number within float32",
     ),
     Kind("bad action", "the label counts as not given", "action:cost:probability, or action:cost of all actions"),
@@ -101,18 +101,18 @@ KINDS = (
         "it as the first line of its decision",
     ),
     Kind("some costs", "nothing is learned from the decision", "a cost for each action, or for none"),
-    Kind("bad JSON", "the line is passed over", "an object of namespaces"),
+    Kind("bad JSON", "the line is skipped", "an object of namespaces"),
     Kind("action without features", "nothing is learned from the decision", "a feature at least"),
     Kind(
         "action without features",
-        "it has only the constant and what is shared, as in Vowpal Wabbit",
+        "it has only the constant and shared features, as in Vowpal Wabbit",
         "a feature at least",
         True,
     ),
     Kind("label of a shared line", "nothing is learned from the decision", "it on the line of the action"),
     Kind(
         "badly formed slots",
-        "nothing is predicted of the decision",
+        "the decision gets no prediction",
         "a line `ccb shared` or `slates shared`, lines of actions, and at most as many of slots",
     ),
 )
@@ -143,7 +143,7 @@ class Problem:
 
 @dataclass
 class Found:
-    """What kernels have found in one piece of text.
+    """Problems that kernels have found in one piece of text.
 
     Attributes:
         counts: int64 (kinds), complete.
@@ -168,12 +168,12 @@ class Problems:
 
     @property
     def errors(self) -> int:
-        """How many places are wrong, hints left out."""
+        """Number of wrong places, without hints."""
         return int(sum(count for kind, count in zip(KINDS, self.counts, strict=True) if not kind.hint))
 
     @property
     def hints(self) -> int:
-        """How many places are allowed but look like mistakes."""
+        """Number of places that are allowed but look like mistakes."""
         return int(self.counts.sum()) - self.errors
 
     def summary(self) -> list[str]:
@@ -188,13 +188,13 @@ class Problems:
         ]
 
     def add(self, found: "Found", text: memoryview, source: str, lines: int, strict: bool) -> None:
-        """Add those of a piece of text, while the text is still there.
+        """Add those of a piece of text, while the text still exists.
 
         Args:
-            found: what kernels have found in the piece.
+            found: by kernels in the piece.
             text: the piece.
             source: its name.
-            lines: how many of the source came before the piece.
+            lines: number of lines of the source before the piece.
             strict: raise at the first that is not a hint.
 
         Raises:
@@ -216,7 +216,7 @@ class Problems:
                 raise DataError(str(problem))
 
     def note(self, problem: Problem, strict: bool) -> None:
-        """Add one that was found otherwise.
+        """Add one found elsewhere.
 
         Raises:
             DataError: in strict mode.

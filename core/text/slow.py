@@ -1,6 +1,6 @@
-"""One line of VW text, the whole grammar, byte by byte: for whatever the fast kernel does not understand.
+"""One line of VW text, the whole grammar, byte by byte: for lines that the fast kernel does not handle.
 
-What is malformed is kept or dropped as VW does it, and reported. Places are addresses.
+Malformed places are kept or dropped as in VW, and reported. Places are addresses.
 """
 
 import numpy as np
@@ -96,7 +96,7 @@ def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):
 
 @helper
 def parse_namespace(state, at, stop):
-    """Read what follows a bar up to the next one; returns where that is, or the end, and the namespace's id."""
+    """Read a namespace after a bar; returns the place of the next bar or of the end, and the namespace's id."""
     s = state_at(state)[0]
     value, nameless, name = float32(1), int64(0), at
     if at < stop and byte_at(at) == COLON:

@@ -1,4 +1,4 @@
-"""What the parser's kernels share: one C record of options, counters and addresses of the arrays they fill.
+"""State shared by the parser's kernels: one C record of options, counters and addresses of the arrays they fill.
 
 Kernels get the record's address, so a call costs nothing; the Python object that owns the arrays keeps them alive.
 """
@@ -41,13 +41,13 @@ _COLUMNS: dict[str, Any] = {
     "probabilities": np.float32,
     "tag_ptr": np.int64,
     "tag_bytes": np.uint8,
-    # scratch for a block of lines: places in the text of its features, and what they are
+    # scratch for a block of lines: places in the text of its features, and their content
     "begin": np.uint32,
     "name_stop": np.uint32,
     "seeds": np.uint32,
     "found_index": np.uint32,
     "found_value": np.float32,
-    # of its bars and line feeds the place, how many features come before; of the namespace its hash, id, size, value
+    # of its bars and line feeds the place, the number of features before; of the namespace its hash, id, size, value
     "mark": np.uint32,
     "mark_first": np.uint32,
     "mark_hash": np.uint32,
@@ -90,9 +90,9 @@ def call_piece(typing_context: Any, kernel: Any, state: Any, start: Any, stop: A
 
 
 BLOCK = 1 << 14
-"""Bytes of whole lines that are taken apart at a time."""
+"""Bytes of whole lines that are processed at a time."""
 SPARE = 80
-"""Elements of the arrays behind those that a text can need, so that several may be read and written at once."""
+"""Extra elements of the arrays beyond those that a text can need, so that several may be read and written at once."""
 
 _uint8s_at = array_at(np.uint8)
 
@@ -126,7 +126,7 @@ class Buffers:
         self.size = 0
 
     def begin(self, text: NDArray[np.uint8]) -> None:
-        """Forget what was filled, and make room for what a text may hold."""
+        """Discard the content, and make room for that of a text."""
         if len(text) >= self.size:
             self.size = len(text) + len(text) // 4 + 1
             self._allocate()
@@ -134,12 +134,12 @@ class Buffers:
         self.record["text"] = text.ctypes.data
 
     def rewind(self) -> None:
-        """Forget what was filled; the text has changed in place and is no longer than before."""
+        """Discard the content; the text has changed in place and is no longer than before."""
         self._counters[:-1] = 0
         self.found.counts[:] = 0
 
     def _allocate(self) -> None:
-        """Make room for any text of the known size; what is not written takes no memory.
+        """Make room for any text of the known size; unwritten room takes no memory.
 
         A feature or a cost is preceded by a blank or a line's beginning, a constant by a line that is not empty: each
         takes two bytes. Of bars and line feeds there may be as many as bytes in a block, or in the text.
@@ -170,7 +170,7 @@ class Buffers:
         return line, group
 
     def batch(self) -> Batch:
-        """What has been filled, without copying."""
+        """The content as a batch, without copying."""
         examples, features, namespaces, tags, costs, *_ = self._counters.tolist()
         array = self.arrays
         return Batch(

@@ -191,7 +191,7 @@ def test_json(name, log, tmp_path, capsys):
     good, bad = _line(LABEL, TWO, log) + "\n", _line(label, context, log)
     column = 1 if name == "no probability" else _place(bad, mark)
     said, weights = _run(tmp_path, capsys, f"{good}{bad}\n{good}", form)
-    assert f"{tmp_path / 'log'}:2:{column}: bad JSON: the line is passed over, got" in said and message in said
+    assert f"{tmp_path / 'log'}:2:{column}: bad JSON: the line is skipped, got" in said and message in said
     assert weights == _wanted(tmp_path, capsys, good * 2, form)
 
 

@@ -104,7 +104,7 @@ def test_a_dropped_share_of_a_log_is_made_up_for(tmp_path):
 
 
 BAD = [
-    ("--json", "", "1:1: bad JSON: the line is passed over, got 'an empty line'"),
+    ("--json", "", "1:1: bad JSON: the line is skipped, got 'an empty line'"),
     ("--json", '{"a":{"x":1}', "1:13: bad JSON"),
     ("--json", '{"a":{"x":NaN}}', "got 'NaN, wanted a number or null'"),
     ("--json", '{"a":{"x":1e39}}', "wanted a number below 3.4e38"),
@@ -118,7 +118,7 @@ BAD = [
     (
         "--json",
         r'{"_tag":"\ud83d\ude00 \ud800","x":1}',
-        "1:23: bad JSON: the line is passed over, got 'half a surrogate",
+        "1:23: bad JSON: the line is skipped, got 'half a surrogate",
     ),
     ("--json", r'{"x":"\udc00"}', "half a surrogate pair"),
     ("--json", '{"_label":{"Label":1,"Weight":-1},"x":1}', "weight: -1, wanted a number of at least 0"),
