@@ -211,10 +211,8 @@ def bench(
     known = Registry({**registry.reductions, reduction.name: reduction}, dict(registry.losses))
     given = plausible(reduction.Parameters) if parameters is None else parameters
     top = LayerConfig(reduction.name, checked(reduction.Parameters, given))
-    if below is not None:
-        return Bench((top, *(_layer(entry, known) for entry in below)), known)
-    if reduction.is_base:
-        return Bench((top,), known)
+    if below is not None or reduction.is_base:
+        return Bench((top, *(_layer(entry, known) for entry in below or ())), known)
     why = ""
     for stack in _stacks(known, reduction):
         try:

@@ -54,8 +54,7 @@ def loss(bench: Bench) -> None:
     once, twice = (_judged(engine, records, importance=weight)[1] for weight in (1.0, 2.0))
     i = int(np.argmax(np.abs(twice - 2 * once)))
     expect(bool(np.isclose(twice[i], 2 * once[i], rtol=1e-3)), "loss with importance 2", twice[i], f"2 × {once[i]:g}")
-    hidden = bench.unlabeled(records)
-    unlabeled = _judged(engine, hidden)[1]
+    unlabeled = _judged(engine, bench.unlabeled(records))[1]
     expect(not unlabeled.any(), "loss without a label", np.abs(unlabeled).max(), "0")
 
 

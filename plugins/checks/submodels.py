@@ -133,6 +133,5 @@ def width(bench: Bench) -> None:
         return  # it needs a certain layer directly below it
     run(engine, bench.records())
     run(engine, bench.records(), learn=False)
-    state = engine.layers[1].state
-    count, most = int(state["count"][0]), int(state["most"][0])
+    count, most = (int(engine.layers[1].state[name][0]) for name in ("count", "most"))
     expect(most < count, "sub-models of the layer below", f"one asked that is number {most}, from 0", f"{count} in all")
