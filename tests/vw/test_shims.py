@@ -178,3 +178,7 @@ def test_classes():
     model = VWMultiClassifier(loss_function="logistic", passes=3).fit(X, y)
     assert (model.predict(X) == y).mean() > 0.9
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-6)
+    plain = VWMultiClassifier(loss_function="logistic", passes=3, probabilities=False).fit(X, y)
+    assert (plain.predict(X) == y).mean() > 0.9
+    with pytest.raises(ValueError, match="no probabilities"):
+        plain.predict_proba(X)

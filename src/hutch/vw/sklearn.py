@@ -181,8 +181,21 @@ class VWMultiClassifier(VWClassifier):
         VW.fit(self, X, y, sample_weight)
         return self
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The classes."""
+        said = VW.predict(self, X)  # a probability per class, or without them the class itself
+        found: NDArray[Any] = self.classes_[said.argmax(axis=1) if said.ndim > 1 else said.astype(int) - 1]
+        return found
+
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """The probabilities of the classes (rows, classes)."""
-        return VW.predict(self, X)
+        """The probabilities of the classes (rows, classes).
+
+        Raises:
+            ValueError: the options ask for none.
+        """
+        found = VW.predict(self, X)
+        if found.ndim < 2:
+            raise ValueError("predict_proba: the options ask for no probabilities, wanted probabilities=True with oaa")
+        return found
 
     decision_function = predict_proba
