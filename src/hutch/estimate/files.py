@@ -61,7 +61,7 @@ def read_items(
         told = read_labels(judges, classes=said.classes)
     elif reference := tuple(reference) or reference_workers(people):
         person = matches(said.worker_names, reference)
-        check_both(said.worker_names, reference, person, int(person.sum()), int((~person).sum()))
+        check_both(said, reference)
         keep = person[said.workers]
         said, told = said.chosen(keep), said.chosen(~keep)
     return items_of(said, told, _chances(drawn) if drawn else None, total, noisy, str(drawn))

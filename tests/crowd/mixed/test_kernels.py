@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.mixed.model import PERSON, Mixed
+from hutch.crowd.mixed.model import PERSON, Mixed, guard
 
 CLASSES = 3
 
@@ -47,7 +47,7 @@ def test_rows_and_posteriors_leave_each_label_out(learned: bool) -> None:
     np.testing.assert_allclose(state.workers["counts"][known], counts[known], rtol=1e-12)
 
     model.expect(labels, state, learned)
-    pooled, trust = model._pooled(state), state.shared["guard"][0]
+    pooled, trust = model._pooled(state), guard(state.shared["explained"])
     for item, here in enumerate(places):
         scores = forecast[item].copy()
         for place in here[people[here]]:

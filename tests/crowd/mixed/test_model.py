@@ -7,7 +7,7 @@ import pytest
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.mixed.model import GUARD, LEAST, MOST, WEAK, Mixed, guard, matches
+from hutch.crowd.mixed.model import GUARD, LEAST, MOST, WEAK, Mixed, explained, guard, matches
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.two_level import TwoLevel
 
@@ -169,10 +169,10 @@ def test_the_guard_of_people_by_its_formula():
         f = np.exp(log_forecast)
         pi = f.mean(axis=0)
         gains = [f[i, h] - pi @ f[i] for i, h in zip(people.label_items, people.labels, strict=True)]
-        explained = (np.mean(gains) - np.std(gains) / np.sqrt(80)) / (1 - pi @ pi)
-        wanted = min(max(LEAST, GUARD * (1 - explained / WEAK)), MOST)
-        assert guard(people, log_forecast, 0.5) == pytest.approx(wanted)
-    assert guard(from_triples([]), np.zeros((0, 0)), 0.5) == 0.5
+        share = (np.mean(gains) - np.std(gains) / np.sqrt(80)) / (1 - pi @ pi)
+        wanted = min(max(LEAST, GUARD * (1 - share / WEAK)), MOST)
+        assert guard(explained(people, log_forecast)) == pytest.approx(wanted)
+    assert guard(np.zeros(4)) == GUARD
 
 
 @pytest.mark.parametrize(("classes", "right", "judged"), [(4, 0.36, [0.4]), (2, 0.55, [0.55]), (2, 0.6, [0.5] * 3)])

@@ -9,6 +9,7 @@ from hutch.crowd.data.labels import from_triples
 from hutch.crowd.models.calibration import accuracy
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import stream_of
+from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.simulate import simulate
 from hutch.crowd.table import BUILT_IN, EXCHANGEABLE, create, hutch_register_crowd_models
 
@@ -229,11 +230,18 @@ def test_one_coin_equals_plain_python():
             right[w] += q[i, c]
             given[w] += 1
         mean = (sum(right) + 1) / (sum(given) + 2)
+        telling = []
+        for w in range(8):
+            r, said = (right[w] + 5 * mean) / (given[w] + 5), [c for v, _, c in rows if v == w]
+            coin = right[w] * np.log(r) + (given[w] - right[w]) * np.log((1 - r) / 2)
+            habit = sum(said.count(c) * np.log(said.count(c) / given[w]) for c in set(said)) - np.log(given[w])
+            telling.append(1 / (1 + np.exp(habit - coin) / 9))
         prior = q.sum(0) + 0.2 * start.sum(0) + 1
         score, before = np.tile(np.log(prior / prior.sum()), (60, 1)), q
         coins = {}
         for w, i, c in rows:
             coin = (right[w] - before[i, c] + 5 * mean) / (given[w] - 1 + 5)
+            coin = 1 / 3 + telling[w] * (coin - 1 / 3)
             coins[w, i, c] = [coin if k == c else (1 - coin) / 2 for k in range(3)]
             score[i] += np.log(coins[w, i, c])
         likelihood, q = posteriors(score, gold)
@@ -241,12 +249,33 @@ def test_one_coin_equals_plain_python():
     fit = model.fit(labels)
     assert np.allclose(fit.posterior, q, atol=1e-10)
     assert fit.objective == pytest.approx(likelihood.mean())
-    skill = [(r + 5 * mean) / (n + 5) for r, n in zip(right, given, strict=True)]
+    skill = [1 / 3 + t * ((r + 5 * mean) / (n + 5) - 1 / 3) for t, r, n in zip(telling, right, given, strict=True)]
     assert np.allclose(model.confusions(fit.state)[:, 1, 1], skill)
     fit.state.items["posterior"][...] = before
     assert model.predicted(labels, fit.state) == pytest.approx(
         -sum(np.log(np.sum(before[i] / coins[w, i, c])) for w, i, c in rows)
     )
+
+
+@pytest.mark.parametrize(
+    "model", [model for model in EXCHANGEABLE if model is not Ordinal], ids=lambda model: model.name
+)
+@pytest.mark.parametrize(("workers", "classes", "items"), [(3, 5, 400), (6, 2, 400), (8, 3, 100), (10, 5, 400)])
+def test_workers_who_always_say_the_same_do_not_swallow_the_other_classes(model, workers, classes, items):
+    """A quarter of the workers, one at least, names the first class whatever it is; the others are right in .75."""
+    random, found = np.random.default_rng(workers), []
+    for _ in range(5):
+        truth = random.integers(classes, size=items)
+        rows = []
+        for item in range(items):
+            for w in random.choice(workers, 3, replace=False):
+                wrong = (truth[item] + random.integers(1, classes)) % classes
+                label = 0 if w < max(workers // 4, 1) else truth[item] if random.random() < 0.75 else wrong
+                rows.append((f"w{w}", f"t{item}", str(label)))
+        labels = from_triples(rows, classes=[str(k) for k in range(classes)])
+        votes, got = accuracy(labels.vote_share(), truth), accuracy(model().fit(labels).posterior, truth)
+        found.append(got - votes)
+    assert np.mean(found) > -0.02, found
 
 
 def posteriors(score, gold):

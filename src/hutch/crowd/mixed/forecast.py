@@ -24,7 +24,7 @@ CORRELATION = 0.5
 FOLDS, DIVISIONS = 10, 3
 """Folds of one division of the items; divisions whose forecasts are averaged."""
 MANY = 20_000
-"""Items above which one division is enough, and to which the exponents are fitted."""
+"""Items, with those of earlier runs, above which one division is enough; items to which the exponents are fitted."""
 HABIT, OWN, NEIGHBOUR = 2.0, 2.0, 30.0
 """Pseudo-counts of a judge's row: their habit, the right label, the rows smoothed over neighbours if ordered."""
 
@@ -72,7 +72,7 @@ def learn(labels: Labels, targets: Array, before: Judging, ordered: bool, seed: 
     items, classes = targets.shape
     known = np.flatnonzero(targets.sum(axis=1) > 0)
     folds_wanted = max(min(FOLDS, len(known)), 1)
-    divisions = 1 if len(known) > MANY else DIVISIONS
+    divisions = 1 if len(known) + before.targets.sum() > MANY else DIVISIONS
     said = before.said + np.bincount(labels.workers * classes + labels.labels, minlength=before.said.size).reshape(
         before.said.shape
     )

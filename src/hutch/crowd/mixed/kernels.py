@@ -10,8 +10,6 @@ import numpy as np
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
 
-_SWEEPS = 30  # of coordinate descent
-
 
 @helper
 def log_softmax(scores):
@@ -145,22 +143,8 @@ def _without(scores, said, rate, gold, rest):
         rest[k] = math.exp(rest[k]) if gold < 0 else 1.0 if gold == k else 0.0
 
 
-@helper
-def _count(first, last, workers, labels, gold, judge, scores, said, rate, counts, totals, crowd, rest):
-    """Add the labels of an item's people to their rows, each by the posterior `scores` that leaves the label out."""
-    for place in range(first, last):
-        worker, label = workers[place], labels[place]
-        if judge[worker]:
-            continue
-        _without(scores, said[place], rate, gold, rest)
-        for k in range(len(rest)):
-            counts[worker, label, k] += rest[k]
-            totals[worker, k] += rest[k]
-            crowd[label, k] += rest[k]
-
-
 @compiled
-def count_people(item_ptr, workers, labels, gold, judge, log_forecast, said, rho, counts, totals, crowd):
+def count_people(item_ptr, workers, labels, gold, judge, log_forecast, said, rho, counts):
     """Add the labels of people to their rows, each by the posterior of its item without that label.
 
     Args:
@@ -170,30 +154,33 @@ def count_people(item_ptr, workers, labels, gold, judge, log_forecast, said, rho
         log_forecast: float64 (items, classes), normalised.
         said: float64 (labels, classes), log P(label | class) of people's labels.
         rho: correlation of people's errors on an item.
-        counts, totals, crowd: out, float64 (workers, labels, classes), (workers, classes), (labels, classes).
+        counts: out, float64 (workers, labels, classes).
     """
-    scores, rest = np.empty(len(crowd)), np.empty(len(crowd))
+    scores, rest = np.empty(said.shape[1]), np.empty(said.shape[1])
     for item in range(len(item_ptr) - 1):
         first, last = item_ptr[item], item_ptr[item + 1]
         rate = _item_scores(first, last, workers, judge, log_forecast[item], said, rho, scores)
-        _count(first, last, workers, labels, gold[item], judge, scores, said, rate, counts, totals, crowd, rest)
+        for place in range(first, last):
+            if judge[workers[place]]:
+                continue
+            _without(scores, said[place], rate, gold[item], rest)
+            for k in range(len(rest)):
+                counts[workers[place], labels[place], k] += rest[k]
 
 
 @compiled
 def expect(
-    item_ptr, workers, labels, gold, judge, log_forecast, counts, totals, crowd, pooled, person, trust, learned, learns,
-    rho, said, objectives, q,
+    item_ptr, workers, labels, gold, judge, log_forecast, counts, totals, pooled, person, trust, learned, rho, said,
+    objectives, q,
 ):  # fmt: skip
     """The evidence of each label of a person about its item, and posteriors from that and the forecast.
 
     Args:
         item_ptr, workers, labels, gold, judge, log_forecast, rho: as for `count_people`.
         counts, totals: rows of people (workers, labels, classes) and their sums over labels (workers, classes).
-        crowd: sums of rows over people (labels, classes); only written, if `learns`.
         pooled: P(label | class) of all people (labels, classes), which counts as `person` labels in each row.
         trust: the rate at which people are right independently of judges.
         learned: the labels are in the rows, as `count_people` added them; each is left out of its own row.
-        learns: each item's labels are added to the rows before the next item is read.
         said: in and out, float64 (labels, classes), log P(label | class).
         objectives: out, float64 (items), log-likelihood of an item's labels.
         q: in and out, float64 (items, classes).
@@ -202,7 +189,7 @@ def expect(
         largest change of a posterior.
     """
     classes = q.shape[1]
-    scores, own, rest = np.empty(classes), np.zeros(classes), np.empty(classes)
+    scores, own = np.empty(classes), np.zeros(classes)
     change = 0.0
     for item in range(len(item_ptr) - 1):
         first, last = item_ptr[item], item_ptr[item + 1]
@@ -223,17 +210,4 @@ def expect(
             fresh = math.exp(scores[k]) if gold[item] < 0 else 1.0 if gold[item] == k else 0.0
             change = max(change, abs(fresh - q[item, k]))
             q[item, k] = fresh
-        if learns:
-            _count(first, last, workers, labels, gold[item], judge, scores, said, rate, counts, totals, crowd, rest)
     return change
-
-
-@compiled
-def solve(bend, pull, exponents):
-    """Minimise e' bend e / 2 - pull' e over e >= 0 by coordinate descent from `exponents`, in place."""
-    for _ in range(_SWEEPS):
-        for i in range(len(pull)):
-            top = pull[i]
-            for j in range(len(pull)):
-                top -= bend[i, j] * exponents[j] if j != i else 0.0
-            exponents[i] = max(top / bend[i, i], 0.0)

@@ -44,7 +44,6 @@ class MixedParameters(Parameters):
     Attributes:
         reference: names or globs of the workers whose labels define the classes.
         people_rho: correlation of the errors of people on one item.
-        judge_slots: online: rows of the table of judges; people have a separate table.
         ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
         seed: of the divisions into folds.
     """
@@ -53,7 +52,6 @@ class MixedParameters(Parameters):
     rho: Annotated[float, Within(ge=0)] = 0.0
     reference: tuple[str, ...] = ()
     people_rho: Annotated[float, Within(ge=0)] = 0.3
-    judge_slots: Annotated[int, Within(ge=1, le=4096)] = 64
     ordered: bool | None = None
     seed: Annotated[int, Within(ge=0)] = 0
 
@@ -78,6 +76,12 @@ class Mixed(CrowdModel):
     Parameters: ClassVar[type[Parameters]] = MixedParameters
     parameters: MixedParameters
 
+    def fit(self, labels: Labels, history: State | None = None, over: Over = InProcess) -> Fit:
+        """Batch EM of people and judges; either may be missing if there is a history."""
+        if history is None and len(labels) and self.parameters.reference:
+            check_both(labels, self.parameters.reference)
+        return super().fit(labels, history, over)
+
     def start(self, labels: Labels, history: State | None) -> State:
         """The forecast, cross-fitted; people are right with .7."""
         return self._start(labels, history, learn=True)
@@ -92,8 +96,6 @@ class Mixed(CrowdModel):
         reference = matches(labels.worker_names, self.parameters.reference)
         people, judges = labels.chosen(reference[labels.workers]), labels.chosen(~reference[labels.workers])
         alone = not self.parameters.reference
-        if history is None and len(labels) and not alone:
-            check_both(labels.worker_names, self.parameters.reference, reference, len(people), len(judges))
         state = _grown_state(labels, history)
         before = _judging(state, ~reference)
         compact = replace(judges, workers=(np.cumsum(~reference) - 1).astype(np.int32)[judges.workers])
@@ -105,7 +107,7 @@ class Mixed(CrowdModel):
         elif learn and len(labels):
             log_forecast, after = forecast.learn(compact, targets(people), before, ordered, self.parameters.seed)
             _store(state, ~reference, after)
-            state.shared["guard"][0] = guard(people, log_forecast, state.shared["guard"][0])
+            state.shared["explained"] += explained(people, log_forecast)
             np.add.at(state.workers["said"], (people.workers, people.labels), 1.0)
         else:
             log_forecast = forecast.apply(compact, before, ordered)
@@ -128,11 +130,10 @@ class Mixed(CrowdModel):
 
     def count(self, labels: Labels, state: State) -> Sums:
         """Rows of people, counted with the posteriors that leave each label out."""
-        counts, classes = np.zeros_like(state.workers["counts"]), len(state.classes)
+        counts = np.zeros_like(state.workers["counts"])
         kernels.count_people(
             labels.item_ptr, labels.workers, labels.labels, labels.gold, state.scratch["judge"] > 0,
             state.items["forecast"], state.labels["said"], self.parameters.people_rho, counts,
-            np.empty((len(counts), classes)), np.empty((classes, classes)),
         )  # fmt: skip
         return {"counts": counts}
 
@@ -142,13 +143,12 @@ class Mixed(CrowdModel):
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """q from the forecast and the people's labels."""
-        counts, guard = state.workers["counts"], state.shared["guard"][0]
-        judge, totals, pooled = state.scratch["judge"] > 0, counts.sum(axis=1), self._pooled(state)
+        counts, pooled, trust = state.workers["counts"], self._pooled(state), guard(state.shared["explained"])
         objectives = np.empty(labels.items)
         change = kernels.expect(
-            labels.item_ptr, labels.workers, labels.labels, labels.gold, judge, state.items["forecast"], counts, totals,
-            pooled, pooled, PERSON, guard, learned, False, self.parameters.people_rho, state.labels["said"], objectives,
-            state.items["posterior"],
+            labels.item_ptr, labels.workers, labels.labels, labels.gold, state.scratch["judge"] > 0,
+            state.items["forecast"], counts, counts.sum(axis=1), pooled, PERSON, trust, learned,
+            self.parameters.people_rho, state.labels["said"], objectives, state.items["posterior"],
         )  # fmt: skip
         return float(objectives.sum() / max(labels.items, 1)), change
 
@@ -163,9 +163,9 @@ class Mixed(CrowdModel):
     def probability(self, labels: Labels, fit: Fit) -> Array:
         """The posteriors, spread over all classes where nothing supports the people: see `UNSUPPORTED`."""
         found = super().probability(labels, fit)
-        if not self.parameters.reference or "guard" not in fit.state.shared:
+        if not self.parameters.reference:
             return found
-        blind = min(max((fit.state.shared["guard"][0] - LEAST) / (GUARD - LEAST), 0.0), 1.0)
+        blind = min(max((guard(fit.state.shared["explained"]) - LEAST) / (GUARD - LEAST), 0.0), 1.0)
         spread = np.where(labels.gold < 0, UNSUPPORTED * blind, 0.0)[:, None]
         return np.asarray((1 - spread) * found + spread / max(found.shape[1], 1))
 
@@ -187,10 +187,12 @@ class Mixed(CrowdModel):
         """Of judges (P(label | class) / P(label))^e, of people their rows, those of a first label on an item."""
         if not self.parameters.reference:
             return np.asarray(np.exp(state.scratch["factor"]))
-        reference, people = self._reference(state), state.workers["counts"]
+        reference, people = state.scratch["judge"] == 0, state.workers["counts"]
         lifts = forecast.lift(people, state.workers["said"], self.ordered(state.classes))
         factor = np.exp(state.workers["exponent"][:, None, None] * lifts)
-        factor[reference] = person_rows(people[reference], self._pooled(state), state.shared["guard"][0])
+        rows, trust = people[reference] + PERSON * self._pooled(state), guard(state.shared["explained"])
+        right = np.eye(len(state.classes))
+        factor[reference] = (1 - trust) * rows / rows.sum(axis=1, keepdims=True) + trust * right
         return np.asarray(factor)
 
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:
@@ -200,7 +202,7 @@ class Mixed(CrowdModel):
                 labels, self.posterior(state), np.exp(state.scratch["factor"][labels.workers, labels.labels])
             )
         factor = self.factors(state)[labels.workers, labels.labels]
-        mine = self._reference(state)[labels.workers]
+        mine = state.scratch["judge"][labels.workers] == 0
         people = labels.chosen(mine)
         ratings = np.diff(people.item_ptr)[people.label_items]
         rate = 1 / (1 + self.parameters.people_rho * (ratings - 1))
@@ -211,27 +213,13 @@ class Mixed(CrowdModel):
         """Whether the classes are ordered."""
         return whole_numbers(classes) if self.parameters.ordered is None else self.parameters.ordered
 
-    def _reference(self, state: State) -> NDArray[np.bool_]:
-        return matches(state.worker_names, self.parameters.reference)
-
     def _pooled(self, state: State) -> Array:
         """P(label | class) of all people (labels, classes)."""
-        reference = self._reference(state)
-        return pooled_row(*(state.workers[name][reference].sum(axis=0) for name in ("counts", "said")))
-
-
-def pooled_row(counts: Array, said: Array) -> Array:
-    """P(label | class) of all people (labels, classes), from their counts (labels, classes) and labels (labels)."""
-    habit = said + 1.0
-    prior = RIGHT * np.eye(len(said)) + (1 - RIGHT) * (habit / habit.sum())[:, None]
-    pooled = counts + ROW * prior
-    return np.asarray(pooled / pooled.sum(axis=0))
-
-
-def person_rows(counts: Array, pooled: Array, trust: float) -> Array:
-    """P(label | class) of each person (people, labels, classes): counts, the pooled row and the guard."""
-    rows = counts + PERSON * pooled
-    return np.asarray((1 - trust) * rows / rows.sum(axis=1, keepdims=True) + trust * np.eye(len(pooled)))
+        reference = state.scratch["judge"] == 0
+        counts, said = (state.workers[name][reference].sum(axis=0) for name in ("counts", "said"))
+        habit = said + 1.0
+        pooled = counts + ROW * (RIGHT * np.eye(len(said)) + (1 - RIGHT) * (habit / habit.sum())[:, None])
+        return np.asarray(pooled / pooled.sum(axis=0))
 
 
 def matches(names: list[str], patterns: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -245,14 +233,12 @@ def matches(names: list[str], patterns: tuple[str, ...]) -> NDArray[np.bool_]:
     return np.array([n in plain or any(n == g or fnmatchcase(n, g) for g in globs) for n in names], np.bool_)
 
 
-def check_both(
-    names: list[str], patterns: tuple[str, ...], reference: NDArray[np.bool_], people: int, judges: int
-) -> None:
-    """Raise UsageError if a pattern matches no worker, or if there are no people or no judges."""
+def check_both(labels: Labels, patterns: tuple[str, ...]) -> None:
+    """Raise UsageError if a pattern matches no worker, or if there are no judges."""
     for pattern in patterns:
-        if not matches(names, (pattern,)).any():
-            raise UsageError(f"--reference: no worker is {pattern!r}; {did_you_mean(pattern, names)}")
-    if not judges:
+        if not matches(labels.worker_names, (pattern,)).any():
+            raise UsageError(f"--reference: no worker is {pattern!r}; {did_you_mean(pattern, labels.worker_names)}")
+    if matches(labels.worker_names, patterns)[labels.workers].all():
         raise UsageError(NO_JUDGES)
 
 
@@ -262,29 +248,34 @@ def targets(people: Labels) -> Array:
     return np.asarray(people.vote_share(gold=True) * weight[:, None])
 
 
-def guard(people: Labels, log_forecast: Array, otherwise: float) -> float:
-    """The rate at which people are right independently of judges: high where forecasts explain little of their labels.
+def explained(people: Labels, log_forecast: Array) -> Array:
+    """The share of people's labels that forecasts explain, as sums over the labels.
 
     Args:
         people: their labels.
         log_forecast: cross-fitted (items, classes).
-        otherwise: the answer without labels.
+
+    Returns:
+        float64 (4): labels, sums of g = f_i[h_i] - sum_k pi_k f_i[k] and of g^2, the most that the first may be.
     """
-    if not len(people):
-        return otherwise
     f = np.exp(log_forecast)
     share = f.mean(axis=0)
     gain = f[people.label_items, people.labels] - (f @ share)[people.label_items]
-    return guard_of(gain.mean(), gain.std() / np.sqrt(len(gain)), share)
+    return np.array([len(gain), gain.sum(), gain @ gain, len(gain) * (1 - float(share @ share))])
 
 
-def guard_of(gain: float, error: float, share: Array) -> float:
-    """The guard from the mean of f_i[h_i] - sum_k pi_k f_i[k], its standard error, and pi (classes).
+def guard(sums: Array) -> float:
+    """The rate at which people are right independently of judges: high where forecasts explain little of their labels.
 
-    Explained is the mean, less one standard error, over 1 - sum_k pi_k^2.
+    Args:
+        sums: `explained`; explained is the mean gain, less one standard error, over the most.
     """
-    explained = (gain - error) / max(1 - float(share @ share), 1e-9)
-    return float(min(max(LEAST, GUARD * (1 - explained / WEAK)), MOST))
+    labels, gains, squares, most = sums
+    if not labels:
+        return GUARD
+    mean = gains / labels
+    error = np.sqrt(max(squares / labels - mean**2, 0.0) / labels)
+    return float(min(max(LEAST, GUARD * (1 - (mean - error) / max(most / labels, 1e-9) / WEAK)), MOST))
 
 
 def _grown_state(labels: Labels, history: State | None) -> State:
@@ -305,7 +296,7 @@ def _grown_state(labels: Labels, history: State | None) -> State:
             "targets": grown(old.shared.get("targets"), (classes,)),
             "class_counts": grown(old.shared.get("class_counts"), (classes,)),
             "class_exponent": grown(old.shared.get("class_exponent"), (2,)) + (0 if history else np.array([1.0, 0.0])),
-            "guard": grown(old.shared.get("guard"), (1,), GUARD),
+            "explained": grown(old.shared.get("explained"), (4,)),
         },
     )
 

@@ -52,8 +52,7 @@ class BlockStream(Stream):
         progress, first = Progress(np.empty(labels.items), np.empty((labels.items, len(labels.classes)))), 0
         while first < labels.items:
             pending, ends = self.state.shared.get("pending", _NONE), labels.item_ptr
-            met = int((self.state.workers["seen"] > 0).sum())
-            enough = (max(BLOCK, met) if met else FIRST) - len(pending)
+            enough = self.wanted(int((self.state.workers["seen"] > 0).sum())) - len(pending)
             last = max(min(int(np.searchsorted(ends, ends[first] + enough)), labels.items), first + 1)
             piece = labels.between(first, last)
             found = self._infer(piece, *self._known())
@@ -67,6 +66,10 @@ class BlockStream(Stream):
             first = last
         return progress
 
+    def wanted(self, met: int) -> int:
+        """Labels of the present block, at least, where so many workers have been met."""
+        return max(BLOCK, met) if met else FIRST
+
     def score(self, labels: Labels) -> tuple[Array, Array, float]:
         """E step under all that was learned."""
         found = self._infer(labels, *self._learned())
@@ -74,10 +77,19 @@ class BlockStream(Stream):
 
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """Those of the model; an unknown worker's are the population's."""
+        state, places = self._state_of(slots)
+        return self.model.confusions(state)[places]
+
+    def factors(self, slots: NDArray[np.int32]) -> Array:
+        """Those of the model."""
+        state, places = self._state_of(slots)
+        return self.model.factors(state)[places]
+
+    def others(self, labels: Labels) -> Array:
+        """Those of the model, under all that was learned."""
         known, history = self._learned()
-        rows = _with(known, slots)
-        nothing = from_triples([], self.state.classes, _names(rows))
-        return self.model.confusions(self.model.start(nothing, history))[_places(rows, slots)]
+        compact = _compact(labels, _with(known, labels.workers))
+        return self.model.others(compact, self.model.infer(compact, history).state, learned=False)
 
     def population(self) -> Array:
         """That of the model."""
@@ -98,6 +110,12 @@ class BlockStream(Stream):
         shared = {name: array for name, array in state.shared.items() if name not in _OWN}
         return rows, State(state.classes, _names(rows), workers, shared)
 
+    def _state_of(self, slots: NDArray[np.int32]) -> tuple[State, NDArray[np.int64]]:
+        """What was learned of workers, also of unknown ones, and the row of each slot."""
+        known, history = self._learned()
+        rows = _with(known, slots)
+        return self.model.start(from_triples([], self.state.classes, _names(rows)), history), _places(rows, slots)
+
     def _infer(self, labels: Labels, known: NDArray[np.int64], history: State) -> Fit:
         """The model's posteriors of labels whose workers are slots."""
         rows = _with(known, labels.workers)
@@ -117,12 +135,10 @@ class BlockStream(Stream):
             labels=pending[:, _LABEL].astype(np.int32), gold=pending[starts, _GOLD].astype(np.int32),
         )  # fmt: skip
         block, model = _compact(block, rows), self.model
-        if not len(known):
-            learned = model.fit(block).state
-        else:
-            learned = model.start(block, history)
+        learned = model.start(block, history if len(known) else None)
+        if len(known):
             model.expect(block, learned, learned=False)
-            model.improve(block, learned, done=max(self.parameters.iterations - ROUNDS, 0))
+        model.improve(block, learned, done=max(self.parameters.iterations - ROUNDS, 0) if len(known) else 0)
         return rows, State(self.state.classes, block.worker_names, learned.workers, learned.shared)
 
     def _learn_pending(self) -> None:

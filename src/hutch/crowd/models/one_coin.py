@@ -11,6 +11,8 @@ from hutch.crowd.models.model import Array, Parameters, State
 
 LEAST, MOST = 0.02, 0.995
 """A worker is right with at least `LEAST` / classes, at most `MOST`."""
+TELLING = 0.9
+"""How probable it is that the labels of a worker depend on the class, before any is seen."""
 
 
 class OneCoinParameters(Parameters):
@@ -19,18 +21,21 @@ class OneCoinParameters(Parameters):
     Attributes:
         strength: pseudo-labels of the crowd's mean skill in each worker's.
         class_anchor: weight of the vote shares in the class prior.
+        habits: whether a worker whose labels a habit explains better tells nothing.
     """
 
     strength: Annotated[float, Within(gt=0)] = 4.0
     class_anchor: Annotated[float, Within(ge=0)] = 0.2
+    habits: bool = True
 
 
 class OneCoin(CountModel):
     """A worker gives the right label with probability r_w and any other with (1 - r_w) / (K - 1).
 
     For few labels per worker; it fails where workers confuse particular classes. Demartini et al., WWW 2012 (ZenCrowd).
-    The E step leaves each label's own share out of its worker's skill, and the vote shares anchor the class prior:
-    without these, the largest class swallows the others.
+    The E step leaves each label's own share out of its worker's skill, and the vote shares anchor the class prior. A
+    worker whose labels are explained better by a habit, frequencies that no class changes, tells nothing (compared by
+    BIC, G. Schwarz, Annals of Statistics 6, 1978). Without these, the largest class swallows the others.
     """
 
     name = "one_coin"
@@ -74,7 +79,7 @@ class OneCoin(CountModel):
         """r_w (workers)."""
         right, given, mean = self._counts(state)
         strength = self.parameters.strength
-        return np.asarray(np.clip((right + strength * mean) / (given + strength), LEAST / len(state.classes), MOST))
+        return _leaned((right + strength * mean) / (given + strength), self._telling(state), len(state.classes))
 
     def confusions(self, state: State) -> Array:
         """r_w on the diagonal, the rest shared."""
@@ -92,6 +97,19 @@ class OneCoin(CountModel):
         right, given = np.trace(counts, axis1=1, axis2=2), counts.sum(axis=(1, 2))
         return right, given, float((right.sum() + 1) / (given.sum() + 2))
 
+    def _telling(self, state: State) -> Array:
+        """How probable it is that a worker's labels depend on the class (workers)."""
+        classes, said = len(state.classes), state.workers["counts"].sum(axis=2)
+        if classes < 2 or not self.parameters.habits:
+            return np.ones(len(said))
+        (right, given, mean), strength = self._counts(state), self.parameters.strength
+        skill = _leaned((right + strength * mean) / (given + strength), 1.0, classes)
+        coin = right * np.log(skill) + (given - right) * np.log((1 - skill) / (classes - 1))
+        given = np.maximum(given, 1)
+        habit = (said * np.log(np.maximum(said / given[:, None], 1e-12))).sum(axis=1)
+        odds = coin - habit + (classes - 1) / 2 * np.log(given) + np.log(TELLING / (1 - TELLING))
+        return np.asarray(1 / (1 + np.exp(-np.clip(odds, -50, 50))))
+
     def _likelihoods(self, labels: Labels, state: State, learned: bool) -> tuple[Array, Array]:
         """P(label | class) of each label if the class is the label, and if it is another (labels)."""
         right, given, mean = self._counts(state)
@@ -99,5 +117,13 @@ class OneCoin(CountModel):
         strength, classes = self.parameters.strength, len(state.classes)
         rest = given[labels.workers] - learned + strength
         skill = (right[labels.workers] - own + strength * mean) / np.maximum(rest, strength)
-        skill = np.clip(skill, LEAST / max(classes, 1), MOST) if classes > 1 else np.ones(len(labels))
-        return skill, np.asarray((1 - skill) / max(classes - 1, 1)) if classes > 1 else skill
+        if classes < 2:
+            return np.ones(len(labels)), np.ones(len(labels))
+        skill = _leaned(skill, self._telling(state)[labels.workers], classes)
+        return skill, np.asarray((1 - skill) / (classes - 1))
+
+
+def _leaned(skill: Array, telling: float | Array, classes: int) -> Array:
+    """Skills within their bounds, and as far as they tell nothing those of guesses."""
+    guess = 1 / max(classes, 1)
+    return np.asarray(telling * np.clip(skill, LEAST * guess, MOST) + (1 - telling) * guess)

@@ -163,8 +163,9 @@ class TwoLevel(CrowdModel):
         Where workers see few of the items, rows predict labels hardly better and agree on most items, labels
         cannot decide between the two, and coins are averaged into the posteriors.
         """
-        parameters = self.parameters
-        model = OneCoin.of(OneCoinParameters(class_prior=parameters.class_prior, class_anchor=parameters.class_anchor))
+        own = self.parameters
+        known = OneCoinParameters(class_prior=own.class_prior, class_anchor=own.class_anchor, habits=False)
+        model = OneCoin.of(known)
         coins, state = model.fit(labels), found.state
         gain = model.predicted(labels, coins.state) - self.predicted(labels, state)
         if gain < _MARGIN:
