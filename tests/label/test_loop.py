@@ -11,7 +11,7 @@ from hutch.label.loop import Loop, Settings, vote_gain
 from hutch.label.market import UNKNOWN, Hidden, Seller
 from hutch.label.plan import plan
 from hutch.label.posterior import Votes, fit_logit, posterior
-from hutch.label.simulate import cascade, compare, simulated
+from hutch.label.simulate import cascade, compare, invented, simulated
 
 JUDGES, PEOPLE = [Seller("cheap", 0.002), Seller("dear", 0.04)], Seller("people", 1.0)
 
@@ -105,6 +105,15 @@ def test_a_plan_gives_the_worst_items_to_people_and_asks_less_the_surer_it_is():
     costs = [plan(p * scale, 50, 3.7).labels for scale in (1.0, 0.7, 0.4)]
     assert costs == sorted(costs, reverse=True) and costs[0] < 950
     assert plan(p, 50, 3.7).threshold == np.sort(p)[::-1][plan(p, 50, 3.7).fixes]
+
+
+def test_a_plan_counts_on_the_votes_that_are_there():
+    world, settings = simulated(600, [0.85, 0.85], seed=3), Settings(0.9)
+    votes = [Votes(each.label, np.full(each.label.shape, np.nan), each.worker) for each in world.votes]
+    without, given = (invented(600, 2, [], PEOPLE, settings, some) for some in ((), votes))
+    paid = Loop(600, 2, [], PEOPLE, Hidden([], PEOPLE, [], world.truth), settings, votes).run().spent
+    assert given < 0.9 * without
+    assert abs(given - paid) < abs(without - paid)
 
 
 def test_the_gain_of_a_vote_is_that_of_drawing_it():

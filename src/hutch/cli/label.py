@@ -154,7 +154,9 @@ def label(
     judges, people = known.sellers
     count = len(wanted.names)
     alone = (count - settings.allowed(count)) * people.price * people.labels
-    likely = invented(count, len(names), judges, people, settings)
+    places = {name: place for place, name in enumerate(wanted.names)}
+    given = [there.votes(places, names, len(there.names[0]))] if there else []
+    likely = invented(count, len(names), judges, people, settings, given)
     advice = "; people alone are cheaper: leave the judges out" if likely > alone else ""
     text = f"plan: {likely:.6g} to {1.5 * likely:.6g}; people alone: {alone:.6g}{advice}"
     if plan:
@@ -164,8 +166,6 @@ def label(
     with Store(store, create=True) as opened:
         market = Stored(opened, wanted, names, known, files)
         market.pin({"target": settings.target, "confidence": confidence, "seed": seed})
-        places = {name: place for place, name in enumerate(wanted.names)}
-        given = [there.votes(places, names, len(there.names[0]))] if there else []
         try:
             outcome = Loop(count, len(names), judges, people, market, settings, given).run()
         except Waiting:

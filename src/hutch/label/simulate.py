@@ -33,8 +33,9 @@ class World:
 
 
 def simulated(
-    items: int, accuracies: list[float], classes: int = 2, difficulty: str = "calibrated", seed: int | list[int] = 0
-) -> World:
+    items: int, accuracies: list[float], classes: int = 2, difficulty: str = "calibrated", seed: int | list[int] = 0,
+    shares: Array | None = None,
+) -> World:  # fmt: skip
     """Draw items and the votes of judges on them.
 
     A judge is right on an item with probability 1/K + (1 - 1/K) Beta(1.5 m, 1.5 (1 - m)), with m such that the mean is
@@ -46,6 +47,7 @@ def simulated(
         classes: number of classes, at least 2; the first is 1.5 times as likely as the others.
         difficulty: one of `DIFFICULTIES`.
         seed: of all draws.
+        shares: probabilities of the classes (items, classes), instead.
 
     Raises:
         UsageError: an unknown kind of errors, or a judge who is no better than chance.
@@ -61,8 +63,10 @@ def simulated(
             f"--accuracy: got {accuracies}, wanted numbers above {1 / classes:g}, which is chance, below 1"
         )
     random = np.random.default_rng(seed)
-    shares = np.array([1.5] + [1.0] * (classes - 1))
-    truth = random.choice(classes, items, p=shares / shares.sum()).astype(np.int32)
+    usual = np.array([1.5] + [1.0] * (classes - 1))
+    truth = random.choice(classes, items, p=usual / usual.sum()).astype(np.int32)
+    if shares is not None:
+        truth = (random.random((items, 1)) > np.cumsum(shares, axis=1)[:, :-1]).sum(axis=1).astype(np.int32)
     misled = random.random(items) < (COMMON if difficulty == "common" else 0)
     votes = []
     for accuracy in accuracies:
@@ -158,19 +162,23 @@ class Rule:
     runs: int = 0
 
 
-def invented(items: int, classes: int, judges: Sequence[Seller], people: Seller, settings: Settings) -> float:
+def invented(
+    items: int, classes: int, judges: Sequence[Seller], people: Seller, settings: Settings, given: Sequence[Votes] = ()
+) -> float:
     """The likely cost of a run, before anything is bought: the median over some simulated worlds.
 
     Judges have their guessed accuracy, claim probabilities with noise, and err independently. Real ones cost more:
-    up to 1.5 times as much where errors are hard to foresee.
+    up to 1.5 times as much where errors are hard to foresee. Votes that are given stay, and the truth is drawn from
+    their posterior.
     """
-    spent = []
+    spent, nobody = [], np.zeros(0, np.int64)
+    shares = posterior(given, classes, nobody, nobody.astype(np.int32)) if given else None
     for run in range(PLANS):
         guesses = [max(each.accuracy, 1 / classes + 0.05) for each in judges]
-        world = simulated(items, guesses, classes, "miscalibrated", [settings.seed, run, *b"plan"])
+        world = simulated(items, guesses, classes, "miscalibrated", [settings.seed, run, *b"plan"], shares)
         market = Hidden(judges, people, world.votes, world.truth)
         free = replace(settings, seed=run, budget=math.inf)
-        spent.append(Loop(items, classes, judges, people, market, free).run().spent)
+        spent.append(Loop(items, classes, judges, people, market, free, given).run().spent)
     return float(np.median(spent))
 
 
