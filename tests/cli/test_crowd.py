@@ -245,7 +245,7 @@ def test_reference_and_kind_declare_people(tmp_path):
     [
         (["--reference", "anm"], "did you mean 'ann'"),
         (["--reference", "ann", "--model", "two_level"], "wanted mixed"),
-        (["--reference", "ann", "--method", "online", "--passes", "2"], "learns in one pass"),
+        (["--reference", "ann", "--method", "online", "--passes", "2"], "learns a block once"),
         (["--reference", "anm", "--method", "online"], "no worker is 'anm'"),
         (["--reference", "anm", "--method", "online", "--stream"], "no worker is 'anm'"),
         (["--model", "mixed"], "--reference NAME"),

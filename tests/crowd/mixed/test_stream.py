@@ -117,6 +117,8 @@ def test_what_cannot_be_is_refused():
         aggregate(labels, Mixed(reference=("*",)), ONLINE)
     with pytest.raises(UsageError, match="learns a block once"):
         aggregate(labels, PEOPLE, replace(ONLINE, passes=2))
+    with pytest.raises(UsageError, match="slots: got 1, wanted at least 2"):
+        stream_of(PEOPLE, labels.classes, 1)
     with pytest.raises(UsageError, match="no memory for 1048576 tables of 3000 x 3000"):
         stream_of(PEOPLE, [str(k) for k in range(3000)], 1 << 20)
     assert aggregate(from_triples([]), PEOPLE, ONLINE).probability.shape == (0, 0)

@@ -29,13 +29,15 @@ class MixedStream(BlockStream):
         self._reference = model.parameters.reference
         if not self._reference:
             raise UsageError(NO_REFERENCE)
+        if slots < 2:
+            raise UsageError(f"--slots: got {slots}, wanted at least 2: people and judges have separate ones")
         even = replace(model.parameters, reference=("*[02468]",))
         super().__init__(Mixed.of(even), classes, slots, history)
 
     def slots_of(self, names: list[str]) -> NDArray[np.int32]:
         """Even slots of people, odd ones of judges."""
         judge = ~matches(names, self._reference)
-        return hash_workers(names, max(self.slots // 2, 1)) * 2 + judge.astype(np.int32)
+        return hash_workers(names, self.slots // 2) * 2 + judge.astype(np.int32)
 
     def voices(self, labels: Labels) -> Labels:
         """Those of judges are divided."""
