@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance
 
-from hutch.core.errors import DataError
+from hutch.core.errors import ConfigError, DataError
 from hutch.sklearn import HutchClassifier, HutchRegressor
 
 pd = pytest.importorskip("pandas")
@@ -74,7 +74,35 @@ REFUSED: list[tuple[Callable[[], Any], Any, type[Exception], str]] = [
     (lambda: frame(pair=[[1, 2]] * ROWS), LABELS, DataError, "column 'pair' is list"),
     (frame, np.where(np.arange(ROWS) == 5, None, LABELS), ValueError, "y: row 5 has no label"),
     (frame, np.where(np.arange(ROWS) == 5, np.nan, LABELS.astype(object)), ValueError, "y: row 5 has no label"),
+    (frame, np.where(np.arange(ROWS) == 5, np.nan, NUMBER > 0), ValueError, "y: row 5 .* 1 are missing"),
+    (frame, pd.Series(LABELS, dtype="string").mask(np.arange(ROWS) == 5), ValueError, "y: row 5 has no label, counted"),
+    (frame, pd.Series(NUMBER > 0, dtype="boolean").mask(NUMBER > 2), ValueError, "y: row .* has no label, counted"),
+    (frame, ["yes", 1] * (ROWS // 2), ValueError, "y: got 'yes' and 1, wanted labels of one kind"),
+    (frame, np.ones((ROWS, 2)), ValueError, r"y: got the shape \(400, 2\), wanted one column; sklearn.multioutput"),
+    (lambda: frame()[[]], LABELS, ValueError, r"X: got the shape \(400, 0\), wanted at least one row and one column"),
 ]
+
+
+@pytest.mark.parametrize("make", [lambda y: y.astype(object), lambda y: pd.Series(y, dtype="boolean"), list])
+def test_truths_of_any_type_stay_truths(make: Callable[[Any], Any]) -> None:
+    model = HutchClassifier().fit(frame(), make(NUMBER > 0))
+    assert model.classes_.dtype == bool
+    assert HutchClassifier().fit(frame(), pd.Series(KIND, dtype="Int64")).classes_.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"layers": "linear"}, r"layers: got 'linear', wanted a list such as \['linear'\]"),
+        ({"class_weight": {"no": -1.0, "yes": 1.0}}, "class_weight: got .*, wanted weights of at least 0"),
+        ({"early_stopping": True, "validation_fraction": 0.001}, "validation_fraction: got 0.001, 0 of 400 rows"),
+        ({"early_stopping": True, "validation_fraction": 1.5}, "validation_fraction: got 1.5, 600 of 400 rows"),
+        ({"columns": {"label": "number"}}, "columns.label: got 'number', wanted it left out of X"),
+    ],
+)
+def test_parameters_that_would_be_overlooked_are_refused(given: Any, words: str) -> None:
+    with pytest.raises((ValueError, ConfigError), match=words):
+        HutchClassifier(**given).fit(frame(), LABELS)
 
 
 @pytest.mark.parametrize(("make", "y", "kind", "words"), REFUSED, ids=[words for _, _, _, words in REFUSED])

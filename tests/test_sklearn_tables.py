@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_classification
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -101,14 +102,12 @@ def test_what_is_explained_is_the_distance_from_the_mean() -> None:
     np.testing.assert_allclose(model.explain(X), (X - X.mean(axis=0)) * [3.0, 0.2], rtol=0, atol=0.3)
 
 
-@pytest.mark.parametrize("kind", ["sparse", "text", "namespaces", "wide"])
+@pytest.mark.parametrize("kind", ["sparse", "text", "namespaces"])
 def test_other_data_is_learned_as_ever(kind: str) -> None:
     X = np.where(RANDOM.random((200, 30)) < 0.2, RANDOM.normal(size=(200, 30)), 0)
     y, columns, data = X[:, 0] + X[:, 1] > 0, None, X
     if kind == "sparse":
         data = csr_array(X)
-    elif kind == "wide":
-        data = np.tile(X, 18)
     elif kind == "namespaces":
         columns = {"namespaces": {"a": [0, 1], "b": "*"}}
     else:
@@ -120,3 +119,34 @@ def test_other_data_is_learned_as_ever(kind: str) -> None:
         HutchRegressor(columns=columns, passes=10).fit(data, y).predict(data),
         HutchRegressor(columns=columns, passes=10, loss="squared").fit(data, y).predict(data),
     )
+
+
+def test_classes_of_wide_tables_are_as_rare_as_they_are() -> None:
+    X, y = RANDOM.normal(size=(400, 1000)) + 100, RANDOM.random(400) < 0.02
+    model = HutchClassifier().fit(X[:300], y[:300])
+    assert model.chain_.layers[1].name == "bayesian_linear"
+    np.testing.assert_array_equal(model.predict(X[300:]), False)
+    assert model.predict_proba(X[300:])[:, 1].mean() < 0.1
+
+
+def test_numbers_are_learned_from_wide_tables_far_from_zero() -> None:
+    X = RANDOM.normal(size=(900, 600))
+    y = X[:, :20] @ RANDOM.normal(size=20)
+    model = HutchRegressor().fit(X[:600] + 1000, y[:600])
+    ridge = Ridge(alpha=100).fit(X[:600], y[:600])
+    assert model.score(X[600:] + 1000, y[600:]) > ridge.score(X[600:], y[600:]) - 0.1 > 0.3
+
+
+@pytest.mark.parametrize(("rows", "passes"), [(80, 100), (1000, 100), (4000, 25), (79, 10)])
+def test_passes_go_by_rows_unless_columns_are_many(rows: int, passes: int) -> None:
+    X = RANDOM.normal(size=(rows, 10))
+    assert HutchClassifier().fit(csr_array(X), X[:, 0] > 0).n_iter_ == passes
+    assert HutchClassifier(["linear"]).fit(X, X[:, 0] > 0).n_iter_ == 10
+
+
+@pytest.mark.parametrize("make", [np.asarray, lambda X: pa.table({"column": X[:, 0]})], ids=["matrix", "frame"])
+def test_columns_beyond_the_digits_of_a_feature_are_doubted(make: Any) -> None:
+    X = RANDOM.normal(size=(100, 1))
+    with pytest.warns(UserWarning, match=r"X: column .* goes from 99999.* to 1000000.*; subtract 99999"):
+        HutchRegressor().fit(make(X + 1e8), X[:, 0])
+    HutchRegressor().fit(make(X + 1e5), X[:, 0])

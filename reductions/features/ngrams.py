@@ -135,14 +135,13 @@ class Ngrams(Reduction):
         table = np.zeros((len(masks), parameters.size), np.int64)
         for row, places in zip(table, masks, strict=True):
             row[: len(places)] = (len(places) - 1, *places[1:])
-        mode = context.parser.namespaces
-        names = np.array([namespace_id(name, mode) for name in parameters.namespaces], np.uint32)
+        names = [namespace_id(name, context.parser.namespaces) for name in parameters.namespaces]
         self.state = Record(
             NGRAMS,
             masks=table,
             mask_count=len(masks),
             size=parameters.size,
-            names=names,
+            names=np.array(names, np.uint32),
             name_count=len(names),
             joins=not isinstance(context.below, Ngrams),
             built=Buffer(),

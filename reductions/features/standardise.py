@@ -218,8 +218,7 @@ class Standardise(Reduction):
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Which columns were met, and weight, mean and sum of squares of each."""
-        names = ("weight", "mean", "squares")
-        return {"keys": self._keys} | {name: self._moments[k] for k, name in enumerate(names)}
+        return {"keys": self._keys} | dict(zip(("weight", "mean", "squares"), self._moments, strict=True))
 
     def limits(self) -> Mapping[str, Limits]:
         """Indices, and numbers."""

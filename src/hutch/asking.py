@@ -67,7 +67,6 @@ class AsksForLabels:
         """
         X, y = self._examples_and_targets(X, y, reset=not hasattr(self, "chain_"))
         layer = self._active("tell", classes)
-        self._targets(y)
         weighted = layer.parameters.weighted
         if weighted and probability is None:
             rule = layer.parameters.rule

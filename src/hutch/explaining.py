@@ -103,7 +103,7 @@ class Explains:
         try:
             [batch] = self.chain_.batches(self._examples(rows(unit[None]), reset=False), columns=roles_of(self.columns))
         except ValueError as error:
-            raise AttributeError(f"coef_: {error}; use explain(X)") from None
+            raise AttributeError(f"coef_: {error}; use explain(X) or word_weights(X)") from None
         if len(batch.indices) != width + 1 or len(batch.namespace_id) != 2:
             raise AttributeError("coef_: `columns` divides the columns or leaves some out; use explain(X)")
         if standardise:

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
 
 from hutch.core.data.arrow import arrow, is_table
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
-from hutch.core.errors import DataError
+from hutch.core.errors import ConfigError, DataError, warn
 
-_MOST_COLUMNS, _WORDS = 512, 256
+_MOST_COLUMNS, _WORDS = 1 << 12, 256
+_COARSE = 1 << 20  # times as far from 0 as it is wide: a column has 16 different values of 32 bits
 _NOBODY: dict[str, Any] = dict.fromkeys(("label", "importance", "base", "tag", "group"), "")
 
 
@@ -96,19 +98,37 @@ def kind_of(kind: Any) -> str:
     return "times of day" if types.is_time(kind) else "words" if "binary" in str(kind) else "numbers"
 
 
-def check_targets(y: NDArray[Any]) -> None:
-    """See that every row has a label.
+def targets_of(y: Any) -> NDArray[Any]:
+    """y as one column of labels of one kind.
 
     Raises:
-        ValueError: one is missing.
+        ValueError: a row without a label, labels of two kinds, which NumPy would make words, or several columns.
     """
-    missing = [i for i, label in enumerate(y) if label is None or label != label] if y.dtype == object else []
-    if missing:
-        raise ValueError(f"y: row {missing[0]} has no label, counted from 0; {len(missing)} are missing")
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(f"y: got the shape {shape}, wanted one column; sklearn.multioutput has estimators for several")
+    nullable = not isinstance(y, np.ndarray) and getattr(getattr(y, "dtype", None), "kind", "f") in "biu"
+    if nullable or isinstance(y, list) and len({isinstance(label, str) for label in y}) > 1:
+        y = np.array([*y], dtype=object)  # column_or_1d would make them floats, or words
+    found: NDArray[Any] = column_or_1d(y, warn=True)
+    objects = found.tolist() if found.dtype == object else []
+    none = [i for i, label in enumerate(objects) if type(label).__name__ in ("NoneType", "NAType") or label != label]
+    if none := none or np.flatnonzero(found != found).tolist():
+        raise ValueError(f"y: row {none[0]} has no label, counted from 0; {len(none)} are missing")
+    if len(kinds := {isinstance(label, str): label for label in objects}) > 1:
+        raise ValueError(f"y: got {kinds[True]!r} and {kinds[False]!r}, wanted labels of one kind")
+    numbers = objects and all(isinstance(label, int | float | np.generic) for label in objects)
+    return np.array(objects) if numbers else found
 
 
 def roles_of(columns: Mapping[str, Any] | Roles | None) -> Roles:
-    """The roles of an estimator's X, none of whose columns is the label."""
+    """The roles of an estimator's X, none of whose columns is the label.
+
+    Raises:
+        ConfigError: a column is named for it, or for a weight: these are arguments of `fit`.
+    """
+    if isinstance(columns, Mapping) and (named := [role for role in _NOBODY if columns.get(role)]):
+        raise ConfigError(f"columns.{named[0]}: got {columns[named[0]]!r}, wanted it left out of X")
     return replace(Roles.of(columns), **_NOBODY)
 
 
@@ -123,6 +143,19 @@ def dense_columns(X: Any, columns: Mapping[str, Any] | Roles | None) -> tuple[in
         return 0, False
     words = is_frame(X) and (bool(roles.categorical) or any(kind_of(field.type) != "numbers" for field in X.schema))
     return max(width, _WORDS) if words else width, words
+
+
+def doubt_columns(X: Any) -> None:
+    """Warn of columns of numbers so far from 0 that 32 bits, which features have, hardly tell their values apart."""
+    if is_frame(X):
+        kinds = ("int", "uint", "float", "double")
+        columns = [(f.name, X[f.name].to_numpy()) for f in X.schema if str(f.type).rstrip("0123456789") in kinds]
+    else:
+        columns = list(enumerate(X.T)) if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iuf" else []
+    for name, values in columns:
+        low, high = (float(least.reduce(values.astype(float), initial=np.nan)) for least in (np.fmin, np.fmax))
+        if 0 < high - low < max(high, -low) / _COARSE:
+            warn(f"X: column {name!r} goes from {low!r} to {high!r}; subtract {low!r}, for 32 bits hold 7 digits")
 
 
 def without_column(X: Any, j: int) -> Any:

@@ -16,14 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-    from sklearn.utils import (
-        assert_all_finite,
-        check_array,
-        check_consistent_length,
-        check_random_state,
-        column_or_1d,
-        compute_class_weight,
-    )
+    from sklearn.utils import assert_all_finite, check_array, check_consistent_length, check_random_state
+    from sklearn.utils.class_weight import compute_class_weight
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, validate_data
@@ -43,7 +37,7 @@ from hutch.core.loss import kinds
 from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
 from hutch.explaining import Explains
-from hutch.frames import as_table, check_columns, check_targets, checked, dense_columns, is_frame, roles_of
+from hutch.frames import as_table, check_columns, checked, dense_columns, doubt_columns, is_frame, roles_of, targets_of
 from hutch.target_scale import TargetScale, can_rescale
 
 if TYPE_CHECKING:
@@ -57,14 +51,15 @@ EXPECTED_FAILURES = dict.fromkeys(
 )
 """Checks of scikit-learn that cannot pass, with the reason; `check_estimator(expected_failed_checks=...)` takes it."""
 
-_ROWS = 100_000
+_ROWS, _ROWS_OF_COLUMN = 100_000, 8  # in all passes; below so many classifiers overfit in them
 _UNBOUNDED = 1e9  # in deviations
 _BEFORE = np.float32(20)  # times the importance of a row, when only its columns are met
 _REACHES, _TRIAL = (2.0, 10.0, 50.0), 1000  # of priors of classifiers; rows by which one is chosen
 _OWN = 1 << 20  # numbers in the covariances of all classes; beyond it they share one
 _LARGEST = float(np.finfo(np.float32).max)
 _MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
-_LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared"}  # scikit-learn's -> ours
+_LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "quantile"}  # scikit-learn's
+_WIDE, _RANK = 512, 128  # columns beyond which covariances are of low rank, and that of regressors
 _LEAST = float(np.finfo(np.float32).tiny)
 _NO_CLASSIFICATION = (kinds.POISSON, kinds.QUANTILE, kinds.EXPECTILE)
 
@@ -74,8 +69,7 @@ def _offers(what: Callable[[Chain], Any]) -> Any:
 
     def test(estimator: Any) -> bool:
         try:
-            chain = getattr(estimator, "chain_", None)
-            chain = chain or Chain.from_config(estimator._config(estimator._layers(3), 0))
+            chain = getattr(estimator, "chain_", None) or Chain.from_config(estimator._config(estimator._layers(3), 0))
         except (HutchError, TypeError, ValueError):
             return True  # `fit` reports the mistake
         try:
@@ -139,10 +133,12 @@ class _ChainEstimator(Explains, _Settings):
 
     def _layers(self, classes: int | None) -> list[Any]:
         """The layers for so many classes, or for numbers (None): those given, or defaults for the rows and the loss."""
+        if isinstance(self.layers, str):
+            raise ConfigError(f"layers: got {self.layers!r}, wanted a list such as [{self.layers!r}]")
         if self.layers is not None:
             return list(self.layers) if classes is None else with_classes(self.layers, classes)
         once = self.passes in (None, 1) and not self.early_stopping
-        if self._row[0] > 0 and once and not self._tuning():
+        if 0 < self._row[0] <= 2**self.bits and once and not self._tuning():
             return self._posterior(classes)
         if classes is None:
             loss = next(iter(self.loss)) if isinstance(self.loss, Mapping) else self.loss
@@ -157,6 +153,7 @@ class _ChainEstimator(Explains, _Settings):
         row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
         row |= {"reach": reach, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
         clip = {"clip": _UNBOUNDED} if classes is None else {}
+        row |= {"rank": _RANK} if classes is None and columns > _WIDE else {}
         above: list[Any] = [{"standardise": {"columns": 1 << 12 if words else columns, **clip}}]
         if classes is not None and classes > 2:
             row["covariance"] = "own" if classes * columns**2 <= _OWN else "shared"
@@ -180,23 +177,28 @@ class _ChainEstimator(Explains, _Settings):
 
     def _examples(self, X: Any, reset: bool) -> Any:
         """X, checked, as a matrix or, if the estimator was fitted to a frame, as an Arrow table."""
-        X = checked(X)
+        given = X = checked(X)
         if reset:
             self._named = is_frame(X)
-        if not self._named:
+        if self._named:
+            given = X = self._table(X, reset)
+        else:
             X = validate_data(self, X, reset=reset, **_MATRIX)
-            if reset:
-                self._row = dense_columns(X, self.columns)
-            return X
+        if reset:
+            doubt_columns(given)
+            self._row = dense_columns(X, self.columns)
+        return X
+
+    def _table(self, X: Any, reset: bool) -> Any:
+        """X, checked, as an Arrow table."""
         if not is_frame(X):
             X = check_array(X, **_MATRIX)
         validate_data(self, X, reset=reset, skip_check_array=True)
-        if _num_samples(X) == 0:
-            raise ValueError("Found array with 0 sample(s), wanted at least one")
+        if 0 in X.shape:
+            raise ValueError(f"X: got the shape {X.shape}, wanted at least one row and one column")
         table = as_table(X, None if is_frame(X) else self._columns)
         if reset:
             self._columns, self._schema = table.column_names, table.schema.empty_table()
-            self._row = dense_columns(table, self.columns)
         check_columns(table, self._schema)
         return table
 
@@ -204,10 +206,12 @@ class _ChainEstimator(Explains, _Settings):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._examples(X, reset)
-        y = column_or_1d(y, warn=True)
+        y = targets_of(y)
         check_consistent_length(X, y)
         if y.dtype.kind == "f":
             assert_all_finite(y, input_name="y")
+        if is_classifier(self):
+            check_classification_targets(y)
         return X, y
 
     def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int | None) -> None:
@@ -215,7 +219,11 @@ class _ChainEstimator(Explains, _Settings):
         given, roles, order = X, roles_of(self.columns), np.arange(len(labels))
         if passes is not None and self.shuffle and not self.chain_.whole_groups:
             order = np.random.default_rng(self._seed).permutation(np.flatnonzero(weight > 0))
-        held = int(self.validation_fraction * len(order)) if passes is not None and self.early_stopping else 0
+        stops = passes is not None and self.early_stopping
+        held = int(float(self.validation_fraction) * len(order)) if stops else 0
+        if stops and not 0 < held < len(order):
+            got = f"{self.validation_fraction!r}, {held} of {len(order)} rows"
+            raise ValueError(f"validation_fraction: got {got}, wanted rows to hold out and rows to learn")
 
         def batches(rows: NDArray[np.int64]) -> list[Batch]:
             part = X if len(rows) == len(labels) and not self.shuffle else X.take(rows) if self._named else X[rows]
@@ -273,7 +281,8 @@ class _ChainEstimator(Explains, _Settings):
         if self.passes is None:
             if once or learns_once(self.chain_.layers[0]):
                 return 1
-            return 10 if is_classifier(self) else min(max(-(-_ROWS // rows), 10), 100)
+            narrow = self.layers is None and not self._named and rows >= _ROWS_OF_COLUMN * self.n_features_in_
+            return min(max(-(-_ROWS // rows), 10), 100) if narrow or not is_classifier(self) else 10
         if not (isinstance(self.passes, Integral) and int(self.passes) >= 1):
             raise ValueError(f"passes: got {self.passes!r}, wanted an integer of at least 1")
         if once and int(self.passes) > 1:
@@ -325,17 +334,18 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
     ----------
     layers : list of layers as under `chain:` in YAML; None: for a table of numbers, `bayesian_linear` below
         `standardise`, with `multinomial` between them if there are more than two classes; `linear` with logistic loss,
-        below `one_against_all`, for sparse matrices, text, namespaces, more than 512 columns, several passes,
+        below `one_against_all`, for sparse matrices, text, namespaces, more than 4,096 columns, several passes,
         `early_stopping`, and if one of the next four is given. A table may have words, categories and dates. Where a
         multiclass layer lacks `classes`, their number is filled in.
     loss, learning_rate, l2, interactions : of the base learner, the last layer; None: as the layers have them. A loss
-        that does not separate classes is refused; scikit-learn's names `log_loss` and `squared_error` are known. The
+        that does not separate classes is refused; scikit-learn's names `log_loss` and the like are known. The
         columns of a matrix lie in the namespace `x`: `interactions=[["x", "x"]]` multiplies each with each.
     class_weight : by class, or `"balanced"`: the importance of a row is multiplied by that of its class.
     bits : the weight table has 2^bits rows.
-    passes : over the data in `fit`; None: 10, but 1 where labels are bought (`active`) or each row is one observation
+    passes : over the data in `fit`; None: 1 where labels are bought (`active`) or each row is one observation
         (`bayesian_linear`), and `standardise` then meets all rows before any is learned, and the prior is the one that
-        suits some of them. `partial_fit` makes one.
+        suits some of them; else 10, or of a matrix with 8 rows or more for each column, without `layers`, as many as
+        make 100,000 rows, at most 100. `partial_fit` makes one.
     shuffle : let `fit` learn the rows in a random order, as files are often sorted by class; False: in their own order.
         Chains that learn from whole groups of rows keep the order.
     early_stopping : hold a `validation_fraction` of the rows out, stop after `n_iter_no_change` passes in which the
@@ -366,20 +376,15 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
         X, y = self._examples_and_targets(X, y, reset=True)
-        self._start(np.unique(self._targets(y)))
+        self._start(np.unique(y))
         return self._go_on(X, y, sample_weight, self._passes(len(y)))
 
     def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn further rows once; the first call must name all classes."""
         first = not hasattr(self, "chain_")
         X, y = self._examples_and_targets(X, y, reset=first)
-        self._targets(y)
         if first:
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit")
@@ -387,11 +392,6 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"classes: got {classes!r}, wanted those of the first call, {self.classes_!r}")
         return self._go_on(X, y, sample_weight, None)
-
-    def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
-        check_targets(y)
-        check_classification_targets(y)
-        return y
 
     def _start(self, classes: NDArray[Any], above: Layers = ()) -> None:
         if len(classes) < 2:
@@ -421,6 +421,8 @@ class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type:
             if self.class_weight == "balanced" and passes is None:
                 raise ValueError("class_weight='balanced' needs all rows: with partial_fit, pass the weights by class")
             weight = weight * compute_class_weight(self.class_weight, classes=self.classes_, y=y)[code]
+            if weight.min() < 0:
+                raise ValueError(f"class_weight: got {self.class_weight!r}, wanted weights of at least 0")
         self._learn(X, labels.astype(np.float32), weight.astype(np.float32), passes)
         return self
 
