@@ -6,8 +6,8 @@ Half of the rows are learned, the other half is for error and log-loss; a seed i
 scikit-learn in their own units and made tables with columns of numbers and words; `--sets` adds a folder of multiclass
 lines `NAME.vw.gz` as tables: `name:value` is a number, `name=value` a word. Hutch gets pyarrow tables, or arrays where
 there are no words. A set is clearly better or worse if the gap is more than two standard errors over seeds.
-`--regression`: R² of ten folds instead. `--passes`: the default beside 1, 3, 10 and 100 passes of `linear`. `--reaches`: the
-priors among which `fit` chooses, beside logistic regression on the half of the sets by which they were not chosen.
+`--regression`: R² of ten folds instead. `--passes`: the default beside 1, 3, 10 and 100 of `linear`. `--reaches`:
+the priors among which `fit` chooses, beside logistic regression on the half of the sets by which they were not chosen.
 """
 
 import argparse
