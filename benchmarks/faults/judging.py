@@ -15,9 +15,8 @@ _MULTINOMIAL, _CHECKED, _ROUNDS = (
     "core/kernel/checked.py",
     "src/hutch/distributed/rounds.py",
 )
-_SQUARECB, _RANGES, _SIMULATE, _PER_CLASS = (
-    f"reductions/bandits/{name}.py"
-    for name in ("explore_squarecb", "cost_ranges", "simulate_bandit", "action_per_class")
+_SQUARECB, _RANGES, _RANDOM, _PER_CLASS = (
+    f"reductions/bandits/{name}.py" for name in ("explore_squarecb", "cost_ranges", "random", "action_per_class")
 )
 
 _ESTIMATE, _LAYERS = "tests/estimate/test_", "tests/reductions/bandits/test_layers.py"
@@ -46,7 +45,7 @@ TESTS: dict[str, list[str]] = {
         f"{_LAYERS}::test_no_action_is_impossible_where_all_cost_more_than_costs_can",
         "tests/vw/test_bandit_peer.py",
     ],
-    _SIMULATE: [f"{_LAYERS}::test_a_simulated_decision_learns_from_its_draw_alone", "tests/vw/test_bandit_peer.py"],
+    _RANDOM: [f"{_LAYERS}::test_a_simulated_decision_learns_from_its_draw_alone", "tests/vw/test_bandit_peer.py"],
     _PER_CLASS: [_LAYERS],
     _ROUNDS: ["tests/distributed/test_rounds.py"],
 }
@@ -157,7 +156,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("explorers", "the least cost of an action may be above the highest", _RANGES,
           "state.lowest_cost + _1, delta, s), state.lowest_cost), state.highest_cost)",
           "state.lowest_cost + _1, delta, s), state.lowest_cost), np.inf)"),
-    Fault("bandits", "the action drawn keeps the probability of the first", _SIMULATE,
+    Fault("bandits", "the action drawn keeps the probability of the first", _RANDOM,
           "    values[0], values[place] = values[place], values[0]\n", ""),
     Fault("bandits", "copies of a power of two of rows overlap less than they are said to", _PER_CLASS,
           "cleared=(classes * context.step).bit_length(),", "cleared=(classes * context.step - 1).bit_length(),"),

@@ -151,7 +151,7 @@ FAULTS: tuple[Fault, ...] = (
           "np.full(len(self.before.exponents), RIDGE) + self.before.precision",
           "np.full(len(self.before.exponents), RIDGE)"),
     Fault("mixed crowds", "what judges explain is not doubted", _GUARD,
-          "explained = (gain - error) /", "explained = gain /"),
+          "(1 - (mean - error) /", "(1 - mean /"),
     Fault("mixed crowds", "judges alone are not tempered", _PANEL,
           "/ (1 + CORRELATION * max(per_item - 1, 0))", "/ 1"),
     Fault("pairs", "what workers leave open does not widen intervals", _PAIRS,
