@@ -196,7 +196,7 @@ def test_parameters_are_checked(nat_oem, message):
 @pytest.mark.parametrize("below", [["linear"], [{"one_against_all": {"classes": 2}}, *BELOW]])
 def test_it_stands_directly_above_statistics(below):
     name = below[0] if isinstance(below[0], str) else next(iter(below[0]))
-    with pytest.raises(ConfigError, match=f"nat_oem asks .* which '{name}' has not; wanted one such as 'ppca'"):
+    with pytest.raises(ConfigError, match=f"nat_oem needs .* which '{name}' lacks; wanted one such as 'ppca'"):
         Chain.from_config({"chain": [{"nat_oem": {}}, *below]})
 
 

@@ -162,7 +162,7 @@ def test_the_layout_is_that_of_other_models():
         ([{"linear": {"interactions": [["user", "item"]]}}], "no such linear: got interactions"),
         ([{"linear": {"ignore_linear": ["user"]}}], "no such linear: got ignore_linear"),
         ([{"simulate_bandit": {"classes": 3}}, "explore_epsilon", "contextual_bandit", "cost_sensitive_with_features",
-          "linear"], "what simulate_bandit has seen"),
+          "linear"], "the state of simulate_bandit"),
     ],
 )  # fmt: skip
 def test_what_vw_does_not_have_is_refused_by_name(layers, message):

@@ -105,7 +105,7 @@ def fit(
     _check_boundaries(settings, classes, drift)
     if shards is not None or ray is not None:
         refused = {"-i": initial, "--passes": passes > 1, "--drift": drift}
-        learner, report = _fit_in_shards(data, settings, shards, ray, refused, classes, test)
+        settings, learner, report = _fit_in_shards(data, settings, shards, ray, refused, classes, test)
         if final is not None:
             save(final, learner, settings, {"samples": learner.samples, "shards": shards})
         _print(report, json)
@@ -155,8 +155,8 @@ def _fit_in_shards(
     refused: dict[str, Any],
     classes: str | None,
     test: Path | None,
-) -> tuple[Learner[Any], dict[str, Any]]:
-    """Fit to shards of the rows; returns the learner and the report."""
+) -> tuple[Settings, Learner[Any], dict[str, Any]]:
+    """Fit to shards of the rows; returns the settings as shards use them, the learner and the report."""
     from hutch.distributed.latent import check_settings, em, mean_log_likelihood
     from hutch.distributed.where import engine_for
 
@@ -179,7 +179,7 @@ def _fit_in_shards(
         }
         if test is not None:
             report["test_log_likelihood"] = mean_log_likelihood(learner, [test], engine, **read)
-    return learner, report
+    return settings, learner, report
 
 
 @app.command()

@@ -155,7 +155,7 @@ def test_who_may_be_alike_without_copying_does_not_turn_the_verdict_in_silence()
     labels, truth = two_parties()
     found = aggregate(labels)
     assert [group.workers for group in found.copies] == [tuple(range(6))] and found.copies[0].one_voice
-    assert found.turned and "gold can tell" in found.doubt
+    assert found.turned and "gold can show" in found.doubt
     assert log_loss(found.probability, truth) < np.log(2)
     np.testing.assert_allclose(found.probability.sum(axis=1), 1)
     assert (found.report().spam == 0.1).all()
