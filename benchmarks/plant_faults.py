@@ -80,6 +80,13 @@ def tests_of(fault: Fault) -> list[str]:
     return TESTS.get(fault.file) or TESTS[fault.area]
 
 
+def is_there(test: str, folder: Path) -> bool:
+    """Whether the file of a test exists, and has the function if one is named."""
+    file, _, name = test.partition("::")
+    path = folder / file
+    return path.exists() and (not name or f"def {name.partition('[')[0]}(" in path.read_text(encoding="utf-8"))
+
+
 def copy_sources(folder: Path) -> None:
     """Copy what git knows of, as it is in the working tree."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
@@ -211,7 +218,9 @@ def main() -> int:
     parser.add_argument("--log", type=Path, help="a file of JSON lines, appended to")
     parser.add_argument("--again", action="store_true", help="run those that survived, by the log, once more")
     parser.add_argument("--counts", action="store_true", help="run nothing")
-    parser.add_argument("--list", action="store_true", help="only see whether the faults fit the sources")
+    parser.add_argument(
+        "--list", action="store_true", help="only see whether the faults fit the sources, and whether their tests exist"
+    )
     given = parser.parse_args()
     faults, outcomes = chosen(given.area, given.only, given.share, given.seed), read_log(given.log)
     wanted = {key_of(fault) for fault in faults}
@@ -220,13 +229,15 @@ def main() -> int:
         folder = Path(place) / "sources"
         copy_sources(folder)
         if given.list:
+            missing = {test for fault in faults for test in tests_of(fault) if not is_there(test, folder)}
+            print(*(f"{test}: there is no such test" for test in sorted(missing)), sep="\n", end="\n" * bool(missing))
             for fault in faults:
                 try:
                     (folder / fault.file).write_bytes(plant(fault, folder))
                 except ValueError as error:
                     print(error)
                     outcomes[key_of(fault)] = Outcome(key_of(fault), fault.area, fault.says, "misfit", str(error), 0)
-            return 2 if any(outcomes[key].outcome == "misfit" for key in wanted & outcomes.keys()) else 0
+            return 2 if missing or any(outcomes[key].outcome == "misfit" for key in wanted & outcomes.keys()) else 0
         waiting = [fault for fault in faults if key_of(fault) not in done] if not given.counts else []
         if cache_home().is_dir():
             shutil.copytree(cache_home(), folder.parent / "cache", copy_function=os.link)

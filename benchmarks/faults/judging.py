@@ -45,7 +45,7 @@ TESTS: dict[str, list[str]] = {
         f"{_LAYERS}::test_no_action_is_impossible_where_all_cost_more_than_costs_can",
         "tests/vw/test_bandit_peer.py",
     ],
-    _RANDOM: [f"{_LAYERS}::test_a_simulated_decision_learns_from_its_draw_alone", "tests/vw/test_bandit_peer.py"],
+    _RANDOM: [_LAYERS, "tests/vw/test_bandit_peer.py"],
     _PER_CLASS: [_LAYERS],
     _ROUNDS: ["tests/distributed/test_rounds.py"],
 }
