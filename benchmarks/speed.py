@@ -83,7 +83,7 @@ PARTS_ABOUT = """
 ## Where the time goes
 
 Nanoseconds of CPU time per feature of one pass over text, by `python benchmarks/speed.py --parts` (`parts.py` says
-how): each part by itself, and what this machine does at most: it reads the bytes once, finds their delimiters, and
+how): each part by itself, and the limits of this machine: it reads the bytes once, finds their delimiters, and
 makes plain adaptive steps over the same features. With `-q ic` a line of 39 features has 338 pairs, too.
 
 """
