@@ -267,8 +267,14 @@ def test_a_label_that_is_no_class_is_refused_and_not_read_when_predicting() -> N
 @pytest.mark.parametrize(
     ("below", "message"),
     [
-        ([{"filter_tree": {"classes": 3}}], "a score for each of 3 classes from the layer below, 'filter_tree' has none"),
-        ([{"one_against_all": {"classes": 4}}], "a score for each of 3 classes from the layer below, 'one_against_all' has 4"),
+        (
+            [{"filter_tree": {"classes": 3}}],
+            "a score for each of 3 classes from the layer below, 'filter_tree' has none",
+        ),
+        (
+            [{"one_against_all": {"classes": 4}}],
+            "a score for each of 3 classes from the layer below, 'one_against_all' has 4",
+        ),
         ([{"one_against_all": {"classes": 3, "probabilities": True}}], "wanted one_against_all.probabilities: false"),
     ],
 )
