@@ -24,6 +24,7 @@ from hutch.core.parameters import Within
 from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.explorer import Explorer
 from hutch.reductions.bandits.probabilities import conclude
+from hutch.reductions.bandits.scratch import floats, make_columns
 
 _0, _1 = np.float32(0), np.float32(1)
 Positive = Annotated[float, Within(gt=0)]
@@ -48,6 +49,7 @@ STATE = np.dtype(
         ("target_rate", "f4"),  # 0: none
         ("accepted", "f4"),  # sum of the probabilities of accepting
         ("seen", "u8"),
+        ("scratch", "u8"),  # BUFFER
     ]
 )
 own_of = state_of(STATE)
@@ -66,10 +68,18 @@ def _chance(state, ratio):
 
 
 @helper
-def _scale(d, factor):
-    importance = float32s_at(d.importance, d.count)
+def _learn_scaled(layer, example, label, importance, offset, factor):
+    """Let the layer below learn with the importances times a factor; those of the batch stay as they are."""
+    d = decision_of(example)
+    of_batch, scaled = d.importance, make_columns(own_of(layer).scratch, d.count, 1)
+    if scaled == uint64(0):
+        return
+    ours, theirs = floats(scaled, d.count, 0), float32s_at(of_batch, d.count)
     for k in range(d.count):
-        importance[k] *= factor
+        ours[k] = theirs[k] * factor
+    d.importance = scaled
+    learn_next(layer, example, label, importance, offset)
+    d.importance = of_batch
 
 
 @kernel
@@ -88,10 +98,8 @@ def learn(layer, example, label, importance, offset):
     chance = _chance(own_of(layer), own / logged)
     shared.random_state, u = merand48(shared.random_state)
     if u < chance:
-        d.probability, factor = own, max(chance, _1)
-        _scale(d, factor)
-        learn_next(layer, example, label, importance, offset)
-        _scale(d, _1 / factor)
+        d.probability = own
+        _learn_scaled(layer, example, label, importance, offset, max(chance, _1))
         d.probability = logged
     return conclude(example, importance)
 

@@ -309,3 +309,15 @@ def test_rejection_sampling_keeps_to_its_rate():
     chain.learn(log)
     learned = (1 << 20) - int(chain.layers[1].saved()["left"][0])
     assert learned == pytest.approx(400, rel=0.1)
+
+
+def test_rejection_sampling_leaves_importances_as_they_are():
+    """Those of a batch are the same in its next pass, although decisions are learned with larger ones."""
+    log = [{**record, "importance": 0.3 + 0.01 * k} for k, (record, *_) in enumerate(_decisions(200))]
+    chain = _plain({"rejection_sampling": {"target_rate": 0.9}}, {"explore_epsilon": {"epsilon": 0.2}})
+    batches = list(chain.batches(log))
+    before = [batch.importance.copy() for batch in batches]
+    for batch in batches:
+        chain.learn(batch)
+    for batch, importance in zip(batches, before, strict=True):
+        np.testing.assert_array_equal(batch.importance, importance)
