@@ -14,15 +14,14 @@ from hutch.core.kernel.abi import (
     state_of,
 )
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.random import merand48, uniform
 from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.reductions.active.rules import (
     MARGIN,
     RANDOM,
     VW,
-    merand48,
     probability,
     solve_cutoff,
-    uniform,
     vw_probability,
 )
 

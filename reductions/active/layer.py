@@ -33,6 +33,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
+from hutch.core.kernel.random import uniform
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import Parameters, Within
 from hutch.reductions.active.decision import (
@@ -46,7 +47,7 @@ from hutch.reductions.active.decision import (
     progress_of,
 )
 from hutch.reductions.active.memory import Memory, memory_of, recall, remember
-from hutch.reductions.active.rules import BUDGET, FLOOR, HUGE, IWAL, RULES, VW, pool_probabilities, uniform
+from hutch.reductions.active.rules import BUDGET, FLOOR, HUGE, IWAL, RULES, VW, pool_probabilities
 
 DEFAULT_BUDGET = 0.1
 _WINDOW = 300

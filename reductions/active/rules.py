@@ -17,7 +17,6 @@ here sees a label.
 import math
 
 import numpy as np
-from numpy import uint32, uint64
 
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
@@ -120,22 +119,6 @@ def solve_cutoff(rule, scores, count, wanted, start, seen, floor):
 
 
 @compiled
-def uniform(seed, number, stream):
-    """A number in [0, 1) that depends on its arguments alone (SplitMix64), so that no generator has to be saved.
-
-    Args:
-        seed: of the run.
-        number: of the example.
-        stream: which of the numbers of that example.
-    """
-    z = uint64(seed) + uint64(0x9E3779B97F4A7C15) * (uint64(number) * uint64(64) + uint64(stream) + uint64(1))
-    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
-    z ^= z >> uint64(31)
-    return np.float64(z >> uint64(11)) * 2.0**-53
-
-
-@compiled
 def vw_probability(confidence, seen, sum_loss, mellowness):
     """Vowpal Wabbit 9's probability, in its float32 arithmetic.
 
@@ -162,14 +145,6 @@ def vw_probability(confidence, seen, sum_loss, mellowness):
         return one
     s = (root + np.sqrt(rate + np.float32(4) * gap * rate)) / np.float32(2) * gap
     return s * s
-
-
-@compiled
-def merand48(state):
-    """Vowpal Wabbit's generator: (next state, number in [0, 1))."""
-    state = uint64(0xEECE66D5DEECE66D) * uint64(state) + uint64(2147483647)
-    bits = uint32((state >> uint64(25)) & uint64(0x7FFFFF))
-    return state, np.float32(bits) * np.float32(2.0**-23)
 
 
 @compiled

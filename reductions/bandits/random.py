@@ -7,7 +7,7 @@ import numpy as np
 
 from hutch.core.kernel.decision import ranked_of, values_of
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.reductions.active.rules import merand48
+from hutch.core.kernel.random import merand48
 
 _0, _1 = np.float32(0), np.float32(1)
 

@@ -20,8 +20,8 @@ from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, float32s_at, kernel, learn_next, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, place_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.random import merand48
 from hutch.core.parameters import Within
-from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.explorer import Explorer
 from hutch.reductions.bandits.probabilities import conclude
 from hutch.reductions.bandits.scratch import floats, make_columns

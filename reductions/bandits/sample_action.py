@@ -19,9 +19,9 @@ from hutch.core.hooks import registering
 from hutch.core.kernel.abi import array_at, example_of, kernel, learn_next, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, place_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.random import merand48
 from hutch.core.kernel.record import Record
 from hutch.core.text.hashing import hash_namespace
-from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.probabilities import conclude
 from hutch.reductions.bandits.random import bring_forward, draw_first
 

@@ -33,9 +33,9 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.random import merand48
 from hutch.core.parameters import ExampleValue, Within
 from hutch.core.text.hashing import hash_namespace
-from hutch.reductions.active.rules import merand48
 from hutch.reductions.bandits.action_per_class import WithCopies, end_copies, fill_importance, make_copies
 from hutch.reductions.bandits.random import draw_first
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers

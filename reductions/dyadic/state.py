@@ -22,6 +22,7 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.random import GOLDEN, mixed
 from hutch.reductions.linear.features import features_of, rows_of, values_of
 
 DYADIC = np.dtype(
@@ -184,19 +185,12 @@ def find_sides(state, example):
             ranges[4 * d + 1], ranges[4 * d + 3] = ranges[4 * d], ranges[4 * d + 2]
 
 
-@helper
-def _mixed(z):
-    """One step of splitmix64 (S. Vigna)."""
-    z += uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return z ^ (z >> uint64(31))
-
-
 @compiled
 def normal_of(seed, row, dimension):
     """A standard normal number, a function of the arguments alone."""
-    z = _mixed(_mixed(_mixed(seed) ^ row) ^ uint64(dimension))
+    z = seed
+    for part in (row, uint64(dimension), uint64(0)):
+        z = mixed(z + GOLDEN) ^ part
     radius = (np.float64(z >> uint64(32)) + 1.0) * 2.0**-32
     return math.sqrt(-2.0 * math.log(radius)) * math.cos(2.0 * math.pi * np.float64(z & uint64(0xFFFFFFFF)) * 2.0**-32)
 

@@ -39,6 +39,7 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.random import GOLDEN, mixed
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show, shown_by
 from hutch.core.parameters import Parameters, Within
@@ -88,14 +89,6 @@ own = state_of(RANDOM_FEATURES)
 
 
 @helper
-def _mixed(number):
-    """64 bits in which each bit of a number counts (splitmix64; G. Steele, D. Lea, C. Flood, 2014)."""
-    number = (number ^ (number >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    number = (number ^ (number >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return number ^ (number >> uint64(31))
-
-
-@helper
 def _turn(s, e, angles):
     """Write the angles before any scaling by length; returns the number of features."""
     starts, ids = int64s_at(e.namespaces, e.namespace_count + uint64(1)), uint32s_at(e.namespace_ids, e.namespace_count)
@@ -106,10 +99,10 @@ def _turn(s, e, angles):
         for i in range(starts[j] - starts[0], starts[j + 1] - starts[0]):
             if ids[j] == s.namespace:
                 found += 1
-                x, state = np.float64(values[i]), _mixed(s.seed + uint64(indices[i]))
+                x, state = np.float64(values[i]), mixed(s.seed + uint64(indices[i]))
                 for r in range(len(angles) if x != 0.0 else 0):
-                    state += uint64(0x9E3779B97F4A7C15)
-                    angles[r] += x * normal[int64(_mixed(state) % uint64(_NORMAL))]
+                    state += GOLDEN
+                    angles[r] += x * normal[int64(mixed(state) % uint64(_NORMAL))]
     return found
 
 

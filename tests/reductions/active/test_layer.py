@@ -10,8 +10,9 @@ import pytest
 from hutch.chain import Chain
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import EXAMPLE
+from hutch.core.kernel.random import uniform
 from hutch.reductions.active.memory import KEPT, Memory, recall, remember
-from hutch.reductions.active.rules import FLOOR, uniform
+from hutch.reductions.active.rules import FLOOR
 
 shared = Path(__file__).parents[3].parent / "shared"
 ADAGRAD = {"loss": "logistic", "normalized": False}
