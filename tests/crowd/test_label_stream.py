@@ -36,7 +36,8 @@ def test_a_stream_learns_what_all_at_once_learns(path, model):
     labels = read_labels(path)
     whole, pieces = (stream_of(model, labels.classes, 64) for _ in range(2))
     progress = whole.learn(whole.in_slots(labels), True)
-    totals = run_blocks(pieces, label_blocks(path, labels.classes, chunk_bytes=300), True, Table(lambda _: None), None)
+    blocks = ({"": block} for block in label_blocks(path, labels.classes, chunk_bytes=300))
+    totals = run_blocks({"": pieces}, blocks, True, Table(lambda _: None), None)
     assert (totals.tasks, totals.labels) == (labels.items, len(labels))
     assert totals.objective == pytest.approx(progress.objective.mean())
     for part in ("workers", "shared"):

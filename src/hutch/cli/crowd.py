@@ -17,8 +17,8 @@ def crowd(given: CrowdOptions) -> None:
 
     Example: hutch crowd labels.tsv --gold gold.tsv -p posteriors.tsv --workers workers.tsv --next 10
     """
-    if given.multi_label and (given.pairs or given.stream):
-        raise UsageError(f"--multi-label: cannot be combined with {'--pairs' if given.pairs else '--stream'}")
+    if given.multi_label and given.pairs:
+        raise UsageError("--multi-label: cannot be combined with --pairs")
     if given.pairs:
         _run_pairs(given)
         return

@@ -77,17 +77,25 @@ def _usual_worker(path: Path) -> dict[str, Any]:
     """An unknown worker's labels of each class, and the confusions of such a worker."""
     from hutch.cli.crowds.model import create_model
     from hutch.crowd.aggregate import Options, load, population_of
+    from hutch.crowd.models.model import State
+    from hutch.crowd.questions import apart
     from hutch.crowd.report import usual_confusions
 
     saved, state = load(str(path))
-    model = create_model(saved["model"], saved["parameters"])
-    found, classes = population_of(model, Options(saved["method"], slots=saved["slots"]), state), state.classes
-    if found is None or found.size > _SMALL:
-        return {}
-    rows = {
-        name: dict(zip(classes, row, strict=True)) for name, row in zip(classes, found.round(6).tolist(), strict=True)
-    }
-    return {"usual_worker": rows, "confusions": usual_confusions(found, classes)}
+    model, options = create_model(saved["model"], saved["parameters"]), Options(saved["method"], slots=saved["slots"])
+
+    def usual(state: State) -> dict[str, Any]:
+        found, classes = population_of(model, options, state), state.classes
+        if found is None or found.size > _SMALL:
+            return {}
+        rows = [dict(zip(classes, row, strict=True)) for row in found.round(6).tolist()]
+        return {
+            "usual_worker": dict(zip(classes, rows, strict=True)),
+            "confusions": usual_confusions(found, classes),
+        }
+
+    several = apart(state)
+    return {label: usual(each) for label, each in several.items()} if several else usual(state)
 
 
 def _weights(chain: Any, index: int) -> list[list[float]]:

@@ -1,7 +1,7 @@
 """Labels in a stream: read piece by piece, aggregated task by task, in memory that does not grow."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -10,13 +10,14 @@ import numpy as np
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
 from hutch.core.errors import Problem, reading
 from hutch.crowd.data.labels import Labels, from_codes
+from hutch.crowd.data.multi_label import answers_to
 from hutch.crowd.data.rows import known_first, recoded, recoded_text, used_names
 from hutch.crowd.data.sheets import Piece, SheetReader, sheet_reader
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.exports.json_export import is_json
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.online import Stream, Table
-from hutch.crowd.output import posterior_header, posterior_rows
+from hutch.crowd.output import posterior_header, posterior_rows, set_rows
 
 Pieces = Iterator[Piece]
 
@@ -57,6 +58,16 @@ def label_blocks(
             with reading(source_name(path)):
                 raise Problem(f"{text}; a stream must know its classes: --classes")
         yield labels
+
+
+def multi_label_blocks(
+    path: str, labels: Sequence[str], gold: Mapping[str, str] | None, columns: Columns, problems: Problems
+) -> Iterator[dict[str, Labels]]:
+    """The answers to each of `labels`, as of `read_multi_label`; the rest as of `label_blocks`."""
+    for piece in _whole_tasks(_pieces(path, labels, CHUNK_BYTES, replace(columns, sets=True), problems)):
+        found = answers_to(piece, path, labels, gold)
+        labels = labels or [*found]
+        yield found
 
 
 def _pieces(path: str | Path, classes: Sequence[str], chunk_bytes: int, columns: Columns, problems: Problems) -> Pieces:
@@ -117,39 +128,46 @@ class Totals:
 
 
 def run_blocks(
-    stream: Stream,
-    blocks: Iterable[Labels],
+    streams: Mapping[str, Stream],
+    blocks: Iterable[Mapping[str, Labels]],
     first_pass: bool | None,
-    table: Table,
+    table: Table | None,
     file: BinaryIO | None,
     scale: Array | None = None,
 ) -> Totals:
     """Learn block after block, and write each task's posterior from before the task was learned.
 
     Args:
-        stream: the model.
-        blocks: of whole tasks.
+        streams: the model; with several labels per task one for each of them, by name.
+        blocks: of whole tasks, for each stream.
         first_pass: these labels are new; None: only score.
         table: the progress table.
         file: receives the posteriors, header first.
         scale: values of ordered classes.
     """
-    totals = Totals()
+    totals, several = Totals(), [*streams] != [""]
     if file:
-        file.write(posterior_header(stream.state.classes, scale is not None))
-    for labels in blocks:
-        hashed = stream.in_slots(labels)
-        if first_pass is None:
-            posterior, _, objective = stream.score(hashed)
-        else:
-            progress = stream.learn(hashed, first_pass)
-            table(labels, progress)
-            posterior, objective = progress.posterior, float(progress.objective.mean())
+        file.write(posterior_header([*streams] if several else streams[""].state.classes, scale is not None))
+    for block in blocks:
+        found = []
+        for name, labels in block.items():
+            stream = streams[name]
+            hashed = stream.in_slots(labels)
+            if first_pass is None:
+                posterior, _, objective = stream.score(hashed)
+            else:
+                progress = stream.learn(hashed, first_pass)
+                if table:
+                    table(labels, progress)
+                posterior, objective = progress.posterior, float(progress.objective.mean())
+            found += [stream.probability(labels, posterior)] if file else []
         totals.tasks += labels.items
         totals.labels += len(labels)
         totals.objective += (objective - totals.objective) * labels.items / totals.tasks
-        if file:
-            posterior_rows(file, labels, stream.probability(labels, posterior), scale)
-    if totals.labels and first_pass is not None:
+        if file and several:
+            set_rows(file, labels, [*streams], np.stack(found, axis=1)[:, :, 1])
+        elif file:
+            posterior_rows(file, labels, found[0], scale)
+    for stream in streams.values() if totals.labels and first_pass is not None else ():
         stream.check()
     return totals

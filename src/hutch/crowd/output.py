@@ -71,6 +71,14 @@ def posterior_rows(
         file.write("".join([line % row for row in rows]).encode())
 
 
+def set_rows(file: BinaryIO, labels: Labels, names: list[str], share: Array) -> None:
+    """Write the lines of some tasks with several labels; `share` is P(label) of each (items, labels)."""
+    called, sure = np.array(cells(names)), np.maximum(share, 1 - share).prod(axis=1)
+    for task, each, c, count in zip(cells(labels.item_names), share, sure, np.diff(labels.item_ptr), strict=True):
+        fields = [task, "|".join(called[each > 0.5]), f"{c:.6g}", str(count), *(f"{q:.6g}" for q in each)]
+        file.write(("\t".join(fields) + "\n").encode())
+
+
 def write_workers(
     file: BinaryIO, result: Aggregate, report: WorkerReport, question: str = "", header: bool = True
 ) -> None:

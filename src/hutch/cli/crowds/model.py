@@ -27,6 +27,7 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
     """
     from hutch.crowd.aggregate import Method, Options, load
     from hutch.crowd.models.online import DEFAULT_SLOTS
+    from hutch.crowd.questions import apart
 
     method, model, slots, shards = given.method, given.model, given.slots, given.shards
     parameters: dict[str, Any] = {}
@@ -40,7 +41,12 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
         shards = shards or saved.get("shards", 1)
     elif given.test:
         raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
+    if history and bool(apart(history)) != given.multi_label:
+        made = "without" if given.multi_label else "with"
+        raise UsageError(f"--multi-label: {given.initial} was made {made} it")
     method = method or "batch"
+    if given.multi_label and model is None and method == "online":
+        model = "dawid_skene"  # of two classes the stream of two_level learns little
     settled = _settings(given.set or ())
     if given.all_judges and given.reference:
         raise UsageError("--all-judges: cannot be combined with --reference, whose labels define the classes")

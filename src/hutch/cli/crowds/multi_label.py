@@ -6,20 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from hutch.cli.crowds import stream
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.crowds.tasks import true_classes
 from hutch.core.errors import UsageError
 from hutch.core.run.output import open_output
 from hutch.crowd import output
-from hutch.crowd.aggregate import Aggregate, Options, aggregate
-from hutch.crowd.data.labels import read_gold
-from hutch.crowd.data.multi_label import ANSWERS, read_multi_label, set_in, set_of
-from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.aggregate import Aggregate, Options, aggregate, save
+from hutch.crowd.data.multi_label import ANSWERS, read_multi_label, read_sets, set_of
 from hutch.crowd.models.model import CrowdModel, State
+from hutch.crowd.questions import apart, together
 
 _REFUSED = (
-    "reference", "all_judges", "next", "ask_of", "report", "suspects", "initial", "final", "test", "shards",
-    "ray", "ordered", "detail",
+    "reference", "all_judges", "next", "ask_of", "report", "suspects", "shards", "ray", "ordered", "detail",
 )  # fmt: skip
 
 
@@ -33,13 +32,15 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         DataError: labels or gold that cannot be used.
     """
     given.refuse(_REFUSED, "cannot be combined with --multi-label")
-    if given.model == "mixed" or model.name == "mixed":
-        raise UsageError("--multi-label: wanted no column kind")
-    if options.method == "online" and given.model is None:
-        model = DawidSkene()  # of two classes the stream of two_level learns little
+    if model.name == "mixed":
+        raise UsageError("--multi-label: wanted no column kind, and no model mixed")
     assert given.read_as is not None
-    gold = _sets(given, given.gold)
-    labels = read_multi_label(given.labels, given.class_names, gold, given.read_as)
+    if given.stream:
+        return stream.run(given, model, options, history)
+    before = apart(history) if history else {}
+    gold = read_sets(given.gold, given.encoding) if given.gold else {}
+    workers = history.worker_names if history else ()
+    labels = read_multi_label(given.labels, [*before] or given.class_names, gold, given.read_as, workers)
     if not labels:
         raise UsageError(f"--multi-label: {given.labels} has no labels")
     first = next(iter(labels.values()))
@@ -47,12 +48,15 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given.notice(f"{given.labels}: {line.removeprefix(': ')}")
     if "" in first.worker_names:
         given.notice(f"{given.labels}: labels without a worker: those of a task count as one person's")
-    found = {name: aggregate(each, model, options) for name, each in labels.items()}
+    found = {name: aggregate(each, model, options, before.get(name)) for name, each in labels.items()}
     for name, result in found.items():
         if result.doubt:
             given.notice(f"{given.labels}: {name}: {result.doubt}; gold (--gold) can tell")
     _write(given, found)
-    truth = {task: set_of(each) for task, each in (_sets(given, given.score) or {}).items() if task not in (gold or {})}
+    if given.final:
+        save(given.final, model, options, together({name: result.fit.state for name, result in found.items()}))
+    scored = read_sets(given.score, given.encoding) if given.score else {}
+    truth = {task: set_of(each) for task, each in scored.items() if task not in gold}
     rows = []
     for name, result in found.items():
         whole = output.summary(result)
@@ -80,27 +84,14 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     return summary
 
 
-def _sets(given: CrowdOptions, path: str | None) -> dict[str, str] | None:
-    """The sets of labels of tasks in a file."""
-    return {task: set_in(text) for task, text in read_gold(path, given.encoding).items()} if path else None
-
-
 def _write(given: CrowdOptions, found: dict[str, Aggregate]) -> None:
     """Write the files that were asked for."""
     first = next(iter(found.values())).labels
     if given.predictions:
         with open_output(given.predictions) as file:
-            names = np.array(output.cells([*found]))
-            file.write(
-                ("\t".join(["task", "label", "confidence", "ratings", *(f"q:{n}" for n in names)]) + "\n").encode()
-            )
+            file.write(output.posterior_header([*found]))
             share = np.stack([result.probability[:, 1] for result in found.values()], axis=1)
-            sure = np.maximum(share, 1 - share).prod(axis=1)
-            for task, each, c, ratings in zip(
-                output.cells(first.item_names), share, sure, np.diff(first.item_ptr), strict=True
-            ):
-                cells = [task, "|".join(names[each > 0.5]), f"{c:.6g}", str(ratings), *(f"{q:.6g}" for q in each)]
-                file.write(("\t".join(cells) + "\n").encode())
+            output.set_rows(file, first, [*found], share)
     if given.workers:
         with open_output(given.workers) as file:
             for number, (name, result) in enumerate(found.items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import chain
 from typing import Any
@@ -11,13 +12,15 @@ from hutch.core.errors import UsageError
 from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
 from hutch.crowd.aggregate import Options
-from hutch.crowd.data.labels import read_gold
-from hutch.crowd.exports.found import Problems
-from hutch.crowd.label_stream import Totals, label_blocks, run_blocks
+from hutch.crowd.data.labels import Labels, read_gold
+from hutch.crowd.data.multi_label import ANSWERS, read_sets
+from hutch.crowd.exports.found import Columns, Problems
+from hutch.crowd.label_stream import Totals, label_blocks, multi_label_blocks, run_blocks
 from hutch.crowd.models.copies import copies_in_stream
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table, stream_of
 from hutch.crowd.models.ordered import scale_of
+from hutch.crowd.questions import apart, together
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -33,33 +36,51 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         raise UsageError("--stream: wanted --method online; batch models need all labels at once")
     if options.passes > 1 and path == "-":
         raise UsageError("--passes: each pass reads the labels again: wanted a file, got standard input")
-    truth, table = read_gold(given.gold, given.encoding) if given.gold else None, Table(given.notice)
-    totals, problems = Totals(), Problems()
+    gold_of = read_sets if given.multi_label else read_gold
+    truth = gold_of(given.gold, given.encoding) if given.gold else None
+    totals, problems, table = Totals(), Problems(), None if given.multi_label else Table(given.notice)
     known = history.classes if history else given.class_names
-    blocks = label_blocks(path, known, truth, columns=columns, problems=problems)
-    first = next(blocks, None)
-    if first is None:
+
+    def read(problems: Problems) -> Iterator[dict[str, Labels]]:
+        if given.multi_label:
+            return multi_label_blocks(path, known, truth, Columns.of(columns), problems)
+        return ({"": labels} for labels in label_blocks(path, known, truth, columns=columns, problems=problems))
+
+    blocks = read(problems)
+    first = next(blocks, {})
+    if not first:
         given.notice(f"{path}: no labels")
-    else:
-        for group in copies_in_stream(first, model.reference(first.worker_names)):
-            given.notice(f"{path}: {group.describe(first.worker_names)}")
-    known = known or (first.classes if first else [])
-    learner, scale = stream_of(model, known, options.slots, history), scale_of(known, options.ordered)
+    for name, labels in first.items():
+        for group in copies_in_stream(labels, model.reference(labels.worker_names)):
+            given.notice(f"{path}: {name}{': ' * bool(name)}{group.describe(labels.worker_names)}")
+    known = known or ([*first] if given.multi_label else first[""].classes if first else [])
+    if given.multi_label and not known:
+        raise UsageError(f"--multi-label: {path} has no labels")
+    states = apart(history) if history and given.multi_label else {"": history}
+    each = {name: ANSWERS for name in known} if given.multi_label else {"": known}
+    learners = {name: stream_of(model, classes, options.slots, states.get(name)) for name, classes in each.items()}
+    scale = None if given.multi_label else scale_of(known, options.ordered)
     for number in range(options.passes):
         if number:
-            learner.end_pass()
-            blocks = label_blocks(path, known, truth, columns=columns)
+            for learner in learners.values():
+                learner.end_pass()
+            blocks = read(Problems())
         pieces = chain([first], blocks) if first and not number else blocks
         last = given.predictions if number + 1 == options.passes else None
         with open_output(last) if last else nullcontext() as file:
-            totals = run_blocks(learner, pieces, None if options.test else number == 0, table, file, scale)
-    table.finish()
+            totals = run_blocks(learners, pieces, None if options.test else number == 0, table, file, scale)
+    if table:
+        table.finish()
     for line in problems.lines(path):
         given.notice(line)
     if given.final:
-        aggregation.save(given.final, model, options, learner.state)
-    return {
+        states = {name: learner.state for name, learner in learners.items()}
+        aggregation.save(given.final, model, options, together(states) if given.multi_label else states[""])
+    summary = {
         "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels, "classes": len(known),
-        "class_names": known, "class_prior": learner.class_prior().tolist(), "iterations": options.passes,
-        "objective": totals.objective, "left_out": problems.total,
+        "class_names": known, "iterations": options.passes, "left_out": problems.total,
     }  # fmt: skip
+    priors = {name: learner.class_prior().tolist() for name, learner in learners.items()}
+    if given.multi_label:
+        return summary | {"each": [{"label": name, "share": prior[1]} for name, prior in priors.items()]}
+    return summary | {"class_prior": priors[""], "objective": totals.objective}

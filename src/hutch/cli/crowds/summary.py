@@ -31,12 +31,11 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     lines += [named(name, value) for name, value in summary.get("score", {}).items()]
     for group in summary.get("copies", ()):
         lines.append(f"{'copies' if group['one_voice'] else 'copies or experts':<20} {', '.join(group['workers'])}")
-    if "each" in summary:
-        lines += ["", "label\tshare\tkrippendorff alpha" + ("\taccuracy\tlog loss" if "score" in summary else "")]
-    for row in summary.get("each", ()):
-        lines.append(
-            "\t".join(map(shown, (row["label"], row["share"], row["krippendorff_alpha"], *row["score"].values())))
-        )
+    for number, row in enumerate(summary.get("each", ())):
+        columns = {key: row[key] for key in ("label", "share", "krippendorff_alpha") if key in row}
+        columns |= row.get("score", {})
+        lines += [] if number else ["", "\t".join(columns).replace("_", " ")]
+        lines.append("\t".join(map(shown, columns.values())))
     titles = {"next": "label next", "unsettled": "more labels will not settle"}
     for name, title in titles.items():
         if name not in summary:

@@ -7,8 +7,8 @@ import numpy as np
 
 from hutch.core.data.chunks import source_name
 from hutch.core.errors import Problem, did_you_mean, reading
-from hutch.crowd.data.labels import Labels, class_order, from_codes, read_piece
-from hutch.crowd.data.sheets import value_of_cell
+from hutch.crowd.data.labels import Labels, class_order, from_codes, read_gold, read_piece
+from hutch.crowd.data.sheets import Piece, value_of_cell
 from hutch.crowd.exports.found import SET_SIGN, Columns, label_of
 
 ANSWERS = ["no", "yes"]
@@ -32,8 +32,17 @@ def set_in(text: str) -> str:
     return label_of(value_of_cell(text, (), True), True)
 
 
+def read_sets(path: str, encoding: str = "") -> dict[str, str]:
+    """The true sets of some tasks, named as by `set_in`; arguments and errors are those of `read_gold`."""
+    return {task: set_in(text) for task, text in read_gold(path, encoding).items()}
+
+
 def read_multi_label(
-    path: str, classes: Sequence[str] = (), gold: Mapping[str, str] | None = None, columns: Columns | None = None
+    path: str,
+    classes: Sequence[str] = (),
+    gold: Mapping[str, str] | None = None,
+    columns: Columns | None = None,
+    workers: Sequence[str] = (),
 ) -> dict[str, Labels]:
     """Read data in which a worker may give a task several labels, as the yes and no answers for each label.
 
@@ -44,7 +53,7 @@ def read_multi_label(
         path: a file as of `hutch.crowd.data.labels.read_labels`; cells have `|` between labels, or are JSON lists.
         classes: all possible labels; without them, those in the file.
         gold: sets of some tasks, as `set_in` reads them; they go before those in the file.
-        columns: as of `read_labels`.
+        columns, workers: as of `read_labels`.
 
     Returns:
         For each label its votes, with the classes no and yes; the tasks and workers are the same in all.
@@ -53,20 +62,34 @@ def read_multi_label(
         DataError: as of `read_labels`, or a label is not among the classes.
     """
     piece, form = read_piece(path, classes, replace(columns or Columns(), sets=True))
+    found = answers_to(piece, path, classes, gold, workers)
+    return {name: replace(labels, problems=piece.problems, form=form) for name, labels in found.items()}
+
+
+def answers_to(
+    piece: Piece,
+    path: str,
+    classes: Sequence[str] = (),
+    gold: Mapping[str, str] | None = None,
+    workers: Sequence[str] = (),
+) -> dict[str, Labels]:
+    """The yes and no answers for each label in a piece of a file of sets; the rest as of `read_multi_label`."""
     (people, tasks, answers), truth = piece.names, {**piece.gold, **(gold or {})}
     sets, true_sets = [set_of(name) for name in answers], {task: set_of(name) for task, name in truth.items()}
     known = list(classes) or class_order(name for found in (*sets, *true_sets.values()) for name in found)
     for name in (name for found in (*sets, *true_sets.values()) for name in sorted(found) if name not in known):
+        text = f"got label {name!r}, wanted one of {', '.join(known)}; {did_you_mean(name, known)}"
         with reading(source_name(path)):
-            raise Problem(f"got label {name!r}, wanted one of {', '.join(known)}; {did_you_mean(name, known)}")
-    pairs, row_of = np.unique(piece.codes[:, 0].astype(np.int64) * len(tasks) + piece.codes[:, 1], return_inverse=True)
-    codes = np.stack([pairs // max(len(tasks), 1), pairs % max(len(tasks), 1), pairs * 0], axis=1).astype(np.int32)
+            raise Problem(f"{text}; --classes names all labels from the start")
+    pairs = piece.codes[:, 0].astype(np.int64) * len(tasks) + piece.codes[:, 1]
+    _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # rows of a task stay in their order, however the file is cut into pieces
+    row_of, codes = np.argsort(order)[place], piece.codes[first[order]]
     found = {}
     for name in known:
         codes[:, 2] = 0
         said = np.array([name in each for each in sets] or [False], np.int32)[piece.codes[:, 2]]
         np.maximum.at(codes[:, 2], row_of, said)
         yes_or_no = {task: ANSWERS[name in each] for task, each in true_sets.items()}
-        labels = from_codes(codes, people, tasks, ANSWERS, ANSWERS, (), yes_or_no)
-        found[name] = replace(labels, problems=piece.problems, form=form)
+        found[name] = from_codes(codes, people, tasks, ANSWERS, ANSWERS, workers, yes_or_no)
     return found
