@@ -43,6 +43,7 @@ def test_asking_changes_nothing_and_a_copy_asks_the_same(rule: str) -> None:
     assert pickle.dumps(model.chain_) == before
 
 
+@pytest.mark.slow
 def test_probabilities_are_those_of_the_draw() -> None:
     """1 / probability makes the sample one of the pool: the estimate of a mean has no bias."""
     model, _ = labelled("budget", 3)

@@ -22,6 +22,7 @@ def entry(machine: float = 10.0, on: str = "here", **figures: float) -> dict[str
     return about | {"figures": {"machine": machine} | named}
 
 
+@pytest.mark.slow
 def test_every_figure_is_measured_and_a_line_appended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="needs hutch[plots]")
     file, page = tmp_path / "history.jsonl", tmp_path / "history.html"

@@ -157,6 +157,7 @@ wrong: int = learn(["1 |f a"])
 """
 
 
+@pytest.mark.slow
 def test_a_third_party_is_type_checked(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(textwrap.dedent(THIRD_PARTY))
     (tmp_path / "mypy.ini").write_text(

@@ -16,6 +16,7 @@ BINARY = [{"linear": {"loss": "logistic"}}]
 HINGE = ["one_against_all", {"linear": {"loss": "hinge"}}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [HutchClassifier, partial(HutchClassifier, BINARY), HutchRegressor])
 def test_checks_of_river(make):
     checks.check_estimator(make())

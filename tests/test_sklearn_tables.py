@@ -29,6 +29,7 @@ def test_columns_far_from_zero(offset: float) -> None:
     assert stream.score(X[1000:], y[1000:]) > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_digits, load_diabetes])
 def test_units_do_not_matter(load: Any) -> None:
     X, y = load(return_X_y=True, **({"scaled": False} if load is load_diabetes else {}))

@@ -31,6 +31,7 @@ def drawn(path, random, truth, rounds=3, size=30, answered=1.0):
             left = left[~taken]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answered", [1.0, 0.6])
 def test_rounds_together_measure_the_whole_pool(tmp_path, answered):
     random = np.random.default_rng(0)

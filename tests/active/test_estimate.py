@@ -57,6 +57,7 @@ def test_what_cannot_be_said():
     assert score_interval(LossSums(100, 7, 0, 100, 0)) == (0.07, 0.07, 0.07)  # every label bought
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["anywhere", "asked", "spared"])
 def test_it_covers_a_known_loss_as_often_as_it_says(where):
     """Mistakes are anywhere, mostly among what is likely to be asked for, or mostly among the rest."""

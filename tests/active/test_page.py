@@ -192,6 +192,7 @@ async def crowd(path, people):
     return accepted
 
 
+@pytest.mark.slow
 def test_fifty_people_while_the_server_is_killed_and_started_again(tmp_path):
     path, total = tmp_path / "labels.db", 200
     with Store(path, create=True) as store:

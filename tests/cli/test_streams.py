@@ -33,6 +33,7 @@ FULL = "standard output: No space left on device: what was written to it is lost
 CLOSED = "standard output: it is closed: what was written to it is lost"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "status", "message"),
     [

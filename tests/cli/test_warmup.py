@@ -33,6 +33,7 @@ def test_a_command_line_that_fails_is_told() -> None:
         warmup.compile_piece("train none.vw")
 
 
+@pytest.mark.slow
 def test_the_command_compiles_everything(hutch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "installed_kernels", lambda: {"hutch.core.loss.kernels:hinge_value"})
     monkeypatch.setattr(warmup, "RUNS", ("crowd none.tsv && em fit none.npy",))

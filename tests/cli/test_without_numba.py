@@ -88,6 +88,7 @@ def test_a_warm_run_of_vw_imports_nothing_that_it_does_not_need(folder: Path) ->
     assert hutch(folder, *command, "-f", "other.model")[1] <= allowed | {"safetensors"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -121,6 +122,7 @@ def made(folder: Path) -> dict[str, bytes]:
     return {path.name: data[headers.get(path, 0) :] for path, data in files.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_warm_run_does_without_numba_bit_for_bit(name: str, folder: Path) -> None:
     warm(folder, *COMMANDS[name])

@@ -84,6 +84,7 @@ def test_accuracy_follows_the_true_skill(reported):
     assert ((rows.low <= rows.accuracy) & (rows.accuracy <= rows.high))[judged].all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels_each", [3, 8, 20, 100])
 def test_intervals_hold_how_often_a_worker_is_right(labels_each):
     held = []

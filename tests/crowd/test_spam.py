@@ -72,6 +72,7 @@ def grid():
     return found
 
 
+@pytest.mark.slow
 def test_honest_workers_are_no_spammers(grid):
     for cell in GRID:
         spam = np.concatenate([rows.spam[~spams] for c, rows, spams, *_ in grid if c == cell])
@@ -79,6 +80,7 @@ def test_honest_workers_are_no_spammers(grid):
         assert np.quantile(spam, 0.95) < 0.5, cell
 
 
+@pytest.mark.slow
 def test_spammers_with_100_labels_are_found(grid):
     spam = [rows.spam[spams & (rows.labels >= 100)] for _, rows, spams, *_ in grid]
     assert sum(map(len, spam)) > 100
@@ -88,6 +90,7 @@ def test_spammers_with_100_labels_are_found(grid):
         assert np.mean(np.concatenate(of_kind) > 0.5) >= 0.9, kind
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_share_of_right_labels_in_every_crowd(grid):
     held, bias = [], []
     for cell, rows, spams, truth, skill, labels in grid:

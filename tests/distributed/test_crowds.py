@@ -107,6 +107,7 @@ def test_shards_hold_every_item_once(labels: Labels, shards: int) -> None:
     assert max(len(part) for part in parts) <= len(labels) / shards + np.diff(labels.item_ptr).max()
 
 
+@pytest.mark.slow
 def test_more_shards_than_items_and_no_labels() -> None:
     few = from_triples([("ann", "t1", "cat"), ("bob", "t1", "cat"), ("cy", "t2", "dog")])
     assert np.allclose(crowd(few, shards=9).probability, aggregate(few).probability, rtol=0, atol=1e-9)

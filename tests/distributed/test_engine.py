@@ -76,6 +76,7 @@ def test_a_task_whose_process_is_killed_runs_again(processes: Processes, tmp_pat
     assert [processes.get(other) for other in others] == [(i + 1, i - 1) for i in range(4)]
 
 
+@pytest.mark.slow
 def test_a_task_that_always_kills_its_process_is_given_up() -> None:
     with Processes(1) as engine:
         [killed] = engine.submit(die, engine.put(0))

@@ -196,6 +196,7 @@ def test_wrong_data_is_told_with_its_place(folder: Path, tmp_path: Path, process
         train(["-"], LINEAR, shards=2)
 
 
+@pytest.mark.slow
 def test_the_bits_are_the_same_with_a_process_killed_in_every_round(
     folder: Path, tmp_path: Path, processes: Processes
 ) -> None:

@@ -55,6 +55,7 @@ def project(tmp_path: Path) -> Path:
     return Path(shutil.copytree(ROOT, tmp_path / "copy", symlinks=True, ignore=ignored))
 
 
+@pytest.mark.slow
 def test_three_files_are_enough(project: Path) -> None:
     before = contents(project)
     page = (project / "docs" / "writing-a-reduction.md").read_text()

@@ -23,6 +23,7 @@ def stored(path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_outputs_are_those_of_a_run(path: Path) -> None:
     for name in NEEDED:

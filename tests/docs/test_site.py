@@ -63,6 +63,7 @@ def test_leftovers_are_seen(html: str, found: int) -> None:
     assert len(list(leftovers(f"<nav>`</nav><article>{html}</article>`"))) == found
 
 
+@pytest.mark.slow
 def test_no_page_shows_markdown(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     done = subprocess.run(

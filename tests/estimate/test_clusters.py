@@ -86,6 +86,7 @@ def test_groups_of_single_items_are_close_to_fishers_exact_test():
     assert found[0] == found[1] == pytest.approx(peer, rel=0.6)
 
 
+@pytest.mark.slow
 def test_groups_raise_false_alarms_no_more_often_than_they_say():
     random, hits = np.random.default_rng(4), 0
     for draw in range(150):

@@ -27,6 +27,7 @@ HARDEST = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HARDEST)
 def test_the_hardest_rows_are_covered(name):
     """Two standard errors of 200 runs are .03."""

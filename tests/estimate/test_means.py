@@ -127,6 +127,7 @@ def test_coverage_and_bias(unequal):
     assert np.mean(width) < 0.85 * np.mean(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.02, 0.3])
 def test_an_interval_of_every_look_holds_at_every_look(rate):
     random = np.random.default_rng(3)

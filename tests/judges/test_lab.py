@@ -66,11 +66,13 @@ def test_a_panel_of_scores_knows_neither_names_nor_order():
     assert one == two and one[0]["correlation"]["estimate"] > 0.8
 
 
+@pytest.mark.slow
 def test_a_panel_is_not_judged_by_what_taught_it():
     found = np.array([bench.panel(np.random.default_rng(k), 300, 60) for k in range(12)])
     assert found[:, 2].mean() == pytest.approx(found[:, 3].mean(), abs=0.03)
 
 
+@pytest.mark.slow
 def test_a_slice_that_differs_is_found_and_others_are_not():
     assert bench.slices(np.random.default_rng(1), 200, 0.35) == [1.0, 1.0]
     alarms = [bench.slices(np.random.default_rng(k), 40)[0] for k in range(25)]

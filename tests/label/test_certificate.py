@@ -49,6 +49,7 @@ def test_draws_come_in_proportion_to_weights_and_say_their_chances():
     assert np.abs(pairs - wanted * (1 - np.eye(3))).max() < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["right", "backwards", "useless"])
 @pytest.mark.parametrize("tilt", [0.0, 0.65])
 def test_one_more_error_than_allowed_is_hardly_ever_certified(kind, tilt):

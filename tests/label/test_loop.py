@@ -22,6 +22,7 @@ def run(world, settings, judges=JUDGES, people=PEOPLE, truth=None):
     return Loop(len(truth), world.classes, judges, people, market, settings).run(), market
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("errors", ["calibrated", "miscalibrated", "common"])
 def test_the_promise_is_kept(classes, errors):

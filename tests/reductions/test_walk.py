@@ -21,6 +21,7 @@ def outcomes_of(depth: int, share: float) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("depth", "share", "sound"), [(2, 1.0, 35), (3, 1.0, 300), (4, 0.1, 200)])
 def test_every_chain_is_refused_with_a_reason_or_sound(depth: int, share: float, sound: int) -> None:
     found = outcomes_of(depth, share)

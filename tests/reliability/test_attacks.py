@@ -23,6 +23,7 @@ def attack(name: str) -> Any:
     return import_module(name)
 
 
+@pytest.mark.slow
 def test_forged_models_are_refused_or_harmless() -> None:
     models = "linear,active,one_against_all,crowd two_level,em exact step"
     counts, findings = attack("forged_models").run(150, seed=5, only=models)
@@ -76,12 +77,14 @@ def test_hostile_requests_change_nothing(tmp_path: Path) -> None:
         assert sum(times for status, times in counts.items() if status.startswith(f"{name}: body: 4")) > 40
 
 
+@pytest.mark.slow
 def test_killed_commands_lose_nothing() -> None:
     counts, findings = attack("kill_commands").attack(4, 1, ["train"])
     assert findings == []
     assert counts["train: killed"] == 4 and counts["train: whole jobs equal to the bit"] >= 1
 
 
+@pytest.mark.slow
 def test_lost_output_is_said() -> None:
     counts, findings = attack("lost_output").attack(11, 1, "train --json")
     assert findings == []

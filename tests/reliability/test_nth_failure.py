@@ -23,6 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_nth_failure_leaves_old_or_new_and_is_said(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any

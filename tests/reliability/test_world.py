@@ -15,6 +15,7 @@ def templates() -> Templates:
     return Templates()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begin", range(0, HISTORIES, 50))
 def test_what_must_hold_holds_after_every_history(begin: int, templates: Templates, tmp_path: Path) -> None:
     for seed in range(begin, begin + 50):
@@ -35,6 +36,7 @@ def test_a_seed_is_a_history(templates: Templates, tmp_path: Path) -> None:
     assert (first.lives, first.operations, first.counts) == (second.lives, second.operations, second.counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [9, 31])
 def test_a_server_whose_nth_operation_fails_loses_nothing(seed: int, templates: Templates, tmp_path: Path) -> None:
     """For every n: writes, syncs, renames and statements of the log, and memory for what it learns and predicts."""

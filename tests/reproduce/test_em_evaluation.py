@@ -50,6 +50,7 @@ def test_a_task_is_its_seed_and_its_parts_are_disjoint() -> None:
     assert sorted(one.shuffles[0]) == list(range(len(one.train.rows)))
 
 
+@pytest.mark.slow
 def test_exact_steps_take_classes_better_than_tuned_online_em(tasks: list[Task]) -> None:
     """One pass, class by class: nats of all classes at the end, of earlier ones, of the one just learned."""
     runs = [incremental(task, exact, task.test) for task in tasks]

@@ -40,6 +40,7 @@ def test_it_prints_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert "class by class" in output.err
 
 
+@pytest.mark.slow
 def test_it_prints_json_and_draws(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -30,6 +30,7 @@ def script(name: str) -> Any:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "kills"), [("examples", 2), ("decisions", 1), ("labels", 1)])
 def test_sudden_death_loses_nothing_that_was_acknowledged(what: str, kills: int) -> None:
     done = script("attacks/serve_kills").attack(kills, clients=3, seed=7, longest=1.0, what=what)

@@ -164,6 +164,7 @@ def total(x, start):
 """
 
 
+@pytest.mark.slow
 def test_a_kernel_is_loaded_without_numba_until_a_source_or_a_kind_changes(tmp_path: Path) -> None:
     def run(dtype: str, factor: float) -> list[str]:
         (tmp_path / "kernels.py").write_text(KERNEL.format(factor=factor))

@@ -12,6 +12,8 @@ import pytest
 from hutch.core.chain import driver
 from hutch.core.kernel import cache as kernel_cache
 
+pytestmark = pytest.mark.slow  # most start processes that compile
+
 PROGRAM = """
 from hutch.core.kernel.cache import compilations, compiled
 import kernels

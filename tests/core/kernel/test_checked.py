@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from hutch.core.kernel import object_store
 
 PROGRAM = """
@@ -137,6 +139,7 @@ def _run(folder: Path, *arguments: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_each_violation_is_an_error_that_names_its_place(tmp_path: Path) -> None:
     good = ["4.0", "10.0", "1.0", "4"]
     wanted = [

@@ -12,6 +12,8 @@ import pytest
 
 from hutch.core.kernel import home
 
+pytestmark = pytest.mark.slow  # most start processes that compile
+
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 
 PROGRAM = """

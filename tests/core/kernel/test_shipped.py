@@ -46,6 +46,7 @@ def run(folder: Path, cache: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_first_run_loads_what_came_with_the_package(tmp_path: Path) -> None:
     value, compiled, numba, made, place = run(tmp_path, "first")

@@ -132,9 +132,10 @@ def test_what_others_say_and_the_class_prior_are_what_they_are():
     assert stream.class_prior() == pytest.approx((counts + 1) / (counts.sum() + 3))
     hashed = stream.in_slots(labels)
     posterior, others = stream.score(hashed)[0], stream.others(hashed)
+    factors = stream.factors(hashed.workers)
     for place, (slot, item) in enumerate(zip(hashed.workers, hashed.label_items, strict=True)):
         here = hashed.workers[hashed.item_ptr[item] : hashed.item_ptr[item + 1]]
-        factor = stream.factors(np.array([slot]))[0, hashed.labels[place]]
+        factor = factors[place, hashed.labels[place]]
         if slot % 2 == 0:  # a person, whose labels count less beside those of others
             factor = factor ** (1 / (1 + 0.3 * ((here % 2 == 0).sum() - 1)))
         rest = posterior[item] / factor

@@ -257,6 +257,7 @@ def test_one_coin_equals_plain_python():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", [model for model in EXCHANGEABLE if model is not Ordinal], ids=lambda model: model.name
 )

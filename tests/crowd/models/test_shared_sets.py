@@ -22,6 +22,7 @@ def folders():
         yield folder.name, replace(labels, gold=np.full_like(labels.gold, -1)), labels.gold
 
 
+@pytest.mark.slow
 def test_batch_and_online_reach_their_means():
     scores, differences = [], []
     for _, labels, truth in folders():

@@ -20,6 +20,7 @@ def test_fifty_independent_labels_are_believed():
     assert log_loss(aggregate(labels, TwoLevel(rho=0.1)).probability, truth) > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [3, 4, 5, 8])
 @pytest.mark.parametrize("items", [10, 300])
 def test_who_knows_nothing_is_hardly_believed(workers, items):

@@ -116,6 +116,7 @@ def test_merging_is_the_sketchs(weights):
     np.testing.assert_allclose(out[2][0], wanted.noise[0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_latent_features_keep_their_meaning_when_axes_change_places():
     axes = np.linalg.qr(np.random.default_rng(0).normal(size=(8, 3)))[0].T
     loadings, room = np.array([[3.0], [2.0], [1.0]]) * axes, np.empty(alignment_size(3))

@@ -31,6 +31,7 @@ _REAL = (0.0, -1.0, 1e-300, 1e300, -1e300, np.inf, np.nan)
 REGISTRY = Plugins(only=()).registry
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="it is tried in a process of its own, which the system cannot fork")
 @pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
 def test_a_forged_model_is_refused_or_does_no_harm(name: str) -> None:
