@@ -79,7 +79,7 @@ def main() -> None:
     count = parser.parse_args().rows
     rows, held_out = rows_of(count, 1), rows_of(5_000, 2)
     exact(rows[:10], 1)  # compiles
-    print(f"{'':40s} {'rows':>7s} {'CPU s':>8s} {'µs a row':>9s} {'likelihood':>11s}")
+    print(f"{'':40s} {'rows':>7s} {'CPU s':>8s} {'µs/row':>9s} {'likelihood':>11s}")
     measure("exact natural step, blocks of 256", lambda r: exact(r, 256), rows, held_out)
     measure("the same, sketch of twice the rank", lambda r: exact(r, 256, 2), rows, held_out)
     measure("exact natural step, blocks of 16", lambda r: exact(r, 16), rows, held_out)

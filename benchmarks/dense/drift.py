@@ -83,7 +83,7 @@ def main():
         cells = " | ".join(f"{np.mean(each):.3f}" for each in found.values())
         print(f"| {name} | {cells} | {micros:.0f} |", flush=True)
 
-    print(f"| | {' | '.join(STREAMS)} | µs a row |\n|---|" + "---|" * (len(STREAMS) + 1))
+    print(f"| | {' | '.join(STREAMS)} | µs per row |\n|---|" + "---|" * (len(STREAMS) + 1))
     for name, layers in learners().items():
         show(name, lambda X, y, layers=layers: np.mean(Chain.from_config({"chain": layers}).learn(X, y) * y <= 0))
     for rate in (0.01, 0.1) if options.river else ():
