@@ -175,7 +175,7 @@ class MatrixFactorization(HashedLearner):
         options=(
             new_int(
                 "rank",
-                "Factorize the pair of -q into vectors of N numbers.",
+                "Factorize the pair of namespaces of -q with rank N.",
                 sets="rank",
                 note="one pair only; `--audit` shows the linear part",
             ),

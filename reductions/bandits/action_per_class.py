@@ -236,8 +236,8 @@ class ActionPerClass(WithCopies):
     vw = VwLayer(
         learner="cb_to_cbadf",
         options=(
-            new_int("cb", "Learn from the cost of the class that was chosen, out of 1 to N.", sets="classes"),
-            new_int("cb_explore", "Predict probabilities with which to choose each class, 1 to N.", sets="classes"),
+            new_int("cb", "Contextual bandit with actions 1 to N: learn the chosen action's cost.", sets="classes"),
+            new_int("cb_explore", "Contextual bandit with actions 1 to N: explore.", sets="classes"),
         ),
         makes_actions=True,
     )

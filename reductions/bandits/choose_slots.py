@@ -284,10 +284,8 @@ class ChooseSlots(Reduction):
     vw = VwLayer(
         learner="ccb_explore_adf",
         options=(
-            new_flag("ccb_explore_adf", "Choose actions for several slots, each with a cost."),
-            new_flag(
-                "all_slots_loss", "Tell the estimated cost of all slots.", sets="all_slots", needs=("ccb_explore_adf",)
-            ),
+            new_flag("ccb_explore_adf", "Conditional contextual bandit: choose an action per slot, at a cost each."),
+            new_flag("all_slots_loss", "report the cost of all slots.", sets="all_slots", needs=("ccb_explore_adf",)),
         ),
         makes_actions=True,
     )
@@ -342,7 +340,7 @@ class ChooseSlate(ChooseSlots):
     Parameters: ClassVar[type[Parameters]] = ChooseSlateParameters
     vw = VwLayer(
         learner="ccb_explore_adf, slates",
-        options=(new_flag("slates", "Choose actions for several slots, with one cost of all."),),
+        options=(new_flag("slates", "Slates: choose an action per slot, at one cost for all."),),
         makes_actions=True,
     )
     takes = Labels.LOGGED_SLATE

@@ -235,11 +235,11 @@ class ContextualBandit(Reduction):
     vw = VwLayer(
         learner="cb_adf",
         options=(
-            new_flag("cb_adf", "Learn from the cost of the action that was chosen."),
+            new_flag("cb_adf", "Contextual bandit on actions with features: learn the chosen action's cost."),
             new_text(
                 "cb_type",
                 "TYPE",
-                "How costs are estimated: mtr, ips, dm, dr or sm.",
+                "Estimator of costs: mtr, ips, dm, dr or sm.",
                 choices=("mtr", "ips", "dm", "dr", "sm"),
                 default="mtr",
                 sets="type",
@@ -247,7 +247,7 @@ class ContextualBandit(Reduction):
             ),
             new_float(
                 "clip_p",
-                "Probabilities below X count as X.",
+                "Clip logged probabilities below X to X.",
                 default=0,
                 sets="clip",
                 needs=("cb_adf", "cb", *EXPLORING),

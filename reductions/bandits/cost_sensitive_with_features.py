@@ -124,7 +124,7 @@ class CostSensitiveWithFeatures(Reduction):
             new_text(
                 "csoaa_ldf",
                 "m|mc",
-                "Costs of actions that have features of their own, one line each.",
+                "Cost-sensitive one against all, on actions with features, one line each.",
                 choices=("m", "multiline", "mc", "multiline-classifier"),
                 sets="method",
                 means=(

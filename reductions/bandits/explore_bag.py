@@ -102,7 +102,7 @@ class ExploreBag(Explorer):
     vw = VwLayer(
         learner="cb_explore_adf_bag",
         options=(
-            new_int("bag", "Let N policies that have seen different data vote.", sets="policies", needs=EXPLORING),
+            new_int("bag", "Explore by a vote of N policies, bootstrapped.", sets="policies", needs=EXPLORING),
             new_flag("greedify", "the first policy learns every decision once.", sets="greedy_first", needs=("bag",)),
         ),
         beside=(("epsilon", "epsilon"), ("first_only", "first_only")),

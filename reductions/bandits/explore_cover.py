@@ -182,9 +182,9 @@ class ExploreCover(Explorer):
     vw = VwLayer(
         learner="cb_explore_adf_cover",
         options=(
-            new_int("cover", "Use N policies that are taught to disagree.", sets="policies", needs=EXPLORING),
+            new_int("cover", "Explore with N policies trained to disagree.", sets="policies", needs=EXPLORING),
             new_float("psi", "how strongly the policies disagree.", default=1, sets="psi", needs=("cover",)),
-            new_flag("nounif", "do not choose what no policy prefers.", sets="uniform", value=False, needs=("cover",)),
+            new_flag("nounif", "avoid actions that no policy prefers.", sets="uniform", value=False, needs=("cover",)),
         ),
         beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
         explores=True,

@@ -57,9 +57,9 @@ class ExploreEpsilon(Explorer):
     vw = VwLayer(
         learner="cb_explore_adf_greedy",
         options=(
-            new_flag("cb_explore_adf", "Predict probabilities with which to choose each action."),
+            new_flag("cb_explore_adf", "Contextual bandit on actions with features: explore."),
             new_float("epsilon", "Probability of choosing at random.", sets="epsilon", needs=EXPLORING),
-            new_flag("first_only", "Among equally good actions, prefer the first.", sets="first_only", needs=EXPLORING),
+            new_flag("first_only", "Break ties in favour of the first action.", sets="first_only", needs=EXPLORING),
         ),
     )
     kernels = Kernels(predict_and_teach, predict)

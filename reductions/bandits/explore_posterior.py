@@ -171,7 +171,7 @@ class ExplorePosterior(Explorer):
             new_flag("thompson", "Explore by Thompson sampling.", note="Vowpal Wabbit lacks it", needs=EXPLORING),
             new_float(
                 "posterior_width",
-                "factor of all deviations.",
+                "multiply all standard deviations by X.",
                 default=0.1,
                 sets="width",
                 note="Vowpal Wabbit lacks it",

@@ -57,10 +57,10 @@ class ExploreSoftmax(Explorer):
     vw = VwLayer(
         learner="cb_explore_adf_softmax",
         options=(
-            new_flag("softmax", "Prefer actions by the exponential of their scores.", needs=EXPLORING),
+            new_flag("softmax", "Explore with probabilities from a softmax of the scores.", needs=EXPLORING),
             new_float(
                 "lambda",
-                "how sharply it prefers the best action.",
+                "inverse temperature; higher prefers the best action more.",
                 default=1,
                 sets="rate",
                 reads="size",

@@ -113,7 +113,7 @@ class ExploreSquareCb(RangeExplorer):
     vw = VwLayer(
         learner="cb_explore_adf_squarecb",
         options=(
-            new_flag("squarecb", "Prefer actions by the gap of their scores.", needs=EXPLORING),
+            new_flag("squarecb", "Explore inversely to the gap between a score and the best.", needs=EXPLORING),
             new_float("gamma_scale", "gamma after one decision.", default=10, sets="scale", needs=("squarecb",)),
             new_float(
                 "gamma_exponent", "exponent of gamma's growth.", default=0.5, sets="exponent", needs=("squarecb",)

@@ -112,9 +112,9 @@ class RejectionSampling(Explorer):
     vw = VwLayer(
         learner="explore_eval",
         options=(
-            new_flag("explore_eval", "Replay a log: learn from decisions that rejection sampling accepts."),
+            new_flag("explore_eval", "Replay a log: learn from the decisions that rejection sampling accepts."),
             new_float("multiplier", "accept with probability X pi / p.", sets="multiplier", needs=("explore_eval",)),
-            new_float("target_rate", "share to accept.", sets="target_rate", needs=("explore_eval",)),
+            new_float("target_rate", "share of decisions to accept.", sets="target_rate", needs=("explore_eval",)),
         ),
     )
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)

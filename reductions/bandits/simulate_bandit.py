@@ -189,10 +189,10 @@ class SimulateBandit(_Simulation):
     vw = VwLayer(
         learner="cbify-adf",
         options=(
-            new_int("cbify", "Learn classes 1 to N from guesses and their costs alone.", sets="classes"),
+            new_int("cbify", "Learn classes 1 to N as a bandit: from costs of predictions only.", sets="classes"),
             new_float("loss0", "cost of the right class.", default=0, needs=("cbify",), sets="right"),
             new_float("loss1", "cost of every other class.", default=1, needs=("cbify",), sets="wrong"),
-            new_flag("flip_loss_sign", "let costs be rewards.", needs=("cbify",)),
+            new_flag("flip_loss_sign", "negate costs, so that they are rewards.", needs=("cbify",)),
         ),
         makes_actions=True,
     )
@@ -213,7 +213,7 @@ class SimulateCostSensitiveBandit(_Simulation):
     Parameters: ClassVar[type[Parameters]] = SimulateCostSensitiveBanditParameters
     vw = VwLayer(
         learner="cbify-adf",
-        options=(new_flag("cbify_cs", "labels are costs by class instead of classes.", needs=("cbify",)),),
+        options=(new_flag("cbify_cs", "labels are costs per class instead of classes.", needs=("cbify",)),),
         beside=(("cbify", "classes"), ("loss0", "right"), ("loss1", "wrong")),
         makes_actions=True,
     )

@@ -21,7 +21,7 @@ OF_A_LAYER = (
     '            new_float("mirror", "Predict the opposite.", sets="mirror.strength"),\n',
 )
 OF_A_DECISION = (
-    '            new_flag("softmax", "Prefer actions by the exponential of their scores.", needs=EXPLORING),\n',
+    '            new_flag("softmax", "Explore with probabilities from a softmax of the scores.", needs=EXPLORING),\n',
     '            new_float("warmth", "With --softmax: soften.", sets="warmth", needs=("softmax",)),\n',
 )
 PROGRAM = """

@@ -37,7 +37,7 @@ def train(
         str | None, Option("--events", metavar="FILE", help="Write progress as JSON lines; - is standard output.")
     ] = None,
     cache: Annotated[
-        bool, Option("--cache", help="Keep the parsed data in DATA.hutch-cache, and use it while it is up to date.")
+        bool, Option("--cache", help="Cache the parsed data in DATA.hutch-cache, and reuse it until the data changes.")
     ] = False,
     shards: Annotated[
         int | None,

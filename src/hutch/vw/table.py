@@ -29,14 +29,14 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             ),
             new_flag(
                 "cache",
-                "Keep the parsed data in FILE.hutch-cache, and use it while it is up to date.",
+                "Cache the parsed data in FILE.hutch-cache, and reuse it until the data changes.",
                 short="c",
                 note=f"writes FILE.hutch-cache; {_CACHE}",
             ),
             new_words(
                 "cache_file",
                 "FILE",
-                "Keep the parsed data in this file, and use it while it is up to date.",
+                "Cache the parsed data in this file, and reuse it until the data changes.",
                 note=_CACHE,
             ),
             new_flag("kill_cache", "Rewrite the cache.", short="k"),
@@ -51,7 +51,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_int(
                 "holdout_period", "With several passes, hold out every Nth example for testing.", default=10, least=1
             ),
-            new_int("holdout_after", "Hold out all examples after the first N; 0: none.", default=0, least=0),
+            new_int("holdout_after", "Hold out all examples after the first N; 0 holds out none.", default=0, least=0),
             new_int("early_terminate", "Stop after N passes without improvement.", default=3, least=1),
             new_flag(
                 "strict_parse",
@@ -64,23 +64,23 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "Read logged decisions as JSON lines.",
                 note="a bad line is reported and skipped; one without a choice or outcomes of slates silently",
             ),
-            new_flag("chain_hash", "Hash a text in JSON after its key, not together with it."),
+            new_flag("chain_hash", "Hash a string in JSON with its key's hash as the seed, not joined to its key."),
             new_words(
                 "ignore_features_dsjson_experimental",
                 "NAMESPACE|FEATURE",
-                "Leave texts of decisions as JSON lines out; nothing before the bar: those in no namespace.",
+                "ignore these string features; without NAMESPACE, features in no namespace.",
                 note="texts only, as in VW; is not kept in the model; lines are read in Python",
                 needs=("dsjson",),
             ),
             new_flag(
                 "csv",
-                "Read CSV: a column `_label`, a column `_tag`, others are features, `NAMESPACE|NAME` with a namespace.",
+                "Read CSV: columns `_label`, `_tag`, and features, named `NAME` or `NAMESPACE|NAME`.",
                 note="blanks, bars and colons in texts count as underscores",
             ),
-            new_text("csv_separator", "C", "what separates cells.", default=",", needs=("csv",)),
+            new_text("csv_separator", "C", "separator of cells.", default=",", needs=("csv",)),
             new_text("csv_header", "A,B,...", "names of the columns.", needs=("csv",)),
-            new_flag("csv_no_file_header", "the first line is no header.", needs=("csv_header",)),
-            new_text("csv_ns_value", "A:X,...", "multiply the values of namespaces.", needs=("csv",)),
+            new_flag("csv_no_file_header", "the first line is data, not a header.", needs=("csv_header",)),
+            new_text("csv_ns_value", "A:X,...", "multiply the values in namespace A by X.", needs=("csv",)),
             new_flag("no_stdin", "Do not read standard input if no data is given."),
         ),
     ),
@@ -96,7 +96,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             ),
             new_flag(
                 "save_per_pass",
-                "Save the model after each pass, too, as MODEL.1 and so on.",
+                "Also save the model after each pass, as MODEL.1, MODEL.2 and so on.",
                 needs=("final_regressor",),
             ),
             new_text(
@@ -130,13 +130,13 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_text(
                 "audit_regressor",
                 "FILE",
-                "Write the weights of the features of the data, with their names; learn nothing, predict nothing.",
+                "Write the names and weights of all features in the data; do not learn or predict.",
                 note="the sub-models of a feature stand together; there is no table",
             ),
             new_flag("hexfloat_weights", "Write weights as hexadecimal numbers, in full precision."),
             new_flag(
                 "predict_only_model",
-                "Leave out of the readable model what only learning needs.",
+                "Omit from the readable model the state that only learning needs.",
                 note="changes only what the readable model shows; -f always saves all",
             ),
             new_flag(
@@ -154,12 +154,12 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_text(
                 "progress",
                 "N",
-                "Report every N examples, or with a decimal point each time their number has grown by that factor.",
+                "Report every N examples; with a decimal point, whenever their number has grown N-fold.",
                 default="2.0",
                 short="P",
             ),
             new_flag("quiet", "Print no progress table."),
-            new_text("driver_output", "stdout|stderr", "Where the progress table goes.", choices=("stdout", "stderr")),
+            new_text("driver_output", "stdout|stderr", "Stream of the progress table.", choices=("stdout", "stderr")),
             new_flag("driver_output_off", "Print no progress table."),
             new_flag("dont_output_best_constant", "Leave the best constant out of the report."),
             new_text("id", "NAME", "Name of the model.", note="appears in the readable model"),
@@ -197,28 +197,28 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_float("decay_learning_rate", "Multiply the learning rate by X after each pass.", sets="base.decay"),
             new_float("l1", "Strength of L1 regularization.", sets="base.l1"),
             new_float("l2", "Strength of L2 regularization.", sets="base.l2"),
-            new_float("l1_state", "Continue with this sum of L1 regularization.", default=0),
-            new_float("l2_state", "Continue with this product of L2 regularization.", default=1),
-            new_float("sparse_l2", "Strength of L2 regularization of the features present.", sets="base.sparse_l2"),
+            new_float("l1_state", "Sum of L1 regularization to continue with.", default=0),
+            new_float("l2_state", "Product of L2 regularization to continue with.", default=1),
+            new_float("sparse_l2", "L2 regularization of the example's features only.", sets="base.sparse_l2"),
             new_flag("noop", "Learn nothing.", sets="base.learning_rate", value=0.0),
             new_flag("no_bias_regularization", _NO_EFFECT),
             new_float("initial_weight", "Initial value of all weights.", sets="base.initial_weight"),
             new_flag(
-                "random_weights", "Random initial weights, -0.5 to 0.5.", sets="base.random_weights", value="uniform"
+                "random_weights", "Uniform initial weights, -0.5 to 0.5.", sets="base.random_weights", value="uniform"
             ),
             new_flag(
-                "normal_weights", "Random initial weights of variance 1.", sets="base.random_weights", value="normal"
+                "normal_weights", "Normal initial weights of variance 1.", sets="base.random_weights", value="normal"
             ),
             new_flag(
                 "truncated_normal_weights",
-                "The same, within two standard deviations.",
+                "Like --normal_weights, within two standard deviations.",
                 sets="base.random_weights",
                 value="truncated_normal",
             ),
             new_flag("sgd", "Plain stochastic gradient descent."),
             new_flag("adaptive", "Adaptive learning rates, one per feature."),
-            new_flag("normalized", "Learning rates that allow for the scale of features."),
-            new_flag("invariant", "Updates that are invariant to importance."),
+            new_flag("normalized", "Learning rates adjusted to the scale of features."),
+            new_flag("invariant", "Importance-invariant updates."),
             new_float("min_prediction", "Smallest prediction; lower ones are clipped.", sets="base.min_prediction"),
             new_float("max_prediction", "Largest prediction; higher ones are clipped.", sets="base.max_prediction"),
             new_float(
@@ -253,18 +253,18 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_words(
                 "quadratic",
                 "AB",
-                "Pairs of namespaces to multiply, by first letter; : is any.",
+                "Pairs of namespaces to multiply, by first letter; : matches any.",
                 short="q",
                 sets="base.interactions",
                 reads="terms",
             ),
             new_words("cubic", "ABC", "Triples of namespaces to multiply.", sets="base.interactions", reads="terms"),
             new_words(
-                "interactions", "AB...", "Groups of any size to multiply.", sets="base.interactions", reads="terms"
+                "interactions", "AB...", "Groups of namespaces to multiply.", sets="base.interactions", reads="terms"
             ),
-            new_flag("permutations", "Multiply in every order.", sets="base.permutations"),
+            new_flag("permutations", "Multiply one namespace's features in every order.", sets="base.permutations"),
             new_flag(
-                "leave_duplicate_interactions", "Keep interactions named twice.", sets="base.duplicate_interactions"
+                "leave_duplicate_interactions", "Keep duplicate interactions.", sets="base.duplicate_interactions"
             ),
             new_words("ignore", "A", "Namespaces to leave out.", sets="input.ignore", reads="letters"),
             new_words(
@@ -278,7 +278,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_words(
                 "classweight",
                 "CLASS:X,...",
-                "Multiply the importance of examples with these labels.",
+                "Multiply the importance of examples labelled CLASS by X.",
                 note="needs data, `-d`; decisions and labels of costs have none",
             ),
             new_flag("noconstant", "Add no constant feature.", sets="input.constant", value=False),
@@ -287,19 +287,19 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
     (
         "Layers, from top to base",
         (
-            new_words("ngram", "N", "N-grams of all namespaces, or of one with a letter before N.", sets="ngrams.size"),
-            new_words("skips", "N", "Skips within n-grams, as --ngram.", sets="ngrams.skips", needs=("ngram",)),
+            new_words("ngram", "N", "Add N-grams, of all namespaces or, as in aN, of namespace a.", sets="ngrams.size"),
+            new_words("skips", "N", "allow N skips, as in --ngram.", sets="ngrams.skips", needs=("ngram",)),
             new_int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
             new_flag(
                 "probabilities",
-                "Predict probabilities instead.",
+                "Predict probabilities.",
                 sets="one_against_all.probabilities",
                 needs=("oaa", "csoaa_ldf"),
             ),
             new_flag("scores", "Predict the score of each class.", needs=("oaa",)),
             new_int(
                 "indexing",
-                "The smallest class, 0 or 1.",
+                "Number of the first class, 0 or 1.",
                 default="detected",
                 metavar="0|1",
                 note="labels beyond the classes are left out; VW treats them as negatives of every class",
@@ -314,7 +314,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
             new_int(
                 "error",
-                "Errors that the tournament survives.",
+                "number of errors that the tournament corrects.",
                 sets="error_correcting_tournament.errors",
                 needs=("ect",),
             ),
@@ -326,14 +326,14 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             new_flag("binary", "Predict -1 or 1.", sets="binary"),
             new_int(
                 "bootstrap",
-                "Let N models that have learned from different draws of the data predict.",
+                "Combine the predictions of N models trained on bootstrap samples.",
                 sets="bootstrap.models",
                 note="-p writes the least and the greatest of their predictions, too, as VW does; there is no -r",
             ),
             new_text(
                 "bs_type",
                 "mean|vote",
-                "predict the mean of the models, or the whole number that most are nearest to.",
+                "predict the mean of the models, or the whole number most are nearest to.",
                 choices=("mean", "vote"),
                 default="mean",
                 sets="bootstrap.type",
@@ -352,10 +352,10 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 sets="active",
                 note="without --simulation it reads data, as with --no_daemon; `hutch active` asks people",
             ),
-            new_flag("simulation", "All labels are known; count those asked for.", needs=("active",)),
+            new_flag("simulation", "all labels are known; count the requested ones.", needs=("active",)),
             new_float(
                 "mellowness",
-                "With --active: higher asks for more labels. With --regcb and --squarecb: wider ranges of costs.",
+                "With --active: higher asks for more labels. With --regcb or --squarecb: wider cost ranges.",
                 needs=("active", "regcb", "regcbopt", "squarecb"),
             ),
         ),
@@ -367,7 +367,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         (
             new_flag(
                 "daemon",
-                "Answer lines over TCP instead of reading data.",
+                "Serve predictions over TCP instead of reading data.",
                 note="one process answers all connections in turn, here only; `save_FILE` takes no directory",
             ),
             new_int("port", "With --daemon: listen on this port.", default=26542),
@@ -381,7 +381,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         "Accepted for compatibility",
         (
             new_flag("per_model_save_load", _ALWAYS_ON, note="always on: every sub-model keeps all of its state"),
-            new_flag("no_daemon", "Read data, whatever --daemon says."),
+            new_flag("no_daemon", "Read data even with --daemon."),
             new_flag("compressed", _ALWAYS_ON, note="always so: compressed data is known by its ending"),
             new_flag("onethread", _NO_EFFECT, note=_NOT_NEEDED),
             new_flag("sparse_weights", _NO_EFFECT, note="accepted; weights fill one table, and are the same"),
