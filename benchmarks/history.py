@@ -169,7 +169,7 @@ def measure(sizes: Sizes) -> dict[str, float]:
 
 
 def git(*words: str) -> str:
-    """What Git prints; empty where there is no repository."""
+    """Output of a Git command; empty without a repository."""
     done = subprocess.run(["git", *words], cwd=HERE, capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
@@ -184,7 +184,7 @@ def processor() -> str:
 
 
 def about() -> dict[str, Any]:
-    """What was measured, when and on what."""
+    """The commit, time and machine of a measurement."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "commit": git("rev-parse", "--short=12", "HEAD"),

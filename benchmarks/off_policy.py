@@ -60,7 +60,7 @@ def lines(kind: np.ndarray, chosen: np.ndarray, cost: np.ndarray, likely: np.nda
 
 
 def judged(config: dict[str, Any], rows: list[str], kind: np.ndarray, scale: float) -> tuple[OffPolicyValue, float]:
-    """What the log says of a chain, and what its decisions cost."""
+    """The estimates of a chain's cost from the log, and the true cost of its decisions."""
     chain, twin = Chain.from_config(config), Chain.from_config(config)
     found = evaluate(chain, Chain.from_config(estimator_of(config)), chain.batches(rows))
     policies = []

@@ -1,4 +1,4 @@
-"""Look at every page of the documentation's site in a browser, and name by measuring what an eye would see.
+"""Open every page of the documentation's site in a browser, and measure visible faults.
 
     python benchmarks/pages.py [--site FOLDER] [--page WORD ...] [--address URL ...] [--shots FOLDER]
 
@@ -133,7 +133,7 @@ def opened(browser: Browser, address: str) -> list[str]:
 
 
 def look(browser: Browser, width: int, scheme: str) -> Any:
-    """What is seen on the open page in one form."""
+    """Measure the open page at one width and in one colour scheme."""
     browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     wanted = {"light": "default", "dark": "slate"}[scheme]  # what Material calls them

@@ -1,4 +1,4 @@
-"""The pictures of the documentation, made anew.
+"""Rebuild the pictures of the documentation.
 
     python benchmarks/pictures.py    # needs Chromium on the path, scikit-learn and Matplotlib
 

@@ -47,7 +47,7 @@ FAULTS: list[Fault] = [fault for room in _ROOMS for fault in room.FAULTS]
 TESTS: dict[str, list[str]] = {name: tests for room in _ROOMS for name, tests in room.TESTS.items()}
 LONGEST = 300  # seconds: a fault that makes tests hang is noticed, too
 _NO_FAULT = ("SyntaxError", "NameError", "UnboundLocalError", "ImportError", "TypingError", "LoweringError")
-"""What is found at once, by any test: a fault that only does not compile says nothing about the tests."""
+"""Errors that every test finds: a mutant that fails to compile says nothing about the tests."""
 
 
 class Outcome(NamedTuple):
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
 
 
 def key_of(fault: Fault) -> str:
-    """Names a fault in a log; another once it is written anew."""
+    """The key of a fault in a log; it changes with the fault's text."""
     return hashlib.sha256("\0".join((fault.file, fault.right, fault.wrong)).encode()).hexdigest()[:12]
 
 

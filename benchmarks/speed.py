@@ -36,7 +36,7 @@ TOURNAMENT = "--ect 5 --loss_function hinge --holdout_off"
 
 @dataclass(frozen=True)
 class Cost:
-    """What one process took: seconds, megabytes at its peak, and the average loss it reports."""
+    """Cost of one process: seconds, peak megabytes, and the average loss that it reports."""
 
     wall: float
     cpu: float
@@ -111,7 +111,7 @@ def environment(folder: Path, package: str) -> Path:
 
 
 def own_environment(folder: Path) -> Path:
-    """An environment with Hutch as its users install it, installed anew when a source has changed."""
+    """An environment with Hutch as users install it, reinstalled when a source has changed."""
     settings = ROOT / "pyproject.toml"
     folders = tomllib.loads(settings.read_text(encoding="utf-8"))["tool"]["setuptools"]["package-dir"].values()
     files = [settings, *sorted(path for each in folders for path in (ROOT / each).rglob("*.py"))]

@@ -205,7 +205,7 @@ def lines_of(make: Callable[..., Any]) -> int:
 
 
 def drifting(count: int = 20_000) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Rows of words and numbers whose weights are drawn anew each quarter of the stream."""
+    """Rows of words and numbers whose weights are redrawn in each quarter of the stream."""
     random = np.random.default_rng(0)
     for k in range(count):
         if k % (count // 4) == 0:

@@ -37,7 +37,7 @@ def refusal(command: str) -> str:
 
 
 def _with_its_models(number: int, lines: Mapping[int, Any], refused: Mapping[int, str]) -> bool:
-    """Whether a line is taken, and so is each that made a model for it."""
+    """Whether a line is accepted, with all lines that make its models."""
     makers = (maker for maker in lines[number].get("depends_on", []) if maker in lines)
     return not refused[number] and all(_with_its_models(maker, lines, refused) for maker in makers)
 

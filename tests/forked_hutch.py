@@ -120,7 +120,7 @@ def _reap() -> None:
 
 
 def _import_all() -> None:
-    """What commands import before they begin."""
+    """Import all modules that commands import when they start."""
     import io
     from importlib import import_module
 

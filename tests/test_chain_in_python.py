@@ -1,4 +1,4 @@
-"""What people do with a chain in Python: hand it all kinds of things, copy it, mistype."""
+"""Chains in Python: inputs of all kinds, copies, misspelled names."""
 
 import copy
 import io

@@ -1,4 +1,4 @@
-"""What users import: cheap, complete, typed."""
+"""The public API: cheap to import, complete, typed."""
 
 import re
 import subprocess

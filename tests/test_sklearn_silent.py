@@ -1,4 +1,4 @@
-"""What an estimator once got wrong without a word: mended, or said."""
+"""Cases in which an estimator could be wrong silently: it is right, warns or refuses."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every shipped layer in a chain that learns, with examples for it: what the attacks begin from."""
+"""Every shipped layer in a chain that learns, with examples: the starting points of the attacks."""
 
 from typing import Any
 

@@ -67,7 +67,7 @@ def labelled(
 
 
 def true_answer(world: World, items: Items, make: Callable[[Items], Question]) -> float:
-    """What the answer would be if every item were labelled."""
+    """The answer if every item were labelled."""
     everything = labelled(world, np.arange(len(world.truth)))
     question = make(everything)
     values = np.einsum("nk,nk->n", question.value, everything.said)[question.inside]

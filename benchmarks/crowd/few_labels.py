@@ -82,7 +82,7 @@ ROWS = [
 
 
 def world(row: Row, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """What is true of all items, and what judges say (items, 2)."""
+    """Draw the truth of all items, and the judges' labels (items, 2)."""
     truth = (random.random(row.items) < row.rate).astype(np.int32)
     judged = np.stack([np.where(random.random(row.items) < right, truth, 1 - truth) for right in row.rights], axis=1)
     return truth, judged.astype(np.int32)
@@ -113,7 +113,7 @@ def ask(kind: str, items: Items) -> Question:
 
 
 def true_answer(kind: str, truth: np.ndarray, judged: np.ndarray) -> float:
-    """What all labels would say."""
+    """The answer if every item were labelled."""
     right = [(truth == column)[column >= 0].mean() for column in judged.T[:2]]
     both = (judged[:, :2] >= 0).all(axis=1)
     apart = [(truth == column)[both].mean() for column in judged.T[:2]]
@@ -148,7 +148,7 @@ def coverage(row: Row, count: int) -> tuple[float, float, int, float, float]:
 
 
 def alarms(row: Row, count: int) -> float:
-    """How often labels drawn as they are said to be are suspected not to have been."""
+    """Share of runs in which labels drawn as declared are suspected."""
     found = 0
     for seed in range(count):
         random = np.random.default_rng(seed)
@@ -158,7 +158,7 @@ def alarms(row: Row, count: int) -> float:
 
 
 def found_out(labels: int, count: int) -> float:
-    """How often labels of those items that the first judge suspects are found out."""
+    """Share of runs in which labels of the first judge's suspects are detected."""
     found = 0
     for seed in range(count):
         truth, judged = world(ROWS[0], np.random.default_rng(seed))

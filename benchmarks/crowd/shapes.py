@@ -55,7 +55,7 @@ def drawn(seed: int, family: str = "usual", again: int = 0) -> SimulatedCrowd:
 
 
 def redrawn(crowd: SimulatedCrowd, family: str, random: np.random.Generator) -> SimulatedCrowd:
-    """The crowd with labels drawn anew: of every worker, or on items of another spread of difficulty."""
+    """The crowd with redrawn labels: of every worker, or on items of another spread of difficulty."""
     labels = crowd.labels
     workers, items = labels.workers.astype(np.int64), labels.label_items.astype(np.int64)
     if family == "complete":

@@ -22,7 +22,7 @@ HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
 
 
 def noisy(random: np.random.Generator, truth: np.ndarray, right: float) -> np.ndarray:
-    """Labels that are the truth with a probability that is less for three items in ten, else drawn by lot."""
+    """Labels that are right with a probability, lower for three items in ten, and random otherwise."""
     hard = np.arange(len(truth)) % 10 < 3
     kept = random.random(len(truth)) < np.where(hard, right / 2, right)
     return np.where(kept, truth, random.integers(CLASSES, size=len(truth)))

@@ -1,4 +1,4 @@
-"""Estimators as they come on tables as they come, beside `linear` and logistic regression on scaled, one-hot columns.
+"""Estimators without settings on raw tables, beside `linear` and logistic regression on scaled, one-hot columns.
 
     python benchmarks/dense/estimators.py [--seeds 3] [--sets DIR] [--regression] [--passes] [--reaches]
 

@@ -1,4 +1,4 @@
-"""What `plant_faults.py` plants."""
+"""The faults that `plant_faults.py` plants."""
 
 from typing import NamedTuple
 

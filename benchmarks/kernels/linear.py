@@ -1,4 +1,4 @@
-"""CPU time of the linear learner and its parser, a feature, beside VW where it is installed; and of a layer's call.
+"""CPU time per feature of the linear learner and its parser, beside VW if installed; and of a layer's call.
 
 python benchmarks/kernels/linear.py [EXAMPLES]
 """
@@ -27,7 +27,7 @@ KINDS = {
     "text, tournament": (77, 47_000, "{}:{:.4f}", "--ect 5 --loss_function hinge"),
     "short, tournament": (5, 20_000, "c{:x}", "--ect 5 --loss_function hinge"),
 }
-"""What the data looks like: features a line, names, a feature, and VW's options."""
+"""Shapes of data: features per line, number of names, format of a feature, VW's options."""
 
 
 def write(path: Path, examples: int, kind: str) -> None:

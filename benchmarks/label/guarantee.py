@@ -1,4 +1,4 @@
-"""How often `hutch label` keeps its promise, and what it costs beside a cascade with a guarantee.
+"""How often `hutch label` keeps its guarantee, and its cost beside a cascade with a guarantee.
 
     python benchmarks/label/guarantee.py [--sets FOLDER...] [--simulated N,...] [--runs N] [--targets P,...]
 
@@ -51,7 +51,7 @@ def of_folder(folder: Path) -> Drawn:
 
 
 def crowd_votes(labels: Labels, place: np.ndarray, items: int, run: int) -> list[Votes]:
-    """One worker per item, drawn by lot, and the panel of the others."""
+    """One random worker per item, and the panel of the others."""
     random = np.random.default_rng([run, *b"crowd"])
     order = np.lexsort((random.random(len(place)), place))
     order = order[place[order] >= 0]

@@ -1,4 +1,4 @@
-"""What a terabyte, a billion labels and a billion predictions take on more cores, from costs measured here.
+"""Estimated time of a terabyte, 1e9 labels and 1e9 predictions on more cores, from costs measured here.
 
     python benchmarks/machines/costs.py [--lines 100000] [--gigabits 10]
     python benchmarks/machines/costs.py --file FILE [--config CHAIN] [--by A,B] [--passes 2] [--shards 1,4,16]

@@ -1,4 +1,4 @@
-"""What dyads lose in shards, in pairs over several splits: beside one process, and beside another order of the data.
+"""Loss of quality of dyads in shards, paired over splits: beside one process and another order of the data.
 
     python benchmarks/machines/ratings.py rotation DIR [--rank 10] [--passes 5] [--splits 8] [--shards 4,8,16]
     python benchmarks/machines/ratings.py tree [--splits 4] [--shards 4,16]

@@ -1,4 +1,4 @@
-"""What two processes of one machine save: prediction, crowd EM and training in shards, in CPU seconds.
+"""CPU seconds that two processes of one machine save: prediction, crowd EM, training in shards.
 
     python benchmarks/machines/scaling.py [--labels 1000000] [--lines 300000] [--processes 2]
 

@@ -35,7 +35,7 @@ def in_small_pieces(monkeypatch):
 
 
 def asked(chain, source, path, count=40, rounds=1, **options):
-    """What is asked for, round after round."""
+    """Run rounds of requests; return the requests, the store's rounds and the documents."""
     with Store(path, create=True) as store:
         found = [ask(chain, source, store, count, source="p", model="m", **options) for _ in range(rounds)]
         return found, store.rounds(), [store.document(request.id) for part in found for request in part]

@@ -1,4 +1,4 @@
-"""Whom to ask: what answers are worth, and who gets which request."""
+"""Whom to ask: the value of answers, and the assignment of requests to workers."""
 
 import numpy as np
 import pytest

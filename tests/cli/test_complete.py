@@ -15,7 +15,7 @@ main()
 
 
 def offered(shell: str, line: str) -> list[str]:
-    """What a shell is offered for the last word of a line; no kernel may be needed for it."""
+    """Completions offered for the last word of a line; they must not need any kernel."""
     words = line.split(" ")
     asked = {
         "bash": {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)},

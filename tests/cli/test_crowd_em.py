@@ -1,4 +1,4 @@
-"""`hutch train` and `hutch predict` with crowd_em: a prediction an item, from the last pass."""
+"""`hutch train` and `hutch predict` with crowd_em: one prediction per item, from the last pass."""
 
 from pathlib import Path
 from typing import Any

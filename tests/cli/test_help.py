@@ -1,4 +1,4 @@
-"""The help of every command at 80 columns and in a narrow terminal: no word broken, nothing left without a word."""
+"""The help of every command at 80 and 60 columns: no broken words, no entry without a text."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""What is not wrong, but most likely not meant, is said in a line."""
+"""Valid data that is probably a mistake gets a notice of one line."""
 
 from collections.abc import Callable
 from pathlib import Path

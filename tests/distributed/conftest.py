@@ -1,4 +1,4 @@
-"""What tests of jobs in shards share."""
+"""Set-up shared by the tests of sharded jobs."""
 
 import sys
 from pathlib import Path

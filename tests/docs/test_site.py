@@ -36,7 +36,7 @@ class Article(HTMLParser):
 
 
 def leftovers(html: str) -> Iterator[str]:
-    """What of a page reads like Markdown: fences anywhere, backslashes, marks and blocks outside code."""
+    """Parts of a page that look like unrendered Markdown: fences, backslashes, marks outside code."""
     article = Article()
     article.feed(html)
     for around, text in article.pieces:

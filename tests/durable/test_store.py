@@ -273,7 +273,7 @@ def test_a_lease_does_not_look_at_all_open_requests(tmp_path, clock):
 
 
 def counted(store):
-    """What `counts` says, by counting."""
+    """The result of `counts`, counted by SQL."""
     [row] = store.rows(
         "SELECT count(*), sum(state = 'open'), sum(state = 'answered'), sum(state = 'unknown'),"
         " sum(state = 'open' AND leased_until > ?) FROM requests",

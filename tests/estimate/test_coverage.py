@@ -1,4 +1,4 @@
-"""Intervals cover where labels are few, and draws that were not made by lot are found out."""
+"""Intervals cover with few labels, and draws that were not random are detected."""
 
 import importlib.util
 from pathlib import Path

@@ -100,7 +100,7 @@ KINDS: dict[str, tuple[list[str], list[str]]] = {
 
 
 def hutch(words: str, folder: Path) -> str:
-    """What a command prints, or else writes."""
+    """Run a command; return its output, or the file it writes if it prints nothing."""
     out = folder / "out.tsv"
     out.unlink(missing_ok=True)
     done = subprocess.run([*HUTCH, *words.split()], cwd=folder, capture_output=True, text=True, check=False)
@@ -110,7 +110,7 @@ def hutch(words: str, folder: Path) -> str:
 
 
 def write_inputs(folder: Path) -> None:
-    """What the commands start from."""
+    """Write the input files of the commands."""
     import commands
 
     commands.write_data(folder)

@@ -1,4 +1,4 @@
-"""What is measured of judges, beside counts by hand and draws with known truth."""
+"""Measures of judges against counts by hand and simulations with known truth."""
 
 import importlib.util
 from pathlib import Path

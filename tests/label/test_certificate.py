@@ -1,4 +1,4 @@
-"""The certificate: its bets are fair, and its promise holds whatever a model of errors says."""
+"""The certificate: its bets are fair, and its guarantee holds for any model of errors."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hutch.label.certificate import Certificate, best_stake, draw_by_lot, weight
 
 
 def audited(wrong, p, allowed, confidence, random, tilt=0.65, most=None):
-    """Audit items by lot until it is proved that few of them are wrong, or all are seen; errors found are put right."""
+    """Audit random items, correcting errors, until few wrong items are proved or all are seen."""
     proof, left = Certificate(len(wrong), allowed, confidence), np.arange(len(wrong))
     while len(left) and not proof.proved and proof.audited < (most or len(wrong)):
         weights = weights_of(p[left], tilt)

@@ -1,4 +1,4 @@
-"""The loop keeps its promise and stays within its budget; posteriors and plans against plain twins."""
+"""The loop keeps its guarantee and its budget; posteriors and plans against plain twins."""
 
 import math
 

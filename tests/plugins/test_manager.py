@@ -1,4 +1,4 @@
-"""Plugins of strangers: loaded, chosen, traced, and left out when they are broken, while the rest goes on."""
+"""Third-party plugins: loaded, selected, traced, and skipped when they are broken."""
 
 import json
 import os

@@ -39,7 +39,7 @@ def build(kind, rate=None):
 
 
 def said(chain, X, y, kind, learn=True):
-    """What a chain says of each row before it is learned."""
+    """Predictions of a chain for each row, before it learns the row."""
     found = []
     for i in range(len(X)):
         found.append(chain.scores(X[i : i + 1])[0] if kind == "classes" else chain.predict(X[i : i + 1])[0])

@@ -12,7 +12,7 @@ PROGRAM = Path(__file__).with_name("walk.py")
 
 
 def outcomes_of(depth: int, share: float) -> dict[str, str]:
-    """What came of each chain; the one that ended the process has no outcome."""
+    """The outcome of each chain; a chain that ends the process has none."""
     command = [sys.executable, "-X", "faulthandler", str(PROGRAM), str(depth), str(share)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines()]

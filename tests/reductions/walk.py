@@ -93,7 +93,7 @@ def records(takes: Labels) -> list[dict[str, Any]]:
 
 
 class Unsound(Exception):
-    """What is wrong with a chain that was not refused."""
+    """The fault of a chain that was not refused."""
 
 
 @cache

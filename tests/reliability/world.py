@@ -56,7 +56,7 @@ class Stuck(Exception):
 
 @dataclass
 class Request:
-    """What a client wants: it sends it until it knows what became of it."""
+    """A client's request, sent again until its outcome is known."""
 
     path: str
     body: str
@@ -101,7 +101,7 @@ class World:
         self.counts[what] = self.counts.get(what, 0) + 1
 
     def verdict(self, what: str) -> str:
-        """What becomes of an operation: `ok`, `error`, or a crash `before`, `during` or `after` it."""
+        """Draw the outcome of an operation: `ok`, `error`, or a crash `before`, `during` or `after` it."""
         if not self.faults:
             return "ok"
         self.operations += 1
@@ -423,7 +423,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 @contextmanager
 def simulated(world: World, templates: Templates) -> Iterator[None]:
-    """Everything that Hutch asks of the machine is asked of the world; one in sixteen builds chains anew."""
+    """Redirect all calls to the machine to the world; one world in sixteen rebuilds its chains."""
     disk = Disk(world)
     log_of = Log.__init__
 
@@ -493,7 +493,7 @@ _drain, _save, _built = Served.drain, Served.save, Chain.from_arrays
 
 
 async def _network(world: World, app: Any, stopping: asyncio.Event) -> None:
-    """What uvicorn is: gives requests to the application, and ends when those under way are answered."""
+    """Play uvicorn: pass requests to the application; on stopping, wait for pending answers."""
     under_way: set[asyncio.Task[Any]] = set()
 
     async def ask(request: Request, reply: asyncio.Future[Any]) -> None:
@@ -649,7 +649,7 @@ def _life(world: World, clients: list[list[Request]], crash_in: float | None, st
 
 
 def _requests(rng: random.Random, bandit: bool, keyless: bool) -> list[list[Request]]:
-    """What the clients of a history want."""
+    """Draw the requests of each client of a history."""
     clients: list[list[Request]] = []
     number = 0
     for _ in range(rng.randint(1, 3)):
@@ -677,7 +677,7 @@ def _requests(rng: random.Random, bandit: bool, keyless: bool) -> list[list[Requ
 
 
 class Templates:
-    """What histories begin with: a model and an empty store, made once."""
+    """Initial files of histories, a model and an empty store, made once."""
 
     def __init__(self) -> None:
         self.files: dict[bool, dict[str, bytes]] = {}
@@ -722,7 +722,7 @@ def put(folder: Path, files: dict[str, bytes]) -> Path:
 
 @dataclass
 class History:
-    """What came of a seed."""
+    """The outcome of one seed."""
 
     seed: int
     lives: list[str]

@@ -26,7 +26,7 @@ def _block(title: str) -> str:
 
 
 def _commands() -> dict[str, list[str]]:
-    """What each of them runs."""
+    """The command line of the systemd unit and of the Dockerfile."""
     [start] = re.findall(r"^ExecStart=(.*)$", _block("hutch.service"), re.MULTILINE)
     [command] = re.findall(r"^CMD (.*)$", _block("Dockerfile"), re.MULTILINE)
     return {"hutch.service": shlex.split(start), "Dockerfile": json.loads(command)}

@@ -31,7 +31,7 @@ RUIN = b"1e38 |f a:1e30"
 
 
 def in_service(path: Path, use: Callable[[Served], Awaitable[Any]], config: Any = None) -> Any:
-    """What a coroutine returns that uses a model; nothing is saved at the end."""
+    """Run a coroutine on a model in service, without saving at the end, and return its result."""
     if not path.exists():
         Chain.from_config(config or LINEAR).save(path)
 

@@ -36,7 +36,7 @@ LINES = [f"{k % 3} |f a{k} b:{k % 7}.5 c" for k in range(40)]
 
 @dataclass
 class Session:
-    """What a time of service left."""
+    """State that a session of the service leaves behind."""
 
     position: int
     examples: int

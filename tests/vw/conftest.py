@@ -90,7 +90,7 @@ def _table_of(text):
 
 
 def _outcomes(case, folder):
-    """What became of each call: (call, kind of output, outcome)."""
+    """The outcome of each call: (call, kind of output, outcome)."""
     found = []
     for k, status, error, told in _run_case(case, folder):
         wanted_status = int((case / f"out{k}.exit").read_text() or 0)

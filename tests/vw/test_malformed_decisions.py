@@ -74,7 +74,7 @@ def test_text(config, before, after, bad, told):
 
 
 def _run(tmp_path, capsys, data, *arguments):
-    """What `hutch vw` says, and the weights."""
+    """Run `hutch vw`; return its messages and the weights."""
     (tmp_path / "log").write_text(data)
     model = tmp_path / "weights"
     assert (

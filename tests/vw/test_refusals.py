@@ -1,4 +1,4 @@
-"""What `hutch vw` refuses leads somewhere: all that is missing is named, with a way that is not refused in turn."""
+"""Refusals of `hutch vw` name every missing option, and an alternative that is accepted."""
 
 import re
 import subprocess

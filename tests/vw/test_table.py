@@ -35,7 +35,7 @@ print("  --{name}" in help_text(), "`--{name}`" in options, "`--{name}`" in laye
 
 
 def _with_a_line(folder: Path, file: str, lines: tuple[str, str], words: str, name: str) -> list[str]:
-    """What PROGRAM prints in a copy of the sources in which a line follows another."""
+    """Output of PROGRAM in a copy of the sources with a line inserted after another."""
     for room in ("core", "plugins", "reductions", "vw"):
         source, ignored = ROOT / "src" / "hutch" / room, shutil.ignore_patterns("__pycache__")
         shutil.copytree(source, folder / "hutch" / room, ignore=ignored)

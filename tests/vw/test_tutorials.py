@@ -122,7 +122,7 @@ def by_peer(words: list[str]) -> None:
 
 
 def recorded(text: str) -> dict[str, Any]:
-    """What is kept of predictions: how many lines there are, some of them, and a digest of all."""
+    """Summary of predictions: the number of lines, some of the lines, and a digest of all."""
     lines = text.splitlines()
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return {"lines": len(lines), "some": lines[::EVERY], "digest": digest}

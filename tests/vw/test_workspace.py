@@ -259,7 +259,7 @@ def _decisions(labels: str) -> Any:
     ],
 )
 def test_one_decision_at_a_time_is_a_batch_of_one(labels: str, options: str) -> None:
-    """What is read without a batch has the results of the batch to the bit, in the model and in what is told."""
+    """A decision read without a batch gives the bits of the batch, in the model and in the report."""
     quick, slow = (ours.Workspace(f"{options} --quiet") for _ in range(2))
     assert quick._decision is not None
     slow._decision = None

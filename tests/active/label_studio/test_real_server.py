@@ -69,7 +69,7 @@ def studio(tmp_path_factory):
 
 
 def wait_for(look, seconds, errors=()):
-    """What `look` gives as soon as that is something."""
+    """Call `look` until it returns something, and return that."""
     end = time.monotonic() + seconds
     while True:
         try:

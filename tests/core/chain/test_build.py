@@ -1,4 +1,4 @@
-"""What a stack is made of by formula, what is restored, and what follows from what layers declare."""
+"""Building a stack by formula, restoring it, and the consequences of layers' declarations."""
 
 from types import SimpleNamespace
 from typing import Any

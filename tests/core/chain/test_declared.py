@@ -1,4 +1,4 @@
-"""What layers say of themselves, and what those above them make of it: nobody asks for a class or for parameters."""
+"""Layers' declarations and their use by the layers above, which never ask for a class or parameters."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a model may hold: each layer's own arrays, whatever its checksum says."""
+"""Limits on the content of a model: each layer's arrays, even with a valid checksum."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Kernels loaded without Numba: when they are, when they are made anew, and that nothing depends on it."""
+"""Kernels loaded without Numba: when they are loaded or rebuilt, and that results are the same."""
 
 import os
 import subprocess
@@ -69,7 +69,7 @@ def start(folder: Path, program: str = PROGRAM, **environment: str) -> "subproce
 
 
 def said(process: "subprocess.Popen[str]") -> tuple[str, int, bool]:
-    """What the kernel returned, how many kernels were compiled, and whether Numba was imported."""
+    """The kernel's result, the number of compiled kernels, and whether Numba was imported."""
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     value, compiled, numba = out.split()

@@ -37,7 +37,7 @@ print(value, compilations(), "numba" in sys.modules, place,
 
 
 def run(folder: Path, cache: str, **environment: str) -> list[str]:
-    """What the kernel returned, how many were compiled, whether Numba was imported, and where its files lie."""
+    """The kernel's result, the number compiled, whether Numba was imported, and its files."""
     level = "x86-64-v2" if os.uname().machine == "x86_64" else "aarch64"
     command = [sys.executable, "-c", PROGRAM, str(folder / "shipped"), level]
     known = {**os.environ, "HUTCH_CACHE_DIR": str(folder / cache), **environment}

@@ -14,7 +14,7 @@ CHAIN = {"chain": ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_
 
 
 def _log(seed, count=600):
-    """Decisions between a cheap and a dear action, chosen with probability 0.3 and 0.7."""
+    """Decisions between a cheap and an expensive action, chosen with probability 0.3 and 0.7."""
     random = np.random.default_rng(seed)
     for _ in range(count):
         chosen = int(random.random() < 0.7)

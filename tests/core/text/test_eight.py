@@ -41,7 +41,7 @@ def number_alone(start, stop, value):
 
 
 class Read:
-    """What the kernels make of eight features, and what is made of each by itself."""
+    """Results of the kernels for eight features at once, and for each feature alone."""
 
     def __init__(self, features: list[bytes], hash_all: bool = False) -> None:
         text = b" ".join(features) + b" "
@@ -70,7 +70,7 @@ class Read:
 
 
 def agree(read: Read, features: list[bytes]) -> None:
-    """What is said to be read is what the plain functions read."""
+    """Check that features reported as read equal those of the plain functions."""
     for k, feature in enumerate(features):
         if read.named[k]:
             assert (read.stops[k], read.indices[k]) == (read.wanted_stops[k], read.wanted_indices[k])

@@ -68,7 +68,7 @@ def test_slopes_are_those_of_the_conditional_logit(judged):
 @pytest.mark.parametrize("factor", [None, 0.7, 2.0])
 @pytest.mark.parametrize("known", [0.0, 500.0])
 def test_exponents_are_the_maximum(judged, known, factor):
-    """What runs before have found out about one judge is a stronger prior."""
+    """The maximum of the likelihood is found, with a stronger prior for a judge known from earlier runs."""
     labels, targets = judged
     random = np.random.default_rng(2)
     lifts, log_prior = random.normal(size=(1, JUDGES, CLASSES, CLASSES)), random.normal(size=(1, CLASSES))

@@ -1,4 +1,4 @@
-"""Who copies from whom: drawn crowds of honest workers, and of such who share their answers."""
+"""Detection of copies, on simulated crowds of honest workers and of workers who share answers."""
 
 import numpy as np
 import pytest

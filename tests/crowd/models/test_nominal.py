@@ -13,7 +13,7 @@ from hutch.crowd.simulate import simulate
 
 @compiled
 def item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q):
-    """What kernels call, for Python."""
+    """The kernel's function, compiled for calls from Python."""
     return kernels.item_posterior(first, last, workers, labels, gold, prior, alpha, log_beta, rows, moments, q)
 
 

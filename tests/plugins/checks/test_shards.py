@@ -1,4 +1,4 @@
-"""Shipped layers that learn from shards: the merge of one is the identity, and the order of several is nothing."""
+"""Sharded layers: merging one shard is the identity, and the order of shards does not matter."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_one_shard_is_itself_after_the_merge_and_the_order_of_several_does_not_m
 
 
 def learned(bench: Bench, before: Arrays, records: list[dict[str, object]]) -> Sums:
-    """What a chain learns from some records after a state."""
+    """The sums that a chain learns from records, starting from a state."""
     engine = bench.engine()
     engine.restore(before)
     for batch in batches(engine, records):

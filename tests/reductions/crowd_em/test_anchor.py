@@ -25,7 +25,7 @@ def build(nat_oem: dict[str, Any] | None, **crowd_em: Any) -> Chain:
 
 
 def items(epochs: int = 3, each: int = 80, workers: int = 9, seed: int = 0, ratings: int = 3) -> list[list[str]]:
-    """Blocks of lines; a worker's skill is drawn anew in every epoch, worker 0 says something in the first alone."""
+    """Blocks of lines; skills are redrawn in every epoch, and worker 0 labels in the first only."""
     random, blocks = np.random.default_rng(seed), []
     for epoch in range(epochs):
         skill = random.uniform(0.2, 0.95, workers)

@@ -1,4 +1,4 @@
-"""What posterior rates estimate when a pass ends, against the formula, and what it is worth."""
+"""Estimates of posterior rates at the end of a pass, against their formula, and their benefit."""
 
 import numpy as np
 import pytest

@@ -45,7 +45,7 @@ def lines_of(rows):
 
 
 def parsed(rows):
-    """What the parser makes of the rows: single precision."""
+    """The rows in the parser's single precision."""
     [batch] = build().batches(lines_of(rows))
     return batch.values.reshape(len(rows), -1)[:, 1 : DIMENSION + 1].astype(float)
 

@@ -180,7 +180,7 @@ def _leave(store, start, stop, ids, groups):
 
 
 def _batches(data, kernel, monkeypatch, *, log, chained, label="logged_action", **options):
-    """What the reader makes of a chunk, and the problems that it notes; without the kernel every line is Python's."""
+    """Batches and problems of a chunk; without the kernel, Python reads every line."""
     parser = ParserOptions(label=label, **options)
     text = np.frombuffer(bytes(64) + data + bytes(64), np.uint8)[64:-64]
     reader, problems = JsonReader(parser, log=log, chained=chained), TextParser(parser, "x")
