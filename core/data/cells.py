@@ -8,9 +8,10 @@ skipped.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 
 import numpy as np
-from numpy import int64
+from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks
@@ -18,9 +19,9 @@ from hutch.core.data.roles import refuse_twice
 from hutch.core.errors import Problem, counted, reading
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import inlined
-from hutch.core.kernel.raw_bytes import byte_at
-from hutch.core.text.hashing import PADDING
-from hutch.core.text.parser import LONGEST_LINE
+from hutch.core.kernel.raw_bytes import byte_at, trailing_zeros, word_at
+from hutch.core.text.decimals import places_in
+from hutch.core.text.parser import LONGEST_LINE, PADDING
 
 FINE, UNCLOSED, TRAILING = range(3)
 PROBLEMS = {
@@ -36,7 +37,7 @@ _QUOTE, _LINE_FEED, _RETURN, _BLANK = 34, 10, 13, 32
 
 @inlined
 def next_cell(at, size, delimiter):
-    """The cell that begins at address `at` of a text that ends at address `size`.
+    """The cell that begins at address `at` of a text that ends at address `size`; 7 bytes beyond it may be loaded.
 
     Returns:
         Begin and end of its content, the end of the cell itself (a delimiter, a line feed or the end of the text),
@@ -61,11 +62,12 @@ def next_cell(at, size, delimiter):
             end += 1
         good = end == size or byte_at(end) == delimiter or byte_at(end) == _LINE_FEED
         return at + 1, stop, end, doubled, FINE if good else TRAILING
-    while end < size:
-        byte = byte_at(end)
-        if byte == delimiter or byte == _LINE_FEED:
-            break
-        end += 1
+    found = uint64(0)
+    while found == 0 and end < size:
+        word = word_at(end)
+        found = places_in(word, delimiter) | places_in(word, _LINE_FEED)
+        end += trailing_zeros(found) >> 3
+    end = min(end, size)
     stop = end
     if stop > at and byte_at(stop - 1) == _RETURN and (end == size or byte_at(end) == _LINE_FEED):
         stop -= 1
@@ -83,19 +85,19 @@ def blank_line(at, size):
 
 
 @compiled
-def _split(text, delimiter, clean, cells, records, lines):
+def _split(clean, size, delimiter, cells, records, lines):
     """Split whole records into cells: `clean[cells[2c]:cells[2c + 1]]`, unquoted and followed by a blank.
 
-    `clean` is a copy of the text with a byte to spare. Record r has the cells from `records[r]` to `records[r + 1]` and
-    begins on line `lines[r]` (from 0).
+    Before, `clean` is the text of `size` bytes, and `PADDING` more. Record r has the cells from `records[r]` to
+    `records[r + 1]` and begins on line `lines[r]` (from 0).
 
     Returns:
         Number of records, the bytes and the lines they used, `FINE` or the problem of the cell after them, and
         the start of that cell or, if text follows its closing quote, of that text.
     """
     record, cell, line, lines_used = 0, 0, 0, 0
-    first = int64(text.ctypes.data)
-    at, used, size = first, first, first + len(text)
+    first = int64(clean.ctypes.data)
+    at, used, size = first, first, first + size
     while at < size:
         blank = blank_line(at, size)
         if blank:
@@ -118,8 +120,9 @@ def _split(text, delimiter, clean, cells, records, lines):
             if doubled:
                 place, to = begin, begin
                 while place < stop:
-                    clean[to] = text[place]
-                    place += 2 if text[place] == _QUOTE else 1
+                    place += clean[place] == _QUOTE
+                    clean[to] = clean[place]
+                    place += 1
                     to += 1
                 stop = to
             clean[stop] = _BLANK
@@ -143,7 +146,7 @@ class _Split:
         self.clean[: len(text)] = text
         begins, lines = np.zeros(ends + 1, np.int64), np.zeros(ends + 1, np.int64)
         rows, self.used, self.lines_used, self.status, self.place = _split(
-            text, ord(delimiter), self.clean, self.cells, begins, lines
+            self.clean, len(text), ord(delimiter), self.cells, begins, lines
         )
         self.widths, self.lines = np.diff(begins[: rows + 1]), lines[:rows]
 
@@ -253,18 +256,21 @@ def first_record(data: bytes, delimiter: str, line: int) -> tuple[list[str], int
     return found.rows(1)[0], end + 1 if end >= 0 else len(data)
 
 
-def read_records(path: str, delimiter: str = ",", longest_line: int = LONGEST_LINE) -> Iterator[Records]:
+def read_records(source: str | Chunks, delimiter: str = ",", longest_line: int = LONGEST_LINE) -> Iterator[Records]:
     """The records of a separated text, chunk by chunk; the first one sets the number of cells of a record.
 
     Args:
-        path: the file; `.gz` and `.zst` are unpacked; `-` is standard input.
+        source: path; `.gz` and `.zst` files are unpacked; `-` is standard input. Or chunks of one.
         delimiter: one byte.
         longest_line: bytes; longer lines, and quoted cells that make a record longer, are refused.
 
     Raises:
         DataError: a file that cannot be read, a record with too few or too many cells, a malformed cell, a NUL byte.
     """
-    return _records(_of_chunks(path, longest_line), delimiter, 1, 0, longest_line)
+    chunks = Chunks([source], longest_line=longest_line) if isinstance(source, str) else source
+    marks = chain([BYTE_ORDER_MARK], repeat(b""))
+    pieces = ((chunk.source, bytes(chunk.data).removeprefix(mark)) for chunk, mark in zip(chunks, marks, strict=False))
+    return _records(pieces, delimiter, 1, 0, longest_line)
 
 
 def records_in(data: bytes, delimiter: str, start: int = 0, line: int = 1, width: int = 0) -> Iterator[Records]:
@@ -281,13 +287,6 @@ def records_in(data: bytes, delimiter: str, start: int = 0, line: int = 1, width
         Problem: as `read_records`, without a source.
     """
     return _records(_of_memory(data, start), delimiter, line, start, LONGEST_LINE, width)
-
-
-def _of_chunks(path: str, longest_line: int) -> Iterator[tuple[str, bytes]]:
-    mark = BYTE_ORDER_MARK
-    for chunk in Chunks([path], longest_line=longest_line):
-        yield chunk.source, bytes(chunk.data).removeprefix(mark)
-        mark = b""
 
 
 def _of_memory(data: bytes, start: int) -> Iterator[tuple[str, bytes]]:

@@ -20,49 +20,40 @@ from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, Problem, at, reading, shortened
 from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import helper
 from hutch.core.text.decimals import read_decimal
 from hutch.core.text.hashing import hash_name, hash_namespace
 from hutch.core.text.parser import ParserOptions
 
-_BLANK = 32
 _NUMERIC_ROLES = ("label", "importance", "base")
-
-
-@helper
-def _number(clean, start, stop):
-    """The cell as a number, blanks around it allowed, and whether it is one."""
-    while stop > start and clean[stop - 1] == _BLANK:
-        stop -= 1
-    start, stop = int64(clean.ctypes.data) + start, int64(clean.ctypes.data) + stop
-    return read_decimal(start, stop)
 
 
 @compiled
 def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values):
     """Fill the features, row-major: column `positions[k]` has the hash `hashes[k]`; `words[k]`: never a number."""
-    address = int64(clean.ctypes.data)
-    for feature in range(len(values)):
-        row, k = feature // len(positions), feature % len(positions)
-        cell = row * width + positions[k]
-        start, stop = cells[2 * cell], cells[2 * cell + 1]
-        values[feature] = float32(1) if stop > start else float32(np.nan)
-        if not words[k]:
-            number, good = _number(clean, start, stop)
+    address, feature = int64(clean.ctypes.data), 0
+    for row in range(len(values) // len(positions)):
+        for k in range(len(positions)):
+            cell = row * width + positions[k]
+            start, stop = address + cells[2 * cell], address + cells[2 * cell + 1]
+            indices[feature], values[feature] = hashes[k] & mask, float32(1) if stop > start else float32(np.nan)
+            number, good = (float32(0), False) if words[k] else read_decimal(start, stop)
             if good:
-                indices[feature], values[feature] = hashes[k] & mask, number
-                continue
-        indices[feature] = hash_name(address + start, address + stop, hashes[k], hash_all) & mask
+                values[feature] = number
+            else:
+                indices[feature] = hash_name(start, stop, hashes[k], hash_all) & mask
+            feature += 1
 
 
 @compiled
 def _numbers(clean, cells, width, position, missing, out):
     """A column of numbers; returns the first row that is not one, -1 if all are."""
+    address = int64(clean.ctypes.data)
     for row in range(len(out)):
-        start, stop = cells[2 * (row * width + position)], cells[2 * (row * width + position) + 1]
+        cell = row * width + position
+        start, stop = address + cells[2 * cell], address + cells[2 * cell + 1]
         out[row] = missing
         if stop > start:
-            out[row], good = _number(clean, start, stop)
+            out[row], good = read_decimal(start, stop)
             if not good:
                 return row
     return -1
@@ -101,7 +92,7 @@ class CsvReader:
         """The batch of some records below the header."""
         rows, used, options = len(records), len(self._used), self._options
         clean, cells, width = records.clean, records.cells, records.width
-        indices, values = np.zeros(rows * used, np.uint32), np.zeros(rows * used, np.float32)
+        indices, values = np.empty(rows * used, np.uint32), np.empty(rows * used, np.float32)
         mask, hash_all = np.uint32((1 << options.bits) - 1), options.hash == "all"
         if used:
             _features(clean, cells, width, self._positions, self._hashes, self._words, hash_all, mask, indices, values)
