@@ -18,12 +18,14 @@ _ALT_TEST, _SPAM, _COPIES = (
 _ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutch/crowd/mixed/stream.py"
 _EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsilon", "sample_action"))
 _BAYESIAN = "reductions/bayesian_linear/layer.py"
+_VW_CSV = "src/hutch/vw/csv.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
 
 _DATA = "tests/core/data/test_"
 _BANDITS = "tests/reductions/bandits/test_layers.py::test_"
 TESTS: dict[str, list[str]] = {
     _CSV: [f"{_DATA}readers.py", f"{_DATA}sources.py", f"{_DATA}cells.py"],
+    _VW_CSV: ["tests/vw/test_names_and_metrics.py"],
     _CELLS: [f"{_DATA}cells.py", f"{_DATA}readers.py", f"{_DATA}places.py"],
     _RECORDS: [
         f"{_DATA}record_values.py",
@@ -61,6 +63,10 @@ TESTS: dict[str, list[str]] = {
 FAULTS: tuple[Fault, ...] = (
     Fault("files", "an empty cell of importance is 0", _CSV, '("importance",) * 2 + (1.0,)',
           '("importance",) * 2 + (0.0,)'),
+    Fault("files", "an empty cell is a feature", _VW_CSV, "string = 2 * k + (start == stop)", "string = 2 * k"),
+    Fault("files", "lines without records are not counted", _VW_CSV, "to, line = to + 1, line + 1", "line += 1"),
+    Fault("files", "long cells are cut", _VW_CSV, "    while target + 32 < end:", "    while target + 32 < start:"),
+    Fault("files", "a line feed in a tag ends a line", _VW_CSV, " or clean[i] == _FEED or clean[i] == _BAR", ""),
     Fault("files", "line feeds in quotes are no lines", _CELLS, "line += byte_at(place) == _LINE_FEED", "pass"),
     Fault("files", "the least cost is looked for in all records", _RECORDS, "start = cost_ptr[i]", "start = 0"),
     Fault("files", "the position begins anew in every file", _CHUNKS, "before = place()", "before = 0"),

@@ -105,6 +105,7 @@ class InputFiles:
         cache: file that keeps the batches for later runs, see `hutch.core.data.cache`; only without malformed places.
         fresh: rebuild the cache even if one exists.
         read_text: makes the batches of one source of text, given its chunks and a parser; None: threads do, ahead.
+        chunks: opens a source as chunks of text.
         groups_in_lines: `read_text` makes whole groups from single lines.
         kind: ending by which all sources are read, whatever their own, such as `dsjson`; None: each by its own.
 
@@ -127,6 +128,7 @@ class InputFiles:
         cache: str | None = None,
         fresh: bool = False,
         read_text: Callable[[Chunks, TextParser], Iterator[Batch]] | None = None,
+        chunks: Callable[..., Chunks] = Chunks,
         groups_in_lines: bool = False,
         kind: str | None = None,
     ) -> None:
@@ -139,10 +141,11 @@ class InputFiles:
             self._readers = dict.fromkeys(map(ending_of, self.sources), _of_kind(kind, readers))
         self._columns = columns
         self._on_problem = on_problem
+        self._open = chunks
         self._read_text = read_text or self._parsed_ahead
         self._groups_of_lines = options.whole_groups and not groups_in_lines
         self._finished = self._reported = 0
-        self._chunks = Chunks([])
+        self._chunks = chunks([])
         self._memory = BatchMemory() if passes > 1 else BatchMemory(0)
         self._cache = self._cache_at(cache, fresh) if cache else None
 
@@ -221,7 +224,7 @@ class InputFiles:
             elif ending_of(source) in SVMLIGHT:
                 raise DataError(at(source, None, None, "got svmlight, wanted text: put ' |' behind each label"))
             else:
-                self._chunks = Chunks(
+                self._chunks = self._open(
                     [source],
                     whole_groups=self._groups_of_lines,
                     longest_line=self._options.longest_line,

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from hutch.core.errors import DataError, UsageError
@@ -67,21 +68,64 @@ def test_decisions_are_counted(here):
         (r"--csv_separator \t", '_label\ta\n1\t"say ""a"""\n', '1 | a:say_"a"\n'),
         ("--csv_header _label,n|a --csv_ns_value n:2", "label,a\n0.5,4\n", "0.5 |n:2 a:4\n"),
         ("--csv_header a,_label --csv_no_file_header", "4,1\n5,2\n", "1 | a:4\n2 | a:5\n"),
+        ("", "\ufeff_label,a b,a b,,\r\n1 2,3,,5,6\r\n,4,x,7,", "1 2 | a_b:3 :5 :6\n | a_b:4 a_b:x :7\n"),
+        ("", f"a,_tag\n{'x' * 70},two words\n", f" 'two_words| a:{'x' * 70}\n"),
+        ("", '_label,_tag,a\n1,"two\nlines",3\n', "1 'two_lines| a:3\n"),
+        ("", "_label,_tag\n1,a\n", "1 'a|\n"),
+        ("--passes 3 -k --cache", "_label,a\n1,2\n-1,3\n", "1 | a:2\n-1 | a:3\n"),
+        ("", '_label,a,b\n\n1,"two\nlines",3\n\n\n-1,4,5\n', "1 | a:two_lines b:3\n-1 | a:4 b:5\n"),
     ],
 )
 def test_csv_is_read_as_the_same_text(here, options, table, text):
     (here / "table.csv").write_text(table)
     (here / "text.vw").write_text(text)
     run(["-d", "table.csv", "--csv", *options.split(), *"-p table.p --readable_model table.m --quiet".split()])
-    run("-d text.vw -p text.p --readable_model text.m --quiet".split())
+    passes = [word for word in options.split() if not word.startswith("--csv")] if "--passes" in options else []
+    run(["-d", "text.vw", *passes, *"-p text.p --readable_model text.m --quiet".split()])
     assert (here / "table.p").read_text() == (here / "text.p").read_text()
     assert (here / "table.m").read_text() == (here / "text.m").read_text()
+
+
+def test_lines_of_csv_have_their_numbers(here, capsys):
+    (here / "table.csv").write_text('_label,a\n1,2\n\n1,"two\nlines"\nx,3\n')
+    run("-d table.csv --csv".split())
+    assert "table.csv:6:1: bad label" in capsys.readouterr().err
+
+
+def test_many_chunks_of_csv_are_read_as_the_same_text(here):
+    rng = np.random.default_rng(1)
+    names = ["u|a", "u|b", "c|c"]
+    cells = [
+        rng.choice(["", "-1.25", "3", "1e-2", "red", "é" * 20], 60_000),
+        rng.normal(size=60_000).round(4).astype(str),
+        rng.choice(["", "x y", "y"], 60_000),
+    ]
+    labels = rng.choice(["1", "-1", "0.5 2", ""], 60_000)
+    rows = list(zip(labels, *cells, strict=True))
+    (here / "table.csv").write_text("\n".join(",".join(row) for row in [("_label", *names), *rows]) + "\n")
+    with open(here / "text.vw", "w") as text:
+        for label, a, b, c in rows:
+            words = [f" a:{a}" if a else "", f" b:{b}", f" c:{c.replace(' ', '_')}" if c else ""]
+            text.write(f"{label} |u{words[0]}{words[1]} |c{words[2]}\n")
+    for name, options in (("table", ["-d", "table.csv", "--csv"]), ("text", ["-d", "text.vw"])):
+        run([*options, "-p", f"{name}.p", "--readable_model", f"{name}.m", "--quiet"])
+    assert (here / "table.p").read_text() == (here / "text.p").read_text()
+    assert (here / "table.m").read_text() == (here / "text.m").read_text()
+
+
+def test_names_of_features_of_csv(here):
+    (here / "table.csv").write_text("_label,n|a,b\nyes,2,red\nno,,blue\n")
+    run("-d table.csv --csv --oaa 2 --named_labels yes,no --invert_hash names.txt --quiet".split())
+    assert {line.split(":")[0] for line in (here / "names.txt").read_text().splitlines()} >= {"n^a", "b^red", "b^blue"}
 
 
 @pytest.mark.parametrize(
     ("options", "table", "message"),
     [
-        ("", "_label,a\n1,2,3\n", "table.csv:2: got 3 cells, wanted 2"),
+        ("", "_label,a\n1,2,3\n", "table.csv:2:1: got 3 fields, wanted 2 as in the first line"),
+        ("--csv_header _label,a,b", "c,d\n1,2\n", "table.csv:1: got 2 fields, wanted 3 as in --csv_header"),
+        ("", '_label,a\n1,"x\n', "table.csv:2:3: got a quote that is never closed"),
+        ("--csv_separator §", "a\n1\n", "--csv_separator: got '§', wanted one letter of ASCII"),
         ("--csv_separator |", "a\n1\n", "--csv_separator: got '|', wanted one letter"),
         ("--csv_ns_value n", "a\n1\n", "--csv_ns_value: got 'n' without a number"),
     ],

@@ -50,6 +50,7 @@ RUNS = (
     "train lines.vw -C active.yaml --quiet -f model && active ask pool.vw -i model --store store -n 1 && "
     "active report --store store",
     "train decisions.vw -C explore.yaml --quiet -p out",
+    "vw -d table.csv --csv --quiet",
     "train lines.vw -C sentiment.yaml --quiet -p out",
     "crowd labels.tsv --quiet --next 1 -p out --workers out.tsv --gold gold.tsv",
     "crowd labels.tsv --quiet --report report.txt --suspects out.tsv",

@@ -1,9 +1,7 @@
 """Data read line by line, for the options of VW that need the words of a line: `--audit`, `--invert_hash` and
 `--named_labels`."""
 
-import csv
 import re
-from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -20,7 +18,6 @@ from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
 from hutch.core.text.parser import TextParser
 from hutch.reductions.features.ngrams import gram_masks
-from hutch.vw.json.line import WITHIN
 
 Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""
@@ -30,10 +27,6 @@ See = Callable[[dict[int, str], Batch], Any]
 """Gets the names of features by index, and a batch with one example or decision."""
 
 
-Make = Callable[[Iterable[bytes], str, bool], Iterator[bytes]]
-"""Makes lines of others; gets the name of their source, and whether they are its first."""
-
-
 class LineReader:
     """Reads text line by line; a batch is one line, or one block of lines, so that watchers see each.
 
@@ -41,16 +34,13 @@ class LineReader:
         labels: names of the classes 1, 2, …; empty if labels are numbers.
         blocks: an example is a block of lines.
         costs: a label names any number of classes, each with `:` and its cost.
-        made: turns lines of a source into lines of VW's text.
 
     Attributes:
         watchers: called with each example before the chain gets it.
     """
 
-    def __init__(
-        self, labels: Sequence[str] = (), *, blocks: bool = False, costs: bool = False, made: Make | None = None
-    ) -> None:
-        self._labels, self._blocks, self._costs, self._made = labels, blocks, costs, made
+    def __init__(self, labels: Sequence[str] = (), *, blocks: bool = False, costs: bool = False) -> None:
+        self._labels, self._blocks, self._costs = labels, blocks, costs
         self.watchers: list[See] = []
 
     def __call__(self, chunks: Chunks, parser: TextParser) -> Iterator[Batch]:
@@ -60,8 +50,7 @@ class LineReader:
             if number == 0:
                 parser.start(chunk.source)
             block: list[bytes] = []
-            lines: Iterable[bytes] = bytes(chunk.data).removesuffix(b"\n").split(b"\n")
-            for line in self._made(lines, chunk.source, number == 0) if self._made else lines:
+            for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
                 number += 1
                 if self._labels:
                     line = self.with_number(line, parser.source_name, number)
@@ -124,48 +113,6 @@ def class_weights(chain: Chain, texts: Iterable[str]) -> See:
     return see
 
 
-def csv_lines(given: Namespace) -> Make:
-    """The converter of lines of CSV into lines of text, for a command line.
-
-    Raises:
-        UsageError: a separator of several letters, or a value of a namespace that is not a number.
-    """
-    separator = {None: ",", r"\t": "\t"}.get(given.csv_separator, given.csv_separator)
-    if len(separator) != 1 or separator in '"|:':
-        raise UsageError(f'--csv_separator: got {separator!r}, wanted one letter other than ", | and :')
-    pairs = [pair.partition(":") for pair in (given.csv_ns_value or "").split(",") if pair]
-    if wrong := next((name for name, _, value in pairs if not NUMBER.fullmatch(value)), None):
-        raise UsageError(f"--csv_ns_value: got {wrong!r} without a number, wanted NAMESPACE:NUMBER")
-    values = {name: f":{value}" for name, _, value in pairs}
-    names = given.csv_header.split(",") if given.csv_header else []
-
-    def made(lines: Iterable[bytes], source: str, first: bool) -> Iterator[bytes]:
-        rows = csv.reader((line.decode(errors="replace") for line in lines), delimiter=separator, strict=True)
-        if first and not given.csv_no_file_header:
-            header = next(rows)
-            names[:] = names if given.csv_header else [name.lstrip("\ufeff") for name in header]
-        places = {name: k for k, name in enumerate(names)}
-        label, tag = places.pop("_label", None), places.pop("_tag", None)
-        spaces: dict[str, list[tuple[int, str]]] = {}
-        for name, k in places.items():
-            space, _, own = name.rpartition("|")
-            spaces.setdefault(space, []).append((k, own))
-        columns: list[tuple[int, str, str]] = []  # place, prefix of a cell, replacement of an empty one
-        for space, cells in spaces.items():
-            opening = f"{' ' if columns else ''}|{space}{values.get(space, '')}"
-            columns += [(k, f"{'' if i else opening} {own}:", "" if i else opening) for i, (k, own) in enumerate(cells)]
-        for row in rows:
-            if len(row) != len(names):
-                raise DataError(at(source, rows.line_num, None, f"got {len(row)} cells, wanted {len(names)}"))
-            words = [cell.translate(WITHIN) for cell in row] if _DIVIDES.search("".join(row)) else row
-            features = "".join([before + words[k] if words[k] else opening for k, before, opening in columns])
-            said = "" if tag is None else row[tag].replace(" ", "_")
-            yield f"{'' if label is None else row[label]} '{said}{features}".encode()
-
-    return made
-
-
-_DIVIDES = re.compile("[ \t|:]")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 

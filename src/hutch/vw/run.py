@@ -4,6 +4,7 @@ import os
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hutch.chain import Chain
@@ -118,15 +119,17 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         of_json = reader_of(given, chain.parser)
         of_json.watchers += watchers
         how = {"read_text": of_json, "groups_in_lines": True, "readers": {}}  # neither kept nor cached
-    elif watchers or labels or given.csv:
-        from hutch.vw.lines import LineReader, csv_lines
+    else:
+        if given.csv:
+            from hutch.vw.csv import CsvChunks
 
-        made = csv_lines(given) if given.csv else None
-        reader = LineReader(
-            labels, made=made, blocks=chain.takes.of_decisions, costs=chain.takes is Labels.COST_SENSITIVE
-        )
-        reader.watchers += watchers
-        how = {"read_text": reader, "readers": {}}  # neither kept nor cached: each line is processed in every pass
+            how |= {"chunks": partial(CsvChunks, given), "cache": None}
+        if watchers or labels:
+            from hutch.vw.lines import LineReader
+
+            reader = LineReader(labels, blocks=chain.takes.of_decisions, costs=chain.takes is Labels.COST_SENSITIVE)
+            reader.watchers += watchers
+            how |= {"read_text": reader, "passes": 1, "cache": None}  # each line is processed in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)
     cells: Cells | None = None
     if (given.probabilities and not chain.predicts.of_actions) or labels:
