@@ -12,7 +12,8 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import byte_at, trailing_zeros, word_at
 from hutch.core.text.numbers import is_digit, read_with_strtof
 
-_POWERS = np.array([10.0**power for power in range(23)])
+POWERS = np.array([10.0**power for power in range(23)])
+"""Powers of ten that are float64 without error."""
 _MOST_DIGITS = 10**17
 _DOUBT = 5e-16
 """More than the relative error of a float64 made of rounded digits and a power of ten."""
@@ -55,7 +56,7 @@ def _read_any(start, at, stop, minus):
         return float32(0), False
     if -22 <= power <= 22:
         number = float64(digits)
-        number = number * _POWERS[power] if power >= 0 else number / _POWERS[-power]
+        number = number * POWERS[power] if power >= 0 else number / POWERS[-power]
         if float32(number * (1 - _DOUBT)) == float32(number * (1 + _DOUBT)):
             return float32(number) * float32(1 - 2 * minus), True
     return read_with_strtof(start, stop)[0], True
@@ -89,7 +90,7 @@ def read_decimal(start, stop):
             word = (word * uint64(10) + (word >> uint64(8))) & uint64(0x00FF00FF00FF00FF)
             word = (word * uint64(100) + (word >> uint64(16))) & uint64(0x0000FFFF0000FFFF)
             word = (word * uint64(10_000) + (word >> uint64(32))) & uint64(0xFFFFFFFF)
-            number = float64(int64(word)) / _POWERS[decimals]
+            number = float64(int64(word)) / POWERS[decimals]
             if float32(number * (1 - _DOUBT)) == float32(number * (1 + _DOUBT)):
                 return float32(number) * float32(1 - 2 * minus), True
     return _read_any(start, at, stop, minus)

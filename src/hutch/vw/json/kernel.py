@@ -278,7 +278,7 @@ def _member(s, start, stop, at, top, named):
         if s.single != 0:
             return _single_special(s, start, stop, at), False
         if stop - start != len(_MULTI) or not says(start, _MULTI, True):
-            return _label(s, start, stop, at), False
+            return BAD if s.log == 1 else _label(s, start, stop, at), False
         if s.multi != 0:
             return BAD, False
         s.multi = at
@@ -344,20 +344,18 @@ _A, _C, _DROPPED, _LEARNS = (tuple(word) for word in (b"a", b"c", b"pdrop", b"_s
 
 @helper
 def _open_log(s, at):
-    """Read the fields of a log line beside the features; returns where these begin, and where its object ends."""
-    found, chosen, more = BAD, False, True
+    """Read the fields of a log line, the shared features among them; where its object ends."""
+    found, chosen, more = False, False, True
     at = skip_blanks(at + 1)
     while more:
         start, (stop, value) = at + 1, read_key(at)
         if value < 0:
-            return BAD, BAD
+            return BAD
         size, byte = stop - start, byte_at(start)
         end = BAD
         if size == len(_C) and byte == ord("c"):
-            if found >= 0:
-                return BAD, BAD
-            found = value
-            end = end_of_value(s, value)
+            end = BAD if found else _example(s, value, True)
+            found = True
         elif size == len(_A) and byte == ord("a"):
             chosen = byte_at(value) == LIST and byte_at(skip_blanks(value + 1)) != END
             end = end_of_value(s, value) if chosen else BAD
@@ -371,7 +369,7 @@ def _open_log(s, at):
         else:
             end = end_of_value(s, value)
         at, more = _next(end, CLOSE)
-    return found if chosen else BAD, at
+    return at if found and chosen else BAD
 
 
 @helper
@@ -392,14 +390,8 @@ def _line(s, at):
     s.label, s.importance, s.base, s.tag, s.tag_length = np.float64(UNLABELED), 1.0, 0.0, 0, 0
     if s.single != 0:
         return _single(s, at)
-    end, start = BAD, at
-    if s.log == 1:
-        start, end = _open_log(s, at)
-        if start < 0 or end < 0:
-            return BAD
-    stop = _example(s, start, True)
-    end = end if s.log == 1 else stop
-    if stop < 0 or end < 0 or s.multi == 0 or byte_at(skip_blanks(end)) != NEWLINE:
+    end = _open_log(s, at) if s.log == 1 else _example(s, at, True)
+    if end < 0 or s.multi == 0 or byte_at(skip_blanks(end)) != NEWLINE:
         return BAD
     s.decisions += 1
     _choose(s, uint32(0), UNLABELED, SHARED_ROW)

@@ -10,6 +10,7 @@ from numpy import float32, int64, uint64
 from hutch.core.kernel.abi import array_at, record_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import byte_at
+from hutch.core.text.decimals import POWERS
 
 JSON = np.dtype(
     [
@@ -154,13 +155,11 @@ def read_number(s, at, wanted):
         return at
     if count > _MOST_DIGITS:
         return BAD
-    value, size, power = np.float64(mantissa), abs(scale), 1.0
+    value = np.float64(mantissa)
     if mantissa != uint64(0):
-        if size > _MOST_SCALE:
+        if abs(scale) > _MOST_SCALE:
             return BAD
-        for _ in range(size):
-            power *= 10.0
-        value = value / power if scale < 0 else value * power
+        value = value / POWERS[-scale] if scale < 0 else value * POWERS[scale]
         if mantissa > _EXACT and (float32(value * (1 - _DOUBT)) != float32(value * (1 + _DOUBT)) or value == 1.0):
             return BAD
         if value > _LARGEST:
