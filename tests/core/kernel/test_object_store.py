@@ -12,9 +12,10 @@ import pytest
 from hutch.core.kernel import object_store
 from hutch.core.kernel.cache import AddressKernel, entry
 
-pytestmark = pytest.mark.slow  # most start processes that compile
-
-pytestmark = pytest.mark.skipif(not object_store.enabled(), reason="machine code is kept on Linux only")
+pytestmark = [
+    pytest.mark.slow,  # most start processes that compile
+    pytest.mark.skipif(not object_store.enabled(), reason="machine code is kept on Linux only"),
+]
 
 PROGRAM = """
 import sys
