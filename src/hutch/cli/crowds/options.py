@@ -167,6 +167,14 @@ class CrowdOptions:
             if given[name] and not (name == "passes" and given[name] == 1):
                 raise UsageError(f"--{name.replace('_', '-')}: {why}")
 
+    def notice_numbers(self, classes: list[str]) -> None:
+        """Tell of many classes that are numbers, unless an option says what they are."""
+        from hutch.crowd.models.ordered import MOST_DEGREES, all_numbers  # not at the top: not every help needs it
+
+        if self.ordered is None and not self.classes and len(classes) > MOST_DEGREES and all_numbers(classes):
+            wanted = "if they are measurements, round them to 20 or 30 equal steps and add --ordered"
+            self.notice(f"{self.labels}: {len(classes)} numbers, each taken as a class; {wanted}, else --no-ordered")
+
     def notice(self, text: str) -> None:
         """Print a message on stderr, unless `quiet`."""
         if not self.quiet:

@@ -56,6 +56,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     known = known or ([*first] if given.multi_label else first[""].classes if first else [])
     if given.multi_label and not known:
         raise UsageError(f"--multi-label: {path} has no labels")
+    given.notice_numbers(known)
     states = apart(history) if history and given.multi_label else {"": history}
     each = {name: ANSWERS for name in known} if given.multi_label else {"": known}
     learners = {name: stream_of(model, classes, options.slots, states.get(name)) for name, classes in each.items()}

@@ -90,6 +90,7 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
         given.notice(
             f"{path}: the first row, {first}, is taken as a label; if it is a header, name its columns with --columns"
         )
+    given.notice_numbers(data.classes)
     alike = almost_alike(data.classes)
     for group in alike[:3]:
         names = " and ".join(map(repr, group))

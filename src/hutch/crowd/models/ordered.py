@@ -13,6 +13,8 @@ MANY_VALUES = 8
 """Above this number of classes, each is too rare to estimate its meaning: posteriors are compared with means."""
 UNKNOWN_LEVEL = 0.04
 """Standard error of the crowd's level, as a share of the scale, from which people should hear of it."""
+MOST_DEGREES = 12
+"""Whole numbers are taken as ordered classes up to so many."""
 _STEPS = 60
 
 
@@ -22,7 +24,7 @@ def whole_numbers(classes: list[str]) -> bool:
     >>> whole_numbers(["1", "2", "3"]), whole_numbers(["no", "yes"])
     (True, False)
     """
-    if not 3 <= len(classes) <= 12 or not all(name.lstrip("+-").isdecimal() for name in classes):
+    if not 3 <= len(classes) <= MOST_DEGREES or not all(name.lstrip("+-").isdecimal() for name in classes):
         return False
     values = [int(name) for name in classes]
     return values == sorted(set(values))
