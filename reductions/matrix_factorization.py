@@ -172,14 +172,7 @@ class MatrixFactorization(HashedLearner):
     Parameters: ClassVar[type[Parameters]] = MatrixFactorizationParameters
     vw = VwLayer(
         learner="gd_mf",
-        options=(
-            new_int(
-                "rank",
-                "Factorize the pair of namespaces of -q with rank N.",
-                sets="rank",
-                note="one pair only; `--audit` shows the linear part",
-            ),
-        ),
+        options=(new_int("rank", "Factorize the pair of -q with rank N.", sets="rank", note="one pair only"),),
         in_place_of="linear",
     )
     kernels = Kernels(learn, predict)

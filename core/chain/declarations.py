@@ -72,6 +72,7 @@ class Shortcuts:
         exact_updates: True if learning in one sub-model changes the predictions of no other, and if EXAMPLE.raw is then
             what `predict` returned before for this one, and EXAMPLE.updated the prediction now.
         updates_at: address of an int64 that grows whenever its predictions may change by learning; 0 without one.
+        loss_at: where its kernels find the address of their LOSS record, which a layer above may exchange; 0: nowhere.
         looks_ahead: True if it fetches the rows of the next example itself where it stands alone (EXAMPLE.next_length
             tells how many); else the driver does.
     """
@@ -79,6 +80,7 @@ class Shortcuts:
     differences: bool = False
     exact_updates: bool = False
     updates_at: int = 0
+    loss_at: int = 0
     looks_ahead: bool = False
 
 

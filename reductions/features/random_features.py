@@ -37,14 +37,13 @@ from hutch.core.kernel.abi import (
     state_of,
     uint32s_at,
 )
-from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.random import GOLDEN, mixed
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show, shown_by
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import hash_namespace, namespace_id
-from hutch.reductions.linear.memory import Buffer, reserve
+from hutch.reductions.linear.memory import Buffer, append
 
 _NORMAL = 4096
 
@@ -110,35 +109,20 @@ def _turn(s, e, angles):
 def _rewrite(layer, example, store):
     """Show the new features behind the example's own; `store`: and record the number of features of the first row."""
     s, e = own(layer), example_of(example)
-    pairs, count, length = s.pairs, int64(e.namespace_count), int64(e.length)
-    total = length + 2 * pairs
-    address = reserve(s.built, uint64(8 * (count + 2) + 4 * (count + 1) + 8 * total)) if pairs > 0 else uint64(0)
-    if address == uint64(0):
+    if s.pairs == 0:
         return
-    angles, present = float64s_at(s.angles, uint64(pairs)), float64s_at(s.present, uint64(1))
+    pairs, angles, present = s.pairs, float64s_at(s.angles, uint64(s.pairs)), float64s_at(s.present, uint64(1))
     met = _turn(s, e, angles)
+    indices, values = append(s.built, e, s.namespace, uint64(2 * pairs))
     n = present[0] if present[0] > 0.0 else max(np.float64(met), 1.0)
-    if store:
+    if store and len(indices) > 0:
         present[0] = n
-    at = address + uint64(8 * (count + 2))
-    starts, ids = int64s_at(address, uint64(count + 2)), uint32s_at(at, uint64(count + 1))
-    at += uint64(4 * (count + 1))
-    indices, values = uint32s_at(at, uint64(total)), float32s_at(at + uint64(4 * total), uint64(total))
-    old, names = int64s_at(e.namespaces, uint64(count + 1)), uint32s_at(e.namespace_ids, uint64(count))
-    copy(uint32s_at(e.indices, e.length), indices)
-    copy(float32s_at(e.values, e.length), values)
-    for j in range(count):
-        starts[j], ids[j] = old[j] - old[0], names[j]
-    starts[count], starts[count + 1], ids[count] = length, total, s.namespace
     size, mask = math.sqrt(s.scale * n / pairs), shared_of(e.shared).mask
-    for r in range(pairs):
+    for place in range(len(indices)):
+        r = place // 2
         angle = angles[r] / (s.length * math.sqrt(2.0 * n) * (0.5 if r % 2 == 1 else 1.0))
-        for k in range(2):
-            place = length + 2 * r + k
-            indices[place] = np.uint32((uint64(s.first) + uint64(2 * r + k)) & mask)
-            values[place] = size * (math.cos(angle) if k == 0 else math.sin(angle))
-    e.namespaces, e.namespace_ids, e.namespace_count = address, address + uint64(8 * (count + 2)), uint64(count + 1)
-    e.indices, e.values, e.length = at, at + uint64(4 * total), uint64(total)
+        indices[place] = np.uint32((uint64(s.first) + uint64(place)) & mask)
+        values[place] = size * (math.cos(angle) if place % 2 == 0 else math.sin(angle))
 
 
 @kernel

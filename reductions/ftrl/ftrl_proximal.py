@@ -90,18 +90,8 @@ class FtrlProximal(Sums):
         learner="ftrl-Proximal-FTRL",
         options=(
             new_flag("ftrl", "Learn with FTRL-Proximal."),
-            new_float(
-                "ftrl_alpha",
-                "Parameter alpha of --ftrl, --pistol and --coin.",
-                sets="alpha",
-                needs=("ftrl", "pistol", "coin"),
-            ),
-            new_float(
-                "ftrl_beta",
-                "Parameter beta of --ftrl, --pistol and --coin.",
-                sets="beta",
-                needs=("ftrl", "pistol", "coin"),
-            ),
+            new_float("ftrl_alpha", "its alpha.", sets="alpha", needs=("ftrl", "pistol", "coin")),
+            new_float("ftrl_beta", "its beta.", sets="beta", needs=("ftrl", "pistol", "coin")),
         ),
         in_place_of="linear",
     )

@@ -203,7 +203,8 @@ class Linear(HashedLearner):
         if plain:
             self.state["learning_rate"] *= np.float32(self._initial_t) ** np.float32(p.power_t)
         shared["time"] = self._initial_t
-        self.shortcuts = Shortcuts(updates_at=int(self.state["updates"].ctypes.data), looks_ahead=True)
+        updates, loss = (int(self.state[name].ctypes.data) for name in ("updates", "loss"))
+        self.shortcuts = Shortcuts(updates_at=updates, loss_at=loss, looks_ahead=True)
         kinds = {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
         # pending l1 and l2 belong to one table of weights and cannot be shared
         merging = None if p.l1 or p.l2 else {name: kinds[name] for name in self.saved()}

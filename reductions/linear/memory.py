@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import record_of
+from hutch.core.kernel.abi import float32s_at, int64s_at, record_of, uint32s_at
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, intrinsic
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import show
 
 BUFFER = np.dtype([("address", "u8"), ("size", "u8"), ("reallocate", "u8")])
 
@@ -68,3 +70,27 @@ def reserve(at, size):
             return address
         buffer.address, buffer.size = address, wanted
     return buffer.address
+
+
+@helper
+def append(buffer, e, name, count):
+    """Show one more namespace behind a copy of an example's own; returns its indices and values, to be filled.
+
+    Without memory these are empty, and the example is as it was.
+    """
+    spaces, length, total = e.namespace_count, e.length, e.length + count
+    address = reserve(buffer, uint64(8) * (spaces + uint64(2) + total) + uint64(4) * (spaces + uint64(1)))
+    if address == uint64(0):
+        return uint32s_at(e.indices, address), float32s_at(e.values, address)
+    ids = address + uint64(8) * (spaces + uint64(2))
+    indices = ids + uint64(4) * (spaces + uint64(1))
+    values = indices + uint64(4) * total
+    copy(uint32s_at(e.indices, length), uint32s_at(indices, length))
+    copy(float32s_at(e.values, length), float32s_at(values, length))
+    starts, names = int64s_at(address, spaces + uint64(2)), uint32s_at(ids, spaces + uint64(1))
+    copy(uint32s_at(e.namespace_ids, spaces), names)
+    for j in range(spaces):
+        starts[j] = int64s_at(e.namespaces, spaces)[j] - int64s_at(e.namespaces, spaces)[0]
+    starts[spaces], starts[spaces + uint64(1)], names[spaces] = length, total, name
+    show(e, (indices, values, total, address, ids, spaces + uint64(1)))
+    return uint32s_at(indices + uint64(4) * length, count), float32s_at(values + uint64(4) * length, count)

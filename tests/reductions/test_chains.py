@@ -57,6 +57,12 @@ CHAINS: dict[str, list[Any]] = {
     "error_correcting_tournament over linear": [{"error_correcting_tournament": {**CLASSES, "errors": 1}}, LINEAR],
     "binary over linear": ["binary", LINEAR],
     "bootstrap over linear": [{"bootstrap": {"models": 3}}, LINEAR],
+    "one_hidden_layer over linear": [{"one_hidden_layer": {"units": 3, "dropout": True}}, LINEAR],
+    "one_against_all over one_hidden_layer over linear": [
+        {"one_against_all": CLASSES},
+        {"one_hidden_layer": {"units": 2, "skip_connection": True, "share_hidden": True}},
+        {"linear": {"l2": 1e-4, "interactions": [["rater", "task"]]}},
+    ],
     "standardise over linear": ["standardise", LINEAR],
     "random_features over linear": [{"random_features": {"namespace": "task", "count": 4}}, LINEAR],
     "hedge over linear": [{"hedge": {"copies": [{"linear": {"learning_rate": 0.1}}, {}]}}, LINEAR],

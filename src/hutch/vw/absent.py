@@ -3,13 +3,9 @@
 An option named as the alternative is never refused itself; a test reads the options of the installed peer and tries.
 """
 
-_CONTINUOUS = "cut the range of actions into N classes, and use --cb_explore N"
 _TREES = "use --oaa, --ect or the `filter_tree` layer"
-_NOT_LINEAR = "use -q, --cubic or the `dyadic` layer for interactions"
-_OTHER_BASE = "use the default learner, with --passes"
 _FEATURES = "make the features before Hutch reads them"
 _COMPARE = "compare chains on one log with `hutch evaluate`"
-_SIMULATE = "train with --cbify N on the labels, save with -f, and continue with -i"
 
 _PARTS: tuple[tuple[str, str], ...] = (
     ("args", "run each of its command lines"),
@@ -52,26 +48,19 @@ _PARTS: tuple[tuple[str, str], ...] = (
     ),
     ("baseline lr_multiplier global_only check_enabled", "leave it out: every learner has its own constant"),
     ("baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval", _COMPARE),
-    ("boosting gamma alg", _NOT_LINEAR),
-    (
-        "confidence confidence_after_training",
-        "use --loss_function logistic --link logistic, which predicts probabilities",
-    ),
+    ("boosting gamma alg", "use --nn, or -q, --cubic or the `dyadic` layer for interactions"),
+    ("confidence confidence_after_training", "use --loss_function logistic --link logistic: probabilities"),
     (
         "cats cats_pdf cats_tree tree_bandwidth bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf "
         "sample_pdf cbzo policy radius",
-        _CONTINUOUS,
+        "cut the range of actions into N classes, and use --cb_explore N",
     ),
     ("cbify_reg cb_discrete loss_option loss_report loss_01_ratio", "cut the labels into N classes, and use --cbify N"),
     ("cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax", "use --cb_type dr or mtr"),
     ("ccb_no_slot_index", "leave it out"),
     ("eval", "use `hutch evaluate`, which estimates a chain's cost from a log of decisions"),
     ("cb_to_cbadf", "use --cb, which works with features of actions"),
-    (
-        "cb_force_legacy",
-        "use --cb, --cb_explore or --cbify without it: the same labels, learned as actions with features of their own, "
-        "with all explorers",
-    ),
+    ("cb_force_legacy", "use --cb, --cb_explore or --cbify without it: the same labels, with all explorers"),
     ("cbify_ldf", "use --cbify N on classes, or --cb_explore_adf on the costs of chosen actions"),
     ("cs_absolute_loss", "use --csoaa with --loss_function quantile"),
     ("wap wap_ldf ldf_override", "use --csoaa or --csoaa_ldf"),
@@ -99,25 +88,18 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "use --cb_explore_adf with --squarecb, however many actions there are",
     ),
     ("freegrad restart project fepsilon flipschitz_const", "use --coin or --pistol, which need no learning rate"),
-    (
-        "new_mf lrq lrqdropout lrqfa",
-        "use --rank, or the `dyadic` layer of `hutch train -C`, whose steps are importance-aware",
-    ),
+    ("new_mf lrq lrqdropout lrqfa", "use --rank, or the `dyadic` layer of `hutch train -C`"),
     ("adax", "use --adaptive"),
     ("interact", "use -q, which multiplies every pair of features"),
     ("experimental_igl", "use --cb_explore_adf, with the costs of chosen actions"),
-    (
-        "ksvm reprocess pool_greedy para_active pool_size subsample kernel degree",
-        "use --loss_function hinge, with -q for products of features",
-    ),
-    ("bfgs conjugate_gradient hessian_on mem termination svrg stage_size", _OTHER_BASE),
-    ("OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init", _OTHER_BASE),
+    ("ksvm reprocess pool_greedy para_active pool_size subsample kernel degree", "use --loss_function hinge, with -q"),
+    ("bfgs conjugate_gradient hessian_on mem termination svrg stage_size", "use the default learner, with --passes"),
+    ("OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init", "use --passes"),
     ("lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode", "Hutch has no topic models"),
     (
         "marginal initial_denominator initial_numerator compete update_before_learn unweighted_marginals decay",
         _FEATURES,
     ),
-    ("nn inpass multitask dropout meanfield", _NOT_LINEAR),
     ("print", "use --audit, which shows every example"),
     ("ot", "use --cb N or --cb_explore N"),
     ("sendto", "use `hutch serve`, which predicts and learns over HTTP"),
@@ -134,15 +116,12 @@ _PARTS: tuple[tuple[str, str], ...] = (
         "negative_weight max",
         "Hutch has no structured prediction",
     ),
-    (
-        "stage_poly sched_exponent batch_sz batch_sz_no_doubling",
-        "name the products of features with -q, --cubic or --interactions",
-    ),
+    ("stage_poly sched_exponent batch_sz batch_sz_no_doubling", "name the products with -q, --cubic or --interactions"),
     ("top", "keep the best of the predictions that -p writes"),
     (
         "warm_cb warm_cb_cs warm_start interaction warm_start_update interaction_update corrupt_type_warm_start "
         "corrupt_prob_warm_start choices_lambda lambda_scheme overwrite_label sim_bandit",
-        _SIMULATE,
+        "train with --cbify N on the labels, save with -f, and continue with -i",
     ),
 )
 """Options by part, its main ones first, with the alternative. An option of several parts is listed with the first."""

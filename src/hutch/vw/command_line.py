@@ -54,7 +54,7 @@ def _as_it_is(layer: Any) -> Layer:
     if layer.name == "linear":
         rate = {"learning_rate": float(layer.saved()["learning_rate"][0])} if given.decay != 1 else {}
         given = replace(given, initial_weight=0.0, random_weights=None, initial_constant=0.0, **rate)
-    if layer.name.startswith(("active", "matrix_", "rejection", "simulate_")):
+    if getattr(given, "dropout", False) or layer.name.startswith(("active", "matrix_", "rejection", "simulate_")):
         raise UsageError(f"VW models do not keep the state of {layer.name}")
     if hasattr(given, "interactions"):
         given = replace(given, interactions=tuple(tuple(term) for term in given.interactions))

@@ -27,7 +27,7 @@ _STATELESS = {
 """Layers that a command line may add to a model that was learned without them, and above which others."""
 
 _OF_SLOTS = {"choose_slots", "choose_slate"}
-_CHANGEABLE = {"explore_softmax": ("rate",), "choose_slots": ("all_slots",)}
+_CHANGEABLE = {"explore_softmax": ("rate",), "choose_slots": ("all_slots",), "one_hidden_layer": ("dropout",)}
 """Parameters of a layer that the options may change, beside `epsilon` and those a model's explorer leaves unset."""
 
 

@@ -27,37 +27,17 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 help="File of examples, .gz and .zst too; - is standard input. Repeatable.",
                 note="`.zst` is read too; `-` is standard input",
             ),
-            new_flag(
-                "cache",
-                "Cache the parsed data in FILE.hutch-cache, and reuse it until the data changes.",
-                short="c",
-                note=f"writes FILE.hutch-cache; {_CACHE}",
-            ),
-            new_words(
-                "cache_file",
-                "FILE",
-                "Cache the parsed data in this file, and reuse it until the data changes.",
-                note=_CACHE,
-            ),
+            new_flag("cache", "Cache the parsed data in FILE.hutch-cache.", short="c", note=_CACHE),
+            new_words("cache_file", "FILE", "Cache the parsed data in this file.", note=_CACHE),
             new_flag("kill_cache", "Rewrite the cache.", short="k"),
-            new_int(
-                "passes",
-                "Number of passes over the data.",
-                default=1,
-                least=1,
-                note="works without a cache; data that fits stays in memory",
-            ),
+            new_int("passes", "Number of passes over the data.", default=1, least=1, note="works without a cache"),
             new_flag("holdout_off", "With several passes, hold out no examples."),
             new_int(
                 "holdout_period", "With several passes, hold out every Nth example for testing.", default=10, least=1
             ),
             new_int("holdout_after", "Hold out all examples after the first N; 0 holds out none.", default=0, least=0),
             new_int("early_terminate", "Stop after N passes without improvement.", default=3, least=1),
-            new_flag(
-                "strict_parse",
-                "Stop at the first malformed line.",
-                note="the message begins with file:line:column, and the exit status is 1",
-            ),
+            new_flag("strict_parse", "Stop at the first malformed line.", note="names file:line:column; exit status 1"),
             new_flag("json", "Read JSON lines, each an example or a decision.", note=_BAD_LINE),
             new_flag(
                 "dsjson",
@@ -87,18 +67,8 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
     (
         "Models and output",
         (
-            new_text(
-                "final_regressor",
-                "MODEL",
-                "Save the model to this file.",
-                short="f",
-                note="writes Hutch's own format, with the whole chain, its loss included",
-            ),
-            new_flag(
-                "save_per_pass",
-                "Also save the model after each pass, as MODEL.1, MODEL.2 and so on.",
-                needs=("final_regressor",),
-            ),
+            new_text("final_regressor", "MODEL", "Save the model to this file.", short="f", note="Hutch's own format"),
+            new_flag("save_per_pass", "Also save the model after each pass, as MODEL.N.", needs=("final_regressor",)),
             new_text(
                 "initial_regressor",
                 "MODEL",
@@ -112,21 +82,11 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "preserve_performance_counters", _ALWAYS_ON, note="the model keeps all counters; a run shows its own"
             ),
             new_text("predictions", "FILE", "Write predictions to this file; - is standard output.", short="p"),
-            new_text(
-                "raw_predictions",
-                "FILE",
-                "Write raw predictions, such as the scores of all classes, to this file.",
-                short="r",
-            ),
+            new_text("raw_predictions", "FILE", "Write raw predictions, such as class scores, to FILE.", short="r"),
             new_text(
                 "readable_model", "FILE", "Write the weights as text.", note="ends where the weights end; no checksum"
             ),
-            new_text(
-                "invert_hash",
-                "FILE",
-                "Write the weights as text, with the names of the features.",
-                note="ends where the weights end; no checksum",
-            ),
+            new_text("invert_hash", "FILE", "Write the weights as text, with feature names.", note="no checksum"),
             new_text(
                 "audit_regressor",
                 "FILE",
@@ -134,17 +94,8 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 note="the sub-models of a feature stand together; there is no table",
             ),
             new_flag("hexfloat_weights", "Write weights as hexadecimal numbers, in full precision."),
-            new_flag(
-                "predict_only_model",
-                "Omit from the readable model the state that only learning needs.",
-                note="changes only what the readable model shows; -f always saves all",
-            ),
-            new_flag(
-                "audit",
-                "Print every feature of every example with its weight.",
-                short="a",
-                note="one line of features per example, whatever the reductions",
-            ),
+            new_flag("predict_only_model", "Write only what predicts into --readable_model.", note="-f saves all"),
+            new_flag("audit", "Print every feature with its weight.", short="a", note="one line per example"),
             new_text(
                 "extra_metrics",
                 "FILE",
@@ -267,13 +218,7 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "leave_duplicate_interactions", "Keep duplicate interactions.", sets="base.duplicate_interactions"
             ),
             new_words("ignore", "A", "Namespaces to leave out.", sets="input.ignore", reads="letters"),
-            new_words(
-                "ignore_linear",
-                "A",
-                "Namespaces to use in interactions only.",
-                sets="base.ignore_linear",
-                reads="letters",
-            ),
+            new_words("ignore_linear", "A", "Namespaces to multiply only.", sets="base.ignore_linear", reads="letters"),
             new_words("keep", "A", "The only namespaces to use.", sets="input.keep", reads="letters"),
             new_words(
                 "classweight",
@@ -312,17 +257,8 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 needs=("oaa", "ect", "csoaa"),
             ),
             new_int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
-            new_int(
-                "error",
-                "number of errors that the tournament corrects.",
-                sets="error_correcting_tournament.errors",
-                needs=("ect",),
-            ),
-            new_int(
-                "csoaa",
-                "Cost-sensitive one against all, with N classes.",
-                sets="cost_sensitive_one_against_all.classes",
-            ),
+            new_int("error", "errors that it corrects.", sets="error_correcting_tournament.errors", needs=("ect",)),
+            new_int("csoaa", "Cost-sensitive --oaa, with N classes.", sets="cost_sensitive_one_against_all.classes"),
             new_flag("binary", "Predict -1 or 1.", sets="binary"),
             new_int(
                 "bootstrap",
@@ -358,6 +294,11 @@ GROUPS: tuple[tuple[str, tuple[Option, ...]], ...] = (
                 "With --active: higher asks for more labels. With --regcb or --squarecb: wider cost ranges.",
                 needs=("active", "regcb", "regcbopt", "squarecb"),
             ),
+            new_int("nn", "Neural network of N hidden units.", sets="one_hidden_layer.units", note="-r: no units"),
+            new_flag("inpass", "the output sees the features.", sets="one_hidden_layer.skip_connection", needs=("nn",)),
+            new_flag("multitask", "sub-models share the units.", sets="one_hidden_layer.share_hidden", needs=("nn",)),
+            new_flag("dropout", "train half of the units at a time.", sets="one_hidden_layer.dropout", needs=("nn",)),
+            new_flag("meanfield", "no dropout.", sets="one_hidden_layer.dropout", value=False, needs=("nn",)),
         ),
     ),
     ("Decisions and bandits", DECISION_OPTIONS),

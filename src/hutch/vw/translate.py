@@ -249,7 +249,7 @@ def _one_against_all(parameters: dict[str, Any], options: Namespace) -> list[Any
     if options.oaa is not None:
         parameters["first_class"] = "detect" if options.indexing is None else options.indexing
         linked = (options.link or "identity") != "identity" and not options.probabilities
-        if options.bootstrap or options.l1 or options.l2 or options_of_first_weights(options) or linked:
+        if options.bootstrap or options.nn or options.l1 or options.l2 or options_of_first_weights(options) or linked:
             parameters["predict_first"] = True
     return [{"one_against_all": parameters}]
 
