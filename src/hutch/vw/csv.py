@@ -74,21 +74,16 @@ def _write(clean, words, cells, width, lines, line, positions, special, strings,
 def _columns(names: list[str], values: dict[str, str]) -> tuple[Any, ...]:
     """The arguments of `_write` from `positions` to `bounds`, for names of columns and values of namespaces."""
     special = [name for name in _SPECIAL if name in names]
-    positions, opening = [names.index(name) for name in special], "|" if "_tag" in names else " |"
+    positions, lead, before = [names.index(name) for name in special], "" if "_tag" in names else " ", None
     strings = [text for name in special for text in _SPECIAL[name][1:]]
-    spaces: dict[str, list[tuple[int, str]]] = {}
-    for k, name in enumerate(names):
-        if name not in _SPECIAL:
-            space, _, own = name.rpartition("|")
-            spaces.setdefault(space, []).append((k, own.translate(WITHIN)))
-    for space, columns in spaces.items():
-        opening += space.translate(WITHIN) + values.get(space, "")
-        for k, name in columns:
-            positions.append(k)
-            strings += f"{opening} {name}:", opening
-            opening = ""
-        opening = " |"
-    strings += "\n" if spaces else f"{opening}\n", "\0" * PADDING
+    features = [(k, *name.rpartition("|")[::2]) for k, name in enumerate(names) if name not in _SPECIAL]
+    first = {space: k for k, space, _ in reversed(features)}
+    for k, space, own in sorted(features, key=lambda feature: first[feature[1]]):
+        opened = "" if space == before else f"{lead}|{space.translate(WITHIN)}{values.get(space, '')}"
+        positions.append(k)
+        strings += f"{opened} {own.translate(WITHIN)}:", opened
+        lead, before = " ", space
+    strings += "\n" if features else f"{lead}|\n", "\0" * PADDING
     texts = joined_texts([text.encode(errors="surrogateescape") for text in strings])
     return np.array(positions, np.int64), np.array([_SPECIAL[name][0] for name in special], np.uint8), *texts
 

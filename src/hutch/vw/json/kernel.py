@@ -352,7 +352,6 @@ def _open_log(s, at):
         if value < 0:
             return BAD
         size, byte = stop - start, byte_at(start)
-        end = BAD
         if size == len(_C) and byte == ord("c"):
             end = BAD if found else _example(s, value, True)
             found = True
@@ -373,27 +372,17 @@ def _open_log(s, at):
 
 
 @helper
-def _single(s, at):
-    """Read the single example at `at`; the line feed behind it."""
-    end = _example(s, at, True)
-    if end < 0 or byte_at(skip_blanks(end)) != NEWLINE:
-        return BAD
-    s.decisions += 1
-    _end_row(s)
-    return skip_blanks(end)
-
-
-@helper
 def _line(s, at):
     """Read the line at `at`; the line feed behind it."""
     s.multi, s.cost, s.probability, s.action, s.place = 0, np.nan, 0.0, 0, -1
     s.label, s.importance, s.base, s.tag, s.tag_length = np.float64(UNLABELED), 1.0, 0.0, 0, 0
-    if s.single != 0:
-        return _single(s, at)
     end = _open_log(s, at) if s.log == 1 else _example(s, at, True)
-    if end < 0 or s.multi == 0 or byte_at(skip_blanks(end)) != NEWLINE:
+    if end < 0 or byte_at(skip_blanks(end)) != NEWLINE or (s.single == 0 and s.multi == 0):
         return BAD
     s.decisions += 1
+    if s.single != 0:
+        _end_row(s)
+        return skip_blanks(end)
     _choose(s, uint32(0), UNLABELED, SHARED_ROW)
     _end_row(s)
     at, more, count = skip_blanks(s.multi + 1), True, 0
