@@ -156,8 +156,8 @@ def meanings(kind: type[Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         names: list[str] = []
-        for line in (base.__dict__.get("__doc__") or "").partition("Attributes:\n")[2].splitlines():
-            start = re.match(r" {4,8}(\w+(?:, \w+)*): (.*)", line)
+        for line in inspect.cleandoc(base.__dict__.get("__doc__") or "").partition("Attributes:\n")[2].splitlines():
+            start = re.match(r" {4}(\w+(?:, \w+)*): (.*)", line)
             if not line.strip() and names:
                 break
             if start:

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -119,7 +120,6 @@ class Pool:
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources = list(sources)
-        self._copy: Any = None
 
     @classmethod
     def of_lines(cls, name: str, lines: Iterable[str], documents: Sequence[Mapping[str, Any]] | None = None) -> "Pool":
@@ -146,10 +146,11 @@ class Pool:
         """
         if source == "-":
             pool = cls([])
-            pool._copy = tempfile.NamedTemporaryFile(suffix=".vw")
-            shutil.copyfileobj(sys.stdin.buffer, pool._copy)
-            pool._copy.flush()
-            pool.sources = [LineFile("<stdin>", pool._copy.name)]
+            copy = tempfile.NamedTemporaryFile(suffix=".vw")
+            weakref.finalize(pool, copy.close)
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+            copy.flush()
+            pool.sources = [LineFile("<stdin>", copy.name)]
             return pool
         sources: list[Source] = []
         for path in expanded([source]):

@@ -64,7 +64,8 @@ class Client:
             ) as response:
                 text = response.read()
         except urllib.error.HTTPError as error:
-            detail = error.read(2000).decode(errors="replace")
+            with error:
+                detail = error.read(2000).decode(errors="replace")
             raise _Refused(at(url, None, None, f"{error.code} {error.reason}: {_reason(detail)}"), error.code) from None
         except (OSError, ValueError) as error:
             raise HutchError(at(url, None, None, f"cannot be reached: {error}")) from None
