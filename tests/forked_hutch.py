@@ -41,7 +41,8 @@ def hutch() -> str:
         script.write(f'#!/bin/sh\nexec {words} "$@"\n')
     os.chmod(command, 0o755)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    server = subprocess.Popen([sys.executable, os.path.abspath(__file__), socket], **pipes)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # of one test only
+    server = subprocess.Popen([sys.executable, os.path.abspath(__file__), socket], env=environment, **pipes)
     assert server.stdout and server.stdout.read(1), "it says when it is ready"
     atexit.register(folder.cleanup)
     atexit.register(server.communicate)  # which ends its standard input, and so it
