@@ -18,6 +18,8 @@ from collections.abc import Mapping
 from functools import cache
 
 FORWARDED = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)
+PYTHONPATH = os.environ.get("PYTHONPATH", "")
+"""As it is before the first test."""
 APART = 512
 """Descriptors from here on are not those of a command."""
 READ_AT_IMPORT = ("HUTCH_CACHE_DIR", "HUTCH_CHECKED", "LANG", "LC_", "NUMBA_", "OMP_", "PYTHON", "XDG_")
@@ -41,7 +43,7 @@ def hutch() -> str:
         script.write(f'#!/bin/sh\nexec {words} "$@"\n')
     os.chmod(command, 0o755)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # of one test only
+    environment = os.environ | {"PYTHONPATH": PYTHONPATH}  # that of a test is its own
     server = subprocess.Popen([sys.executable, os.path.abspath(__file__), socket], env=environment, **pipes)
     assert server.stdout and server.stdout.read(1), "it says when it is ready"
     atexit.register(folder.cleanup)
