@@ -78,6 +78,19 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Chunks(["-"]).total_bytes is None
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the size of a pipe is Linux's")
+def test_a_pipe_holds_a_chunk() -> None:
+    read, write = os.pipe()
+    os.write(write, TEXT[:1000])
+    chunks = iter(Chunks([f"/dev/fd/{read}"]))
+    assert next(chunks).size == TEXT[:1000].rfind(b"\n") + 1
+    os.set_blocking(write, False)
+    assert os.write(write, TEXT) == len(TEXT) > 1 << 16
+    os.close(write)
+    assert sum(chunk.size for chunk in chunks) == 1000 - TEXT[:1000].rfind(b"\n") - 1 + len(TEXT)
+    os.close(read)
+
+
 def test_a_pipe_is_read_as_it_comes(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     try:
