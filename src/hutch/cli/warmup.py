@@ -30,7 +30,9 @@ FILES = {
     "decisions.vw": "0:1:0.5 |a x\n|a y\n\n|a x\n1:0:0.5 |a y\n\n",
     "digits.vw": "1 |pixel 0:0.5 3:1\n2 |pixel 1:1 2:0.5\n3 |pixel 5:1\n",
     "table.csv": "label,importance,tag,number,word,text\n1,1,a,0.5,x,good words\n0,2,b,,y,more words\n",
-    "labels.tsv": "w1\tt1\ta\nw2\tt1\ta\nw1\tt2\tb\nw2\tt2\tb\nw3\tt2\ta\n",
+    "labels.tsv": "".join(
+        f"w{w}\tt{t}\t{'ab'[(t + (w // 2 * t % 5 == 4)) % 2]}\n" for t in range(40) for w in range(1, 5)
+    ),
     "gold.tsv": "t1\ta\n",
     "votes.csv": "worker,left,right,winner\nv,a,b,a\nw,b,c,b\nv,c,a,a\nw,a,c,tie\n",
     "rows.csv": "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(120)),
@@ -203,5 +205,7 @@ def read_tables() -> None:
         return
     from hutch.chain import Chain
 
-    table = pyarrow.table({"label": [1.0, 0.0], "number": [0.5, 2.0], "word": ["a", "b"]})
-    Chain.from_config({"chain": [{"linear": {}}]}).learn(table)
+    words = pyarrow.array(["a", "b"])
+    columns = {"number": [0.5, 2.0], "word": words, "category": words.dictionary_encode(), "text": ["good words", ""]}
+    table = pyarrow.table({"label": [1.0, 0.0], **columns})
+    Chain.from_config({"input": {"columns": {"text": ["text"]}}, "chain": [{"linear": {}}]}).learn(table)
