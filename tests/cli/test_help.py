@@ -85,7 +85,7 @@ def test_every_command_has_an_example_that_its_options_allow(
 
 def test_the_help_of_vw_has_every_option() -> None:
     said = joined(help_text())
-    for heading, group in GROUPS:
+    for heading, group in GROUPS.items():
         assert f"{heading}:" in said
         for option in group:
             assert f"--{option.name} " in said and joined(option.help) in said, option.name

@@ -17,12 +17,12 @@ from hutch.vw.table import GROUPS, NAMED, OPTIONS
 
 ROOT = Path(__file__).parents[2]
 OF_A_LAYER = (
-    '            new_flag("binary", "Predict -1 or 1.", sets="binary"),\n',
-    '            new_float("mirror", "Predict the opposite.", sets="mirror.strength"),\n',
+    '        new_flag("binary", "Predict -1 or 1.", sets="binary"),\n',
+    '        new_float("mirror", "Predict the opposite.", sets="mirror.strength"),\n',
 )
 OF_A_DECISION = (
-    '            new_flag("softmax", "Explore with probabilities from a softmax of the scores.", needs=EXPLORING),\n',
-    '            new_float("warmth", "With --softmax: soften.", sets="warmth", needs=("softmax",)),\n',
+    '        new_flag("softmax", "Explore with probabilities from a softmax of the scores.", needs=EXPLORING),\n',
+    '        new_float("warmth", "With --softmax: soften.", sets="warmth", needs=("softmax",)),\n',
 )
 PROGRAM = """
 from vw_options import tables
@@ -102,10 +102,12 @@ def test_names_and_short_names_are_unique() -> None:
     names = [option.name for option in OPTIONS]
     shorts = [option.short for option in OPTIONS if option.short]
     assert len(set(names)) == len(names) and len(set(shorts)) == len(shorts)
-    assert not set(ABSENT) & {option.name for _, group in GROUPS for option in group}
+    assert not set(ABSENT) & {option.name for group in GROUPS.values() for option in group}
 
 
-@pytest.mark.parametrize("option", [option for _, group in GROUPS for option in group], ids=lambda option: option.name)
+@pytest.mark.parametrize(
+    "option", [option for group in GROUPS.values() for option in group], ids=lambda option: option.name
+)
 def test_every_option_is_described(option: object) -> None:
     help, metavar, kind = (getattr(option, name) for name in ("help", "metavar", "kind"))
     assert help.endswith(".") and (help[0].isupper() or getattr(option, "needs", ()))

@@ -3,131 +3,100 @@
 An option named as the alternative is never refused itself; a test reads the options of the installed peer and tries.
 """
 
-_TREES = "use --oaa, --ect or the `filter_tree` layer"
-_FEATURES = "make the features before Hutch reads them"
-_COMPARE = "compare chains on one log with `hutch evaluate`"
-
-_PARTS: tuple[tuple[str, str], ...] = (
-    ("args", "run each of its command lines"),
-    ("version", "use `hutch --version`"),
-    ("dry_run", "use --to-yaml, which checks the options and reads no data"),
-    ("initial_pass_length replay_b replay_b_count replay_c replay_c_count replay_m replay_m_count", "use --passes"),
-    ("direct", "use --active, which writes the importance behind each prediction"),
-    ("examples", "cut the data with `head`"),
-    ("sort_features", "leave it out: features are used in the order of the line"),
-    ("feature_limit", "leave features out before Hutch reads them"),
-    ("experimental_full_name_interactions", "use -q, or `hutch train`, where namespaces go by their full names"),
-    ("redefine", "write the namespaces into the data under one name"),
-    ("affix spelling dictionary dictionary_path", _FEATURES),
-    ("flatbuffer", "use `hutch train`, which reads CSV, Parquet and JSON lines by their ending"),
-    (
-        "dump_json_weights_experimental dump_json_weights_include_feature_names_experimental "
-        "dump_json_weights_include_extra_online_state_experimental",
-        "use --invert_hash, or `hutch inspect MODEL --readable FILE`",
-    ),
-    (
-        "input_feature_regularizer output_feature_regularizer_binary output_feature_regularizer_text",
-        "use --l1 or --l2, one strength for all features",
-    ),
-    (
-        "span_server span_server_port unique_id total node",
-        "use `hutch train --shards N`, on a cluster `hutch train --shards N --ray ADDRESS`",
-    ),
-    ("feature_mask", "train with --ignore or --keep"),
-    ("active_cover oracular alpha beta_scale", "use --active, or the `active` layer of `hutch train -C`"),
-    (
-        "cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline",
-        "use --active with --oaa, or the `active` layer of `hutch train -C`",
-    ),
-    ("autolink", "use --link, or -q for products of features"),
-    (
-        "automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type "
-        "oracle_type debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x "
-        "opt_func",
-        _COMPARE,
-    ),
-    ("baseline lr_multiplier global_only check_enabled", "leave it out: every learner has its own constant"),
-    ("baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval", _COMPARE),
-    ("boosting gamma alg", "use --nn, or -q, --cubic or the `dyadic` layer for interactions"),
-    ("confidence confidence_after_training", "use --loss_function logistic --link logistic: probabilities"),
-    (
-        "cats cats_pdf cats_tree tree_bandwidth bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf "
-        "sample_pdf cbzo policy radius",
-        "cut the range of actions into N classes, and use --cb_explore N",
-    ),
-    ("cbify_reg cb_discrete loss_option loss_report loss_01_ratio", "cut the labels into N classes, and use --cbify N"),
-    ("cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax", "use --cb_type dr or mtr"),
-    ("ccb_no_slot_index", "leave it out"),
-    ("eval", "use `hutch evaluate`, which estimates a chain's cost from a log of decisions"),
-    ("cb_to_cbadf", "use --cb, which works with features of actions"),
-    ("cb_force_legacy", "use --cb, --cb_explore or --cbify without it: the same labels, with all explorers"),
-    ("cbify_ldf", "use --cbify N on classes, or --cb_explore_adf on the costs of chosen actions"),
-    ("cs_absolute_loss", "use --csoaa with --loss_function quantile"),
-    ("wap wap_ldf ldf_override", "use --csoaa or --csoaa_ldf"),
-    ("metrics", "use `hutch train --events FILE`, which writes JSON lines"),
-    (
-        "memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas "
-        "dream_at_update",
-        _TREES,
-    ),
-    ("emt emt_tree emt_leaf emt_scorer emt_initial emt_router online log_multi no_progress swap_resistance", _TREES),
-    ("recall_tree max_candidates bern_hyper max_depth node_only randomized_routing", _TREES),
-    ("plt kary_tree threshold top_k plt_force_load_legacy_model", "train a model for each label, or use --oaa"),
-    ("multilabel_oaa", "train a model for each label"),
-    ("oaa_subsample", "use --oaa, which learns every class, or the `filter_tree` layer, which learns log2 of them"),
-    (
-        "epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon "
-        "bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon",
-        "use --cb_explore_adf --squarecb, which explores less as it learns",
-    ),
-    ("synthcover synthcoversize synthcoverpsi", "use --cb_explore_adf with --cover or --squarecb"),
-    ("rnd rnd_alpha rnd_invlambda", "use --cb_explore_adf with --thompson, which knows how sure each cost is"),
-    ("graph_feedback", "use --cb_explore_adf with --squarecb"),
-    (
-        "large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack",
-        "use --cb_explore_adf with --squarecb, however many actions there are",
-    ),
-    ("freegrad restart project fepsilon flipschitz_const", "use --coin or --pistol, which need no learning rate"),
-    ("new_mf lrq lrqdropout lrqfa", "use --rank, or the `dyadic` layer of `hutch train -C`"),
-    ("adax", "use --adaptive"),
-    ("interact", "use -q, which multiplies every pair of features"),
-    ("experimental_igl", "use --cb_explore_adf, with the costs of chosen actions"),
-    ("ksvm reprocess pool_greedy para_active pool_size subsample kernel degree", "use --loss_function hinge, with -q"),
-    ("bfgs conjugate_gradient hessian_on mem termination svrg stage_size", "use the default learner, with --passes"),
-    ("OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init", "use --passes"),
-    ("lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode", "Hutch has no topic models"),
-    (
-        "marginal initial_denominator initial_numerator compete update_before_learn unweighted_marginals decay",
-        _FEATURES,
-    ),
-    ("print", "use --audit, which shows every example"),
-    ("ot", "use --cb N or --cb_explore N"),
-    ("sendto", "use `hutch serve`, which predicts and learns over HTTP"),
-    (
-        "search search_task search_metatask search_interpolation search_rollout search_rollin search_passes_per_policy "
-        "search_beta search_alpha search_total_nb_policies search_trained_nb_policies search_allowed_transitions "
-        "search_subsample_time search_neighbor_features search_rollout_num_steps search_history_length "
-        "search_no_caching search_xv search_perturb_oracle search_linear_ordering search_active_verify "
-        "search_save_every_k_runs search_max_bias_ngram_length search_max_quad_ngram_length search_span_bilou "
-        "search_max_branch search_kbest search_order search_use_passthrough_repr search_graph_num_loops "
-        "search_span_multipass search_condition_feature_value search_graph_no_structure "
-        "search_graph_separate_learners search_graph_directed constraints root_label num_label old_style_labels "
-        "transition_system one_learner cost_to_go relation_cost entity_cost relation_none_cost skip_cost cost "
-        "negative_weight max",
-        "Hutch has no structured prediction",
-    ),
-    ("stage_poly sched_exponent batch_sz batch_sz_no_doubling", "name the products with -q, --cubic or --interactions"),
-    ("top", "keep the best of the predictions that -p writes"),
-    (
-        "warm_cb warm_cb_cs warm_start interaction warm_start_update interaction_update corrupt_type_warm_start "
-        "corrupt_prob_warm_start choices_lambda lambda_scheme overwrite_label sim_bandit",
-        "train with --cbify N on the labels, save with -f, and continue with -i",
-    ),
-)
-"""Options by part, its main ones first, with the alternative. An option of several parts is listed with the first."""
+_PARTS = """\
+args: run each of its command lines
+version: use `hutch --version`
+dry_run: use --to-yaml, which checks the options and reads no data
+initial_pass_length replay_b replay_b_count replay_c replay_c_count replay_m replay_m_count: use --passes
+direct: use --active, which writes the importance behind each prediction
+examples: cut the data with `head`
+sort_features: leave it out: features are used in the order of the line
+feature_limit: leave features out before Hutch reads them
+experimental_full_name_interactions: use -q, or `hutch train`, where namespaces go by their full names
+redefine: write the namespaces into the data under one name
+affix spelling dictionary dictionary_path: make the features before Hutch reads them
+flatbuffer: use `hutch train`, which reads CSV, Parquet and JSON lines by their ending
+dump_json_weights_experimental dump_json_weights_include_feature_names_experimental
+  dump_json_weights_include_extra_online_state_experimental: use --invert_hash, or `hutch inspect MODEL --readable FILE`
+input_feature_regularizer output_feature_regularizer_binary output_feature_regularizer_text: use --l1 or --l2, one
+  strength for all features
+span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
+  --ray ADDRESS`
+feature_mask: train with --ignore or --keep
+active_cover oracular alpha beta_scale: use --active, or the `active` layer of `hutch train -C`
+cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline: use --active with --oaa, or the
+  `active` layer of `hutch train -C`
+autolink: use --link, or -q for products of features
+automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
+  debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
+  on one log with `hutch evaluate`
+baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
+baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
+  evaluate`
+boosting gamma alg: use --nn, or -q, --cubic or the `dyadic` layer for interactions
+confidence confidence_after_training: use --loss_function logistic --link logistic: probabilities
+cats cats_pdf cats_tree tree_bandwidth bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
+  policy radius: cut the range of actions into N classes, and use --cb_explore N
+cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into N classes, and use --cbify N
+cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax: use --cb_type dr or mtr
+ccb_no_slot_index: leave it out
+eval: use `hutch evaluate`, which estimates a chain's cost from a log of decisions
+cb_to_cbadf: use --cb, which works with features of actions
+cb_force_legacy: use --cb, --cb_explore or --cbify without it: the same labels, with all explorers
+cbify_ldf: use --cbify N on classes, or --cb_explore_adf on the costs of chosen actions
+cs_absolute_loss: use --csoaa with --loss_function quantile
+wap wap_ldf ldf_override: use --csoaa or --csoaa_ldf
+metrics: use `hutch train --events FILE`, which writes JSON lines
+memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas dream_at_update: use
+  --oaa, --ect or the `filter_tree` layer
+emt emt_tree emt_leaf emt_scorer emt_initial emt_router online log_multi no_progress swap_resistance: use --oaa, --ect
+  or the `filter_tree` layer
+recall_tree max_candidates bern_hyper max_depth node_only randomized_routing: use --oaa, --ect or the `filter_tree`
+  layer
+plt kary_tree threshold top_k plt_force_load_legacy_model: train a model for each label, or use --oaa
+multilabel_oaa: train a model for each label
+oaa_subsample: use --oaa, which learns every class, or the `filter_tree` layer, which learns log2 of them
+epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
+  bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf
+  --squarecb, which explores less as it learns
+synthcover synthcoversize synthcoverpsi: use --cb_explore_adf with --cover or --squarecb
+rnd rnd_alpha rnd_invlambda: use --cb_explore_adf with --thompson, which knows how sure each cost is
+graph_feedback: use --cb_explore_adf with --squarecb
+large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
+  --cb_explore_adf with --squarecb, however many actions there are
+freegrad restart project fepsilon flipschitz_const: use --coin or --pistol, which need no learning rate
+new_mf lrq lrqdropout lrqfa: use --rank, or the `dyadic` layer of `hutch train -C`
+adax: use --adaptive
+interact: use -q, which multiplies every pair of features
+experimental_igl: use --cb_explore_adf, with the costs of chosen actions
+ksvm reprocess pool_greedy para_active pool_size subsample kernel degree: use --loss_function hinge, with -q
+bfgs conjugate_gradient hessian_on mem termination svrg stage_size: use the default learner, with --passes
+OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init: use --passes
+lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models
+marginal initial_denominator initial_numerator compete update_before_learn unweighted_marginals decay: make the features
+  before Hutch reads them
+print: use --audit, which shows every example
+ot: use --cb N or --cb_explore N
+sendto: use `hutch serve`, which predicts and learns over HTTP
+search search_task search_metatask search_interpolation search_rollout search_rollin search_passes_per_policy
+  search_beta search_alpha search_total_nb_policies search_trained_nb_policies search_allowed_transitions
+  search_subsample_time search_neighbor_features search_rollout_num_steps search_history_length search_no_caching
+  search_xv search_perturb_oracle search_linear_ordering search_active_verify search_save_every_k_runs
+  search_max_bias_ngram_length search_max_quad_ngram_length search_span_bilou search_max_branch search_kbest
+  search_order search_use_passthrough_repr search_graph_num_loops search_span_multipass search_condition_feature_value
+  search_graph_no_structure search_graph_separate_learners search_graph_directed constraints root_label num_label
+  old_style_labels transition_system one_learner cost_to_go relation_cost entity_cost relation_none_cost skip_cost cost
+  negative_weight max: Hutch has no structured prediction
+stage_poly sched_exponent batch_sz batch_sz_no_doubling: name the products with -q, --cubic or --interactions
+top: keep the best of the predictions that -p writes
+warm_cb warm_cb_cs warm_start interaction warm_start_update interaction_update corrupt_type_warm_start
+  corrupt_prob_warm_start choices_lambda lambda_scheme overwrite_label sim_bandit: train with --cbify N on the labels,
+  save with -f, and continue with -i
+"""
+"""Options by part, its main ones first: the alternative. An option of several parts is listed with the first."""
 
 ABSENT: dict[str, str] = {}
 """The alternative, by option."""
-for _names, _instead in _PARTS:
+for _names, _, _instead in (_part.partition(": ") for _part in _PARTS.replace("\n  ", " ").splitlines()):
     for _name in _names.split():
         ABSENT.setdefault(_name, _instead)

@@ -140,7 +140,7 @@ def help_text() -> str:
         ("-h, --help", "Show this message and exit."),
     ]
     lines += entries(own, columns, _COLUMN)
-    for heading, group in GROUPS:
+    for heading, group in GROUPS.items():
         lines += [
             "",
             f"{heading}:",
