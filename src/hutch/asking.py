@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hutch.chain import Chain
+from hutch.core.config.override import layer_name
 from hutch.reductions.active.drawing import choose, draw
 
 
@@ -83,7 +84,7 @@ class AsksForLabels:
         if not hasattr(self, "chain_"):
             if classes is None:
                 raise ValueError(f"classes must be passed on the first call to {method}")
-            named = self.layers and (self.layers[0] if isinstance(self.layers[0], str) else next(iter(self.layers[0])))
+            named = self.layers and layer_name(self.layers[0])
             self._start(np.unique(np.asarray(classes)), [] if named == "active" else ["active"])
         layer = self.chain_.layers[0]
         if layer.name != "active":

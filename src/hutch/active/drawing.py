@@ -60,7 +60,12 @@ class Scores:
 
     def __init__(self, pool: Pool, chain: "Chain", engine: "Engine | None" = None) -> None:
         self.pool = pool
-        parts = _by_tasks(engine, chain, pool.sources) if engine else [_scored(chain, each) for each in pool.sources]
+        if engine:
+            shared = engine.put(chain)
+            tasks = [engine.submit(_scored, shared, engine.put(source))[0] for source in pool.sources]
+            parts = [engine.get(task) for task in tasks]
+        else:
+            parts = [_scored(chain, source) for source in pool.sources]
         self.sizes = [len(part[0]) for part in parts]
         self.score, self.prediction, self.key = map(np.concatenate, zip(*parts, strict=True))
 
@@ -80,7 +85,7 @@ class Scores:
         for source, size in zip(self.pool.sources, self.sizes, strict=True):
             entries = enumerate(source, first)
             while wanted is not None and wanted < first + size:
-                found = _at(entries, wanted)
+                found = next((entry for number, entry in entries if number == wanted), None)
                 if found is None or _key(_own_id(found.line)) != int(self.key[wanted]):
                     raise DataError(at(source.name, None, None, "changed while it was read"))
                 own = _own_id(found.line)
@@ -112,10 +117,6 @@ class Scores:
         return np.array(found, np.int64)
 
 
-def _at(entries: Iterator[tuple[int, Entry]], place: int) -> Entry | None:
-    return next((entry for number, entry in entries if number == place), None)
-
-
 def _own_id(line: str) -> str:
     """The id of a line that comes once."""
     return split_line(line)[1] or hashlib.sha256(line.encode()).hexdigest()[:12]
@@ -141,9 +142,3 @@ def _scored(chain: "Chain", source: Source) -> tuple[Numbers, ...]:
         keys = np.fromiter((_key(_own_id(line)) for line in lines), np.uint64, len(lines))
         found.append((*scores_of(chain, lines), keys))
     return tuple(map(np.concatenate, zip(*found, strict=True)))
-
-
-def _by_tasks(engine: "Engine", chain: "Chain", sources: Sequence[Source]) -> list[tuple[Numbers, ...]]:
-    shared = engine.put(chain)
-    tasks = [engine.submit(_scored, shared, engine.put(source))[0] for source in sources]
-    return [engine.get(task) for task in tasks]

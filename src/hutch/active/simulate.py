@@ -13,6 +13,7 @@ from hutch.active.estimate import LossSums, score_interval
 from hutch.active.stopping import expected_gains, stop_after
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Predictions
+from hutch.core.config.override import layer_name
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.durable.records import canonical_label
@@ -152,8 +153,9 @@ def simulate(
     """
     examples = sum(len(batch) for batch in data())
     layers = list(config["chain"])
-    given = _parameters(layers.pop(0)) if _name(layers[0]) == "active" else {}
-    given = {"horizon": examples, **{key: value for key, value in given.items() if value is not None}}
+    top: Any = layers.pop(0) if layer_name(layers[0]) == "active" else "active"
+    own = {} if isinstance(top, str) else top["active"] or {}
+    given = {"horizon": examples, **{key: value for key, value in own.items() if value is not None}}
     if budget is not None:
         given = {**{key: value for key, value in given.items() if key != "mellowness"}, "budget": budget}
     given["simulation"] = True
@@ -171,14 +173,6 @@ def simulate(
     return {"active": found} | {
         name: run(name, chain_of({**common, "budget": part}), data, test, examples) for name, part in others.items()
     }
-
-
-def _name(layer: Any) -> str:
-    return layer if isinstance(layer, str) else next(iter(layer))
-
-
-def _parameters(layer: Any) -> dict[str, Any]:
-    return {} if isinstance(layer, str) else dict(layer["active"] or {})
 
 
 def stopping(sums: LossSums, mistakes: float, bought: int, examples: int) -> dict[str, Any]:

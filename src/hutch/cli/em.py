@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hutch.cli.shell.declared import Argument, Group, Option, ray_option
-from hutch.core.errors import PluginError, UsageError
+from hutch.core.errors import UsageError
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -83,11 +83,12 @@ def fit(
     from dataclasses import asdict
 
     from hutch.core.atomic import check_outputs
+    from hutch.distributed.latent import installed_models
     from hutch.em.fit import Settings, create, find, last_class, load, save
     from hutch.em.rows import read_rows
 
     check_outputs([final], [data])
-    entries = _entries()
+    entries = installed_models()
     asked: dict[str, Any] = {
         "model": model, "rank": rank, "regularizer": regularizer, "mode": mode, "form": form, "metric": metric,
         "beta": beta, "exponent": exponent, "scale": scale, "block": block, "sketch": sketch, "past": past,
@@ -168,7 +169,7 @@ def _fit_in_shards(
     settings = check_settings(settings, shards)
     read = {"classes": classes, "missing": settings.missing}
     with engine_for(shards, ray) as engine:
-        learner = em([data], settings, shards=shards, classes=classes, engine=engine, entries=_entries())
+        learner = em([data], settings, shards=shards, classes=classes, engine=engine)
         report: dict[str, Any] = {
             "model": settings.model,
             "regularizer": settings.regularizer,
@@ -200,6 +201,7 @@ def transform(
     import numpy as np
 
     from hutch.core.atomic import atomic_write, check_outputs
+    from hutch.distributed.latent import installed_models
     from hutch.em.fit import load
     from hutch.em.ppca.model import PPCAParameters
     from hutch.em.ppca.model import transform as latent_means
@@ -210,7 +212,7 @@ def transform(
     if predictions is not None and predictions.suffix not in (".npy", ".csv"):
         raise UsageError(f"-p: got a file named *{predictions.suffix}, wanted .npy or .csv")
     check_outputs([predictions], [data, initial])
-    learner, settings = load(initial, _entries())
+    learner, settings = load(initial, installed_models())
     parameters = learner.parameters
     if not isinstance(parameters, PPCAParameters):
         raise UsageError(f"{initial}: the model {settings.model!r} has no transform; wanted ppca")
@@ -227,17 +229,6 @@ def transform(
             np.savetxt(file, latent, "%.9g", ",")
     if json:
         print(dumps({"samples": len(latent), "rank": settings.rank, "log_likelihood": likelihood}))
-
-
-def _entries() -> dict[str, Any]:
-    from hutch.em.models import ModelEntry
-    from hutch.plugins.manager import installed
-
-    entries = dict(installed().registry.em_models)
-    for name, entry in entries.items():
-        if not isinstance(entry, ModelEntry):
-            raise PluginError(f"online EM model {name!r}: got {entry!r}, wanted a hutch.em.models.ModelEntry")
-    return entries
 
 
 def _check_boundaries(settings: Settings, classes: str | None, drift: float | None) -> None:

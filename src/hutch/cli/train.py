@@ -121,6 +121,7 @@ def _continued(config: str, initial: str, overrides: list[str]) -> Any:
     """The weights of a model under a chain that may differ in parameters, but not in the meaning of the weights."""
     from hutch.chain import Chain
     from hutch.core.chain.model_of_chain import load_chain_model
+    from hutch.core.config.override import layer_name
     from hutch.core.config.read import blocked_plugins, read_chain, validate
     from hutch.core.errors import UsageError
     from hutch.plugins.manager import installed
@@ -130,8 +131,7 @@ def _continued(config: str, initial: str, overrides: list[str]) -> Any:
     arrays, metadata = load_chain_model(initial)
 
     def meaning(of: Any) -> dict[str, Any]:
-        layers = [layer if isinstance(layer, str) else next(iter(layer)) for layer in of["chain"]]
-        return {"weights": of["weights"], "input": of["input"], "chain": layers}
+        return {"weights": of["weights"], "input": of["input"], "chain": [*map(layer_name, of["chain"])]}
 
     saved = meaning(metadata["chain"])
     for key, value in meaning(chain).items():

@@ -179,7 +179,11 @@ def aggregate(
     >>> [result.labels.classes[k] for k in result.probability.argmax(axis=1)]
     ['cat', 'dog']
     """
-    votes = None if isinstance(labels, Labels) else _votes_of(labels)
+    votes = None
+    if not isinstance(labels, Labels):
+        from hutch.crowd.data.frames import is_frame, read_frame
+
+        votes = read_frame(labels) if is_frame(labels) else None
     if votes:
         labels = from_triples(
             votes.triples, history.classes if history else votes.classes, history.worker_names if history else ()
@@ -261,13 +265,6 @@ def population_of(model: CrowdModel, options: Options, state: State) -> Array | 
 
 def _others(model: CrowdModel, voices: Labels, state: State, learned: bool, places: NDArray[np.int64]) -> Array:
     return model.others(voices, state, learned)[places]
-
-
-def _votes_of(frame: Any) -> "FrameVotes | None":
-    """The votes of a frame; None for anything else."""
-    from hutch.crowd.data.frames import is_frame, read_frame
-
-    return read_frame(frame) if is_frame(frame) else None
 
 
 def _default(options: Options, reference: tuple[str, ...]) -> CrowdModel:

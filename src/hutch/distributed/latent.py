@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.data.places import expanded
-from hutch.core.errors import DataError, UsageError
+from hutch.core.errors import DataError, PluginError, UsageError
 from hutch.core.threads import one_thread
 from hutch.distributed.engine import Engine, Here, Ref, add, sum_of
 from hutch.em.base.learner import Learner, pack
@@ -95,10 +95,18 @@ def mean_log_likelihood(learner: Learner[Any], data: Sequence[str | Path] | Rows
 
 
 def installed_models() -> dict[str, ModelEntry]:
-    """The models that plugins have registered, by name."""
+    """The models that plugins have registered, by name.
+
+    Raises:
+        PluginError: a plugin has registered something else.
+    """
     from hutch.plugins.manager import installed
 
-    return dict(installed().registry.em_models)
+    entries = dict(installed().registry.em_models)
+    for name, entry in entries.items():
+        if not isinstance(entry, ModelEntry):
+            raise PluginError(f"online EM model {name!r}: got {entry!r}, wanted a hutch.em.models.ModelEntry")
+    return entries
 
 
 def check_settings(settings: Settings, shards: int) -> Settings:

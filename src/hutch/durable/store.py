@@ -188,11 +188,18 @@ class Store:
         self, connection: sqlite3.Connection, requests: Iterable[Request], round: Round, wanted: int,
         documents: Mapping[str, Mapping[str, Any]],
     ) -> int:  # fmt: skip
-        ids = []
-        number = self._insert_round(connection, round)
+        number, ids = connection.execute(
+            "INSERT INTO rounds (pool, examples, probability, threshold, created) VALUES (?, ?, ?, ?, ?)",
+            [round.pool, round.examples, round.probability, round.threshold, self._clock()],
+        ).lastrowid, []  # fmt: skip
+        row = f"INSERT INTO requests ({_REQUEST_COLUMNS}, round, wanted, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         for request in requests:
             ids.append(request.id)
-            self._insert_request(connection, request, number, wanted)
+            try:
+                connection.execute(row, [*asdict(request).values(), number, wanted, self._clock()])
+            except sqlite3.IntegrityError:
+                text = f"request {request.id!r} is there already: another run has asked for it meanwhile; ask again"
+                raise StoreError(at(str(self.path), None, None, text)) from None
         texts = [(id, json.dumps(found, ensure_ascii=False)) for id, found in documents.items()]
         connection.executemany("INSERT INTO documents VALUES (?, ?, NULL)", texts)
         self.write_log(connection, "ask", {"round": number, **asdict(round), "requests": ids})
@@ -284,18 +291,14 @@ class Store:
             [number, answer.id, answer.request, answer.worker, answer.label, self._clock()],
         )
         if answer.label != SKIP:
-            self._close_if_done(connection, answer.request, request[0])
+            query = "SELECT count(*), coalesce(sum(label != ?), 0) FROM labels WHERE request = ? AND label != ?"
+            answers, labels = connection.execute(query, [DONT_KNOW, answer.request, SKIP]).fetchone()
+            if answers >= request[0]:
+                state = "answered" if labels else "unknown"
+                connection.execute("UPDATE requests SET state = ? WHERE id = ?", [state, answer.request])
         if request[1] == answer.worker:
             connection.execute("UPDATE requests SET leased_until = 0, leased_to = '' WHERE id = ?", [answer.request])
         return number
-
-    @staticmethod
-    def _close_if_done(connection: sqlite3.Connection, request: str, wanted: int) -> None:
-        query = "SELECT count(*), coalesce(sum(label != ?), 0) FROM labels WHERE request = ? AND label != ?"
-        answers, labels = connection.execute(query, [DONT_KNOW, request, SKIP]).fetchone()
-        if answers >= wanted:
-            state = "answered" if labels else "unknown"
-            connection.execute("UPDATE requests SET state = ? WHERE id = ?", [state, request])
 
     def lease(self, worker: str, seconds: float, order: Sequence[str] | None = None) -> Request | None:
         """The next open request for a worker, withheld from others for a while; None without one.
@@ -321,24 +324,6 @@ class Store:
             )
         leased = self.request(found[0])
         return leased and leased[0]
-
-    def _insert_round(self, connection: sqlite3.Connection, round: Round) -> int:
-        cursor = connection.execute(
-            "INSERT INTO rounds (pool, examples, probability, threshold, created) VALUES (?, ?, ?, ?, ?)",
-            [round.pool, round.examples, round.probability, round.threshold, self._clock()],
-        )
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
-
-    def _insert_request(self, connection: sqlite3.Connection, request: Request, round: int, wanted: int) -> None:
-        try:
-            connection.execute(
-                f"INSERT INTO requests ({_REQUEST_COLUMNS}, round, wanted, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [*asdict(request).values(), round, wanted, self._clock()],
-            )
-        except sqlite3.IntegrityError:
-            text = f"request {request.id!r} is there already: another run has asked for it meanwhile; ask again"
-            raise StoreError(at(str(self.path), None, None, text)) from None
 
     def learned(self, detail: dict[str, Any]) -> int:
         """Log that a model has learned."""

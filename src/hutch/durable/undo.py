@@ -1,7 +1,6 @@
 """Taking answers back. The log keeps both the answer and that it was taken back."""
 
 import json
-from typing import Any
 
 from hutch.durable.records import SKIP, Answer
 from hutch.durable.store import Store
@@ -13,15 +12,13 @@ RETRACTED = "retracts"
 def answers_of(store: Store, worker: str, count: int) -> list[Answer]:
     """The latest answers of a worker, the last one first."""
     query = "SELECT request, worker, label, id FROM labels WHERE worker = ? ORDER BY number DESC LIMIT ?"
-    with store.transaction() as connection:
-        return [Answer(*row) for row in connection.execute(query, [worker, count])]
+    return [Answer(*row) for row in store.rows(query, [worker, count])]
 
 
 def find_answer(store: Store, id: str) -> Answer | None:
     """An answer by its id."""
-    with store.transaction() as connection:
-        row = connection.execute("SELECT request, worker, label, id FROM labels WHERE id = ?", [id]).fetchone()
-    return Answer(*row) if row else None
+    rows = store.rows("SELECT request, worker, label, id FROM labels WHERE id = ?", [id])
+    return Answer(*rows[0]) if rows else None
 
 
 def retract(store: Store, id: str, lease_seconds: float = 0.0) -> bool:
@@ -67,9 +64,7 @@ def taken_back(store: Store, after: int) -> set[int]:
     found: set[int] = set()
     query = "SELECT number, event, detail FROM audit WHERE number > ? AND event IN ('answer', 'learn') ORDER BY number"
     waiting: dict[str, int] = {}
-    with store.transaction() as connection:
-        rows: list[Any] = connection.execute(query, [after]).fetchall()
-    for number, event, text in rows:
+    for number, event, text in store.rows(query, [after]):
         if event == "learn":
             waiting.clear()
             continue

@@ -61,23 +61,13 @@ def plan(p: Array, allowed: int, needed: float) -> Plan:
     uneven = np.maximum(many * left / np.maximum(roots, 1e-9) ** 2, 1) ** 0.8
     audits = np.maximum(many - allowed, 0) * _SHARES
     found = np.minimum(audits * left / np.maximum(many, 1) * np.sqrt(uneven), left)
-    gain = (
-        audits
-        * uneven
-        * _divergence(
-            np.maximum(left - found / 2, 1e-3) / np.maximum(many - audits / 2, 1),
-            (allowed + 1 + found / 2) / np.maximum(many - audits / 2, 1),
-        )
-    )
-    enough = gain >= needed
+    rest = np.maximum(many - audits / 2, 1)
+    share = np.clip(np.maximum(left - found / 2, 1e-3) / rest, 1e-6, 0.999)
+    other = np.clip((allowed + 1 + found / 2) / rest, 1e-9, 0.9999)
+    divergence = share * np.log(share / other) + (1 - share) * np.log((1 - share) / (1 - other))
+    enough = audits * uneven * np.where(share < other, divergence, 0.0) >= needed
     enough[:, -1] = True  # all of them: nothing is left to prove
     audits = audits[np.arange(len(fixes)), enough.argmax(axis=1)]
     best = int(np.argmin(fixes + audits))
     count = int(fixes[best])
     return Plan(count, math.ceil(audits[best]), float(worst[min(count, items - 1)]))
-
-
-def _divergence(share: Array, other: Array) -> Array:
-    """kl(share, other) where share is below other, else 0."""
-    p, q = np.clip(share, 1e-6, 0.999), np.clip(other, 1e-9, 0.9999)
-    return np.where(p < q, p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)), 0.0)

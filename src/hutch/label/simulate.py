@@ -201,6 +201,7 @@ def compare(
         The rules by name: `hutch`, `random`, `cascade`, `cascade with credit`, `majority`, `people`.
     """
     found: dict[str, list[tuple[float, float, float, int, float]]] = {}
+    nobody = np.zeros(0, np.int64)
     for run in range(runs):
         world = draw(run)
         items, all_ = len(world.truth), len(world.truth) * people.price * people.labels
@@ -218,7 +219,8 @@ def compare(
         parties = [([k], price) for k, price in enumerate(prices)]
         parties += [(list(range(len(prices))), sum(prices))] if len(prices) > 1 else []
         for party, price in parties:
-            label, sure = _together([world.votes[k] for k in party], world.classes)
+            q = posterior([world.votes[k] for k in party], world.classes, nobody, nobody.astype(np.int32))
+            label, sure = q.argmax(axis=1).astype(np.int32), q.max(axis=1)
             if len(party) == len(prices):
                 note("majority", price, float(np.mean(label == world.truth)))
             for credit in (False, True)[len(party) > 1 :]:  # the literature's has one judge
@@ -244,10 +246,3 @@ def _rule(rows: Array, target: float) -> Rule:
     bill, share, right, audited = rows[:, :4].mean(axis=0).tolist()
     held = float(np.mean(rows[:, 2] >= target - 1e-9))
     return Rule(held, bill, share, right, audited, float(np.median(rows[:, 4])), len(rows))
-
-
-def _together(votes: Sequence[Votes], classes: int) -> tuple[Codes, Array]:
-    """Joint labels of some judges, and their confidence, without people."""
-    nobody = np.zeros(0, np.int64)
-    q = posterior(votes, classes, nobody, np.zeros(0, np.int32))
-    return q.argmax(axis=1).astype(np.int32), q.max(axis=1)

@@ -42,11 +42,6 @@ class Labels:
             if entry is not None:
                 learner.enqueue(self._log.append_now(entry), entry)
 
-    def _teach(self, answer: Answer, number: int) -> Entry | None:
-        """The entry that an accepted answer gives rise to; called in the log's transaction."""
-        detail = {"id": answer.request, "label": answer.label}
-        return self._entry(self._learner, Event(number, "answer", detail, 0.0)) if self._learner else None
-
     def _entry(self, learner: Served, event: Event) -> Entry | None:
         line = example_of(event, self._log.store, active_layer(learner.chain).parameters.weighted)
         return None if line is None else Entry(learner.key, TEXT, line.encode(), audit=event.number)
@@ -85,8 +80,10 @@ class Labels:
     def _accept(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> tuple[list[tuple[int, Entry]], int]:
         """The log entries for answers, with their places, and the number of new answers."""
         numbers = self._log.store.accept(connection, answers)
-        made = [self._teach(answer, n) for answer, n in zip(answers, numbers, strict=True) if n is not None]
-        return [(self._log.write(connection, one), one) for one in made if one is not None], len(made)
+        new = [(n, answer) for n, answer in zip(numbers, answers, strict=True) if n is not None]
+        events = [Event(n, "answer", {"id": answer.request, "label": answer.label}, 0.0) for n, answer in new]
+        made = [self._entry(self._learner, event) for event in events] if self._learner else []
+        return [(self._log.write(connection, one), one) for one in made if one is not None], len(new)
 
     def _learn(self, outcome: tuple[list[tuple[int, Entry]], int]) -> None:
         for number, one in outcome[0]:

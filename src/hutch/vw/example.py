@@ -200,13 +200,10 @@ def _line_of(namespaces: Mapping[str, Any]) -> str:
     """
     parts = []
     for namespace, features in namespaces.items():
-        pairs = features.items() if isinstance(features, Mapping) else map(_pair, features)
+        each: Any = features.items() if isinstance(features, Mapping) else features
+        pairs = (feature if isinstance(feature, list | tuple) else (feature, 1) for feature in each)
         parts.append(" ".join([f"|{_checked(namespace)}", *(f"{_checked(name)}:{value!r}" for name, value in pairs)]))
     return " ".join(parts)
-
-
-def _pair(feature: str | Sequence[Any]) -> Sequence[Any]:
-    return (feature, 1) if not isinstance(feature, list | tuple) else feature
 
 
 def _checked(name: Any) -> str:

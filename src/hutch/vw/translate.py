@@ -48,10 +48,9 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
     place = sum(layer_name(layer) == "ngrams" for layer in layers) if copies else 0
     layers[place:place] = decision_layers(options)
-    chain: dict[str, Any] = {
-        "chain": layers,
-        "input": {"namespaces": "letter"} | _section("input", options) | _left_out(options),
-    }
+    chain: dict[str, Any] = {"chain": layers, "input": {"namespaces": "letter"} | _section("input", options)}
+    if named := letters(options.keep or options.ignore):
+        chain["input"]["keep" if options.keep else "ignore"] = named
     if weights := _section("weights", options):
         chain["weights"] = weights
     if options.random_seed is not None:
@@ -129,11 +128,6 @@ def terms_of(options: Any) -> list[str]:
                 raise UsageError(f"--{name}: got {value!r}, wanted {wanted}")
             found.append(value)
     return found
-
-
-def _left_out(options: Namespace) -> dict[str, list[str]]:
-    named = letters(options.keep or options.ignore)
-    return {"keep" if options.keep else "ignore": named} if named else {}
 
 
 def loss_of(options: Any) -> Any:
@@ -245,41 +239,33 @@ def _numbers(name: str, values: Iterable[str]) -> dict[str, int]:
     return found
 
 
+def _first_class(options: Namespace) -> dict[str, Any]:
+    return {"first_class": "detect" if options.indexing is None else options.indexing}
+
+
 def _one_against_all(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     if options.oaa is not None:
-        parameters["first_class"] = "detect" if options.indexing is None else options.indexing
+        parameters |= _first_class(options)
         linked = (options.link or "identity") != "identity" and not options.probabilities
         if options.bootstrap or options.nn or options.l1 or options.l2 or options_of_first_weights(options) or linked:
             parameters["predict_first"] = True
     return [{"one_against_all": parameters}]
 
 
-def _cost_sensitive(parameters: dict[str, Any], options: Namespace) -> list[Any]:
-    first = "detect" if options.indexing is None else options.indexing
-    return [{"cost_sensitive_one_against_all": {**parameters, "first_class": first}}]
-
-
-def _link(parameters: dict[str, Any], options: Namespace) -> list[Any]:
-    link = parameters["function"]
-    return [] if link == "identity" or options.probabilities else [{"link": parameters}]
-
-
 def _active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
-    asking: dict[str, Any] = {} if options.simulation else {"simulation": False}
-    return [
-        {
-            "active": {"rule": "vw", "mellowness": 1.0 if options.mellowness is None else options.mellowness}
-            | parameters
-            | asking
-        }
-    ]
+    given = {"rule": "vw", "mellowness": 1.0 if options.mellowness is None else options.mellowness} | parameters
+    return [{"active": given if options.simulation else given | {"simulation": False}}]
 
 
 _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "ngrams": _grams,
     "one_against_all": _one_against_all,
-    "cost_sensitive_one_against_all": _cost_sensitive,
-    "link": _link,
+    "cost_sensitive_one_against_all": lambda parameters, options: [
+        {"cost_sensitive_one_against_all": parameters | _first_class(options)}
+    ],
+    "link": lambda parameters, options: (
+        [] if parameters["function"] == "identity" or options.probabilities else [{"link": parameters}]
+    ),
     "active": _active,
 }
 """Layers with an option whose value is not the parameter's value."""

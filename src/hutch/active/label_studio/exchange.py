@@ -54,18 +54,10 @@ def task_of(store: Store, request: Request, question: Question) -> dict[str, Any
     """A request as a task with its prediction."""
     document = store.document(request.id) or {"text": request.line[request.line.find("|") :]}
     shown = {name: value if isinstance(value, str) else str(value) for name, value in document.items()}
-    prediction = {
-        "model_version": request.model,
-        "score": 1 - request.probability,
-        "result": question.result_of(predicted_label(store, request)),
-    }
-    return {"data": {**shown, REQUEST_FIELD: request.id}, "predictions": [prediction]}
-
-
-def predicted_label(store: Store, request: Request) -> str:
-    """The label that the model predicted when it asked."""
     threshold = next((each.threshold for _, each in store.rounds() if each.threshold is not None), None)
-    return label_said(request.prediction, threshold, store.labels_allowed)
+    result = question.result_of(label_said(request.prediction, threshold, store.labels_allowed))
+    prediction = {"model_version": request.model, "score": 1 - request.probability, "result": result}
+    return {"data": {**shown, REQUEST_FIELD: request.id}, "predictions": [prediction]}
 
 
 def pull(store: Store, client: Client, project: int, question: Question) -> Pulled:

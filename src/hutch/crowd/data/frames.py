@@ -64,7 +64,8 @@ def read_frame(frame: Any) -> FrameVotes:
         if role not in names:
             got = f"got columns {', '.join(names)}, wanted {', '.join(COLUMNS)}"
             raise DataError(f"X: no column {role!r}; {did_you_mean(role, names)}; {got}")
-    found = FrameVotes(package=_package(frame))
+    package = type(frame).__module__.partition(".")[0]
+    found = FrameVotes(package=package if package in ("pandas", "polars") else "pyarrow")  # else of Arrow
     declared, found.ordered = _declared(frame["label"])
     for value in declared:
         found.originals[2][name_of(value)] = value
@@ -111,12 +112,6 @@ def _declared(column: Any) -> tuple[list[Any], bool]:
     if hasattr(column, "cat") and (categories := getattr(column.dtype, "categories", None)) is not None:
         return _values(categories), bool(getattr(column.dtype, "ordered", False))
     return [], False
-
-
-def _package(frame: Any) -> str:
-    """The first part of the name of the module that a frame comes from; Arrow for all that have no own."""
-    module = type(frame).__module__.partition(".")[0]
-    return module if module in ("pandas", "polars") else "pyarrow"
 
 
 def _values(column: Any) -> list[Any]:

@@ -175,7 +175,8 @@ def sheet_reader(data: bytes, columns: Columns, classes: Sequence[str] = ()) -> 
     first = first_line(data, 3)
     if first is None:
         return None
-    sample = _sample(data[first.rows : first.rows + _SAMPLE_BYTES], first.separator)
+    sample = first_rows(data[first.rows : first.rows + _SAMPLE_BYTES], first.separator, _SAMPLE_ROWS)
+    sample = sample[:-1] if len(data) - first.rows >= _SAMPLE_BYTES else sample  # the last may be cut off
     for find in SHEETS:
         sheet = find(first.fields, columns, sample)
         if sheet:
@@ -226,9 +227,3 @@ def _plain(fields: list[str], columns: Columns, line: int, sample: Sequence[Sequ
     if gold and "gold" not in places:
         places["gold"] = gold[0]
     return Sheet("", tuple(fields), {role: places[role] for role in ROLES if role in places})
-
-
-def _sample(data: bytes, separator: str) -> list[list[str]]:
-    """The first rows of a text, as far as they can be read."""
-    rows = first_rows(data, separator, _SAMPLE_ROWS)
-    return rows[:-1] if len(data) == _SAMPLE_BYTES else rows
