@@ -74,18 +74,9 @@ def train_in_shards(
     loss, where = (min(losses), "held out") if losses else (rounds[-1].average_loss, "in shards, in the last pass")
     tell(f"\nshards {shards}\npasses {len(rounds)}\naverage loss {loss:.6f} ({where})")
     if as_json:
-        print(
-            dumps(
-                {
-                    "examples": sum(done.examples for done in rounds),
-                    "average_loss": loss,
-                    "seconds": time.perf_counter() - begun,
-                    "passes": len(rounds),
-                    "shards": shards,
-                    "steps": [done.step for done in rounds],
-                }
-            )
-        )
+        found = {"examples": sum(done.examples for done in rounds), "average_loss": loss}
+        found |= {"seconds": time.perf_counter() - begun, "passes": len(rounds), "shards": shards}
+        print(dumps(found | {"steps": [done.step for done in rounds]}))
 
 
 def predict_into(

@@ -236,13 +236,8 @@ def aggregate(
         alike = model.fit(each, None, over)
         turned = bool((alike.posterior.argmax(axis=1) != fit.posterior.argmax(axis=1)).mean() > _TURNED)
         probability = (probability + model.probability(each, alike)) / 2 if turned else probability
-    if (
-        values is not None
-        and len(values) > MANY_VALUES
-        and people is None
-        and options.method == "batch"
-        and len(labels)
-    ):
+    fits_all = people is None and options.method == "batch" and len(labels) > 0
+    if values is not None and len(values) > MANY_VALUES and fits_all:
         probability = leaned(probability, values, labels, others())
     usual = None if hasattr(model.parameters, "reference") else population
     return Aggregate(

@@ -1,6 +1,5 @@
 """Messages about damaged label stores."""
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from hutch.core.errors import HutchError, StoreError, at, shortened
 from hutch.durable.checksums import COVERED
+from hutch.durable.lock import state_of
 
 
 def said_by(error: object) -> str:
@@ -72,7 +72,7 @@ class Files:
 
     def __init__(self, path: Path) -> None:
         beside = Path(f"{path.resolve()}-wal")  # SQLite's own log, if the file system allows one
-        self._path, self._found = path, {each: _number(each) for each in (path.absolute(), beside) if _number(each)}
+        self._path, self._found = path, {p: s[:2] for p in (path.absolute(), beside) if (s := state_of(p))}
 
     def check(self) -> None:
         """Check that data written now can be found later.
@@ -81,22 +81,13 @@ class Files:
             StoreError: a file is gone, or another one is in its place.
         """
         for path, number in self._found.items():
-            if (now := _number(path)) != number:
+            if ((now := state_of(path)) or ())[:2] != number:
                 whose = "" if path.name == self._path.name else f"its {path.name} "
                 what = "replaced by another file" if now else "deleted or moved"
                 why = f"{whose}was {what} while it was in use: nothing was stored"
                 raise StoreError(
                     at(str(self._path), None, None, f"{why}; put it back, or start again with what is left")
                 )
-
-
-def _number(path: Path) -> tuple[int, int] | None:
-    """The identity of a file; None if it is missing."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def tell_damage(error: BaseException | None, connection: sqlite3.Connection, path: Path) -> None:

@@ -30,7 +30,7 @@ class Held:
         if not locked(self._descriptor):
             os.close(self._descriptor)
             raise StoreError(at(str(path), None, None, "another server is using it, or a run that will write it"))
-        self._seen = _state(self.path)
+        self._seen = state_of(self.path)
         self._next: int | None = None
 
     def follow(self, file: BinaryIO) -> None:
@@ -41,7 +41,7 @@ class Held:
 
     def replaced(self) -> bool:
         """Hold the file that was to take the place of this one, if it did; returns whether."""
-        state = _state(self.path)
+        state = state_of(self.path)
         if self._next is None or state is None:
             return False
         found = os.fstat(self._next)
@@ -63,7 +63,7 @@ class Held:
         Raises:
             StoreError: another process has.
         """
-        if (state := _state(self.path)) != self._seen:
+        if (state := state_of(self.path)) != self._seen:
             text = "was changed by another program while it was served, and is left as it is"
             text = text if state else "cannot be written: it was removed while it was served"
             raise StoreError(at(str(self.path), None, None, text))
@@ -74,7 +74,7 @@ class Held:
         os.close(self._descriptor)
 
 
-def _state(path: Path) -> tuple[int, ...] | None:
+def state_of(path: Path) -> tuple[int, ...] | None:
     """The identity of a file and of its content; None if it is missing."""
     try:
         found = os.stat(path)

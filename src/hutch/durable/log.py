@@ -345,10 +345,8 @@ class Log:
         """The entries of a model after number `after`, in order; None for a retracted or damaged one."""
         refused = self.refused(model)
         for number, entry, _ in self._read(model, after):
-            skipped = (
-                entry is None or entry.kind == REFUSED or any(first <= number <= last for _, first, last, _ in refused)
-            )
-            yield number, None if skipped else entry
+            skipped = any(first <= number <= last for _, first, last, _ in refused)
+            yield number, None if skipped or entry is None or entry.kind == REFUSED else entry
 
     def lines(self, name: str | None = None) -> Iterator[dict[str, Any]]:
         """The entries of all models, or of those of a name, for people and other programs."""

@@ -236,13 +236,10 @@ def compare(
         tried = {key: found.pop(key) for key in list(found) if key.startswith(f"{name} [")}
         if tried:
             found[name] = min(tried.values(), key=lambda rows: float(np.mean([row[0] for row in rows])))
-    order = [
-        name for name in ("hutch", "random", "cascade", "cascade with credit", "majority", "people") if name in found
-    ]
-    return {name: _rule(np.array(found[name]), settings.target) for name in order}
-
-
-def _rule(rows: Array, target: float) -> Rule:
-    bill, share, right, audited = rows[:, :4].mean(axis=0).tolist()
-    held = float(np.mean(rows[:, 2] >= target - 1e-9))
-    return Rule(held, bill, share, right, audited, float(np.median(rows[:, 4])), len(rows))
+    rules = {}
+    for name in ("hutch", "random", "cascade", "cascade with credit", "majority", "people"):
+        if name in found:
+            rows = np.array(found[name])
+            held, plan = np.mean(rows[:, 2] >= settings.target - 1e-9), np.median(rows[:, 4])
+            rules[name] = Rule(float(held), *rows[:, :4].mean(axis=0).tolist(), float(plan), len(rows))
+    return rules

@@ -37,11 +37,6 @@ a tie, without it overfits the few ratings of a task; in one pass the shifted dy
 longer. In the source a rank of three costs 1.6 times the linear learner."""
 
 
-def build(*layers: tuple[str, dict[str, Any]], bits: int = _BITS) -> Chain:
-    """A chain of these layers."""
-    return Chain.from_config({"weights": {"bits": bits}, "chain": [{name: given} for name, given in layers]})
-
-
 def split(seed: int = 0) -> tuple[Ratings, Ratings]:
     """Simulated ratings, 15/16 to learn from and 1/16 kept aside."""
     ratings = simulate_ratings(seed=seed)
@@ -75,7 +70,7 @@ def tree_error(
 ) -> tuple[float, float, float]:
     """Error on `test`, CPU seconds and greatest weight of one dyadic learner under a tree."""
     dyadic = {"left": "rater", "right": "task", "loss": "hinge", **given}
-    chain = build((tree, {"classes": 5}), ("dyadic", dyadic), bits=_BITS)
+    chain = Chain.from_config({"weights": {"bits": _BITS}, "chain": [{tree: {"classes": 5}}, {"dyadic": dyadic}]})
     batch, kept = (TextParser(chain.parser).parse(part.examples()) for part in (train, test))
     predictions, seconds = learn_and_predict(chain, batch, kept, passes)
     return float(np.mean(predictions != test.labels)), seconds, float(np.abs(chain.weights).max())

@@ -14,6 +14,10 @@ def _one_or_more(name: str) -> dict[str, Any]:
     return {"schema": {"oneOf": [one, {"type": "array", "items": one}]}}
 
 
+def _object(required: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": required.split(), "properties": properties}
+
+
 DECISION: dict[str, Any] = {
     JSON: {
         "schema": {"$ref": "#/components/schemas/Decision"},
@@ -52,60 +56,45 @@ SCHEMAS: dict[str, Any] = {
         },
         "additionalProperties": {"description": "a mapping of names to numbers or words, a list of names, or a word"},
     },
-    "Predictions": {
-        "type": "object",
-        "required": ["model", "position", "predictions"],
-        "properties": {
-            "model": {"type": "string"},
-            "position": {"type": "integer", "description": "last entry of the log that the model has learned"},
-            "predictions": {
-                "type": "array",
-                "items": {"type": ["number", "array", "null"]},
-                "description": "a number per example; a list with a number per action, where examples are decisions",
-            },
-            "scores": {"type": "array", "items": {"type": "array", "items": {"type": ["number", "null"]}}},
-            "repeated": {"type": "boolean", "description": "the request was known, and had been learned"},
+    "Predictions": _object(
+        "model position predictions",
+        model={"type": "string"},
+        position={"type": "integer", "description": "last entry of the log that the model has learned"},
+        predictions={
+            "type": "array",
+            "items": {"type": ["number", "array", "null"]},
+            "description": "a number per example; a list with a number per action, where examples are decisions",
         },
-    },
-    "Decision": {
-        "type": "object",
-        "required": ["actions"],
-        "properties": {
-            "shared": {"$ref": "#/components/schemas/Record"},
-            "actions": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
-        },
-    },
-    "Ranked": {
-        "type": "object",
-        "required": ["model", "position", "id", "action", "probability", "ranked", "probabilities"],
-        "properties": {
-            "model": {"type": "string"},
-            "position": {"type": "integer", "description": "last entry of the log that the model had learned"},
-            "id": {"type": "string", "description": "of the decision"},
-            "action": {"type": "integer", "description": "drawn; counted from 0, a class from 1"},
-            "probability": {"type": "number", "description": "with which it was drawn"},
-            "ranked": {"type": "array", "items": {"type": "integer"}, "description": "all actions, the best first"},
-            "probabilities": {"type": "array", "items": {"type": "number"}, "description": "by action"},
-            "repeated": {"type": "boolean", "description": "the id was known: the answer is that of the first time"},
-        },
-    },
-    "Reward": {
-        "type": "object",
-        "required": ["id"],
-        "properties": {
-            "id": {"type": "string", "description": "of the decision"},
-            "cost": {"type": "number"},
-            "reward": {"type": "number", "description": "the negative cost, instead of it"},
-        },
-    },
-    "Answer": {
-        "type": "object",
-        "required": ["id", "worker", "label"],
-        "properties": {
-            "id": {"type": "string", "description": "of the label request"},
-            "worker": {"type": "string", "maxLength": 200},
-            "label": {"description": "a number, 'skip' or \"don't know\""},
-            "answer": {"type": "string", "description": "of the answer itself, if the tool that took it has ids"},
-        },
-    },
+        scores={"type": "array", "items": {"type": "array", "items": {"type": ["number", "null"]}}},
+        repeated={"type": "boolean", "description": "the request was known, and had been learned"},
+    ),
+    "Decision": _object(
+        "actions",
+        shared={"$ref": "#/components/schemas/Record"},
+        actions={"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
+    ),
+    "Ranked": _object(
+        "model position id action probability ranked probabilities",
+        model={"type": "string"},
+        position={"type": "integer", "description": "last entry of the log that the model had learned"},
+        id={"type": "string", "description": "of the decision"},
+        action={"type": "integer", "description": "drawn; counted from 0, a class from 1"},
+        probability={"type": "number", "description": "with which it was drawn"},
+        ranked={"type": "array", "items": {"type": "integer"}, "description": "all actions, the best first"},
+        probabilities={"type": "array", "items": {"type": "number"}, "description": "by action"},
+        repeated={"type": "boolean", "description": "the id was known: the answer is that of the first time"},
+    ),
+    "Reward": _object(
+        "id",
+        id={"type": "string", "description": "of the decision"},
+        cost={"type": "number"},
+        reward={"type": "number", "description": "the negative cost, instead of it"},
+    ),
+    "Answer": _object(
+        "id worker label",
+        id={"type": "string", "description": "of the label request"},
+        worker={"type": "string", "maxLength": 200},
+        label={"description": "a number, 'skip' or \"don't know\""},
+        answer={"type": "string", "description": "of the answer itself, if the tool that took it has ids"},
+    ),
 }

@@ -179,8 +179,11 @@ def _without_constant(spaces: list[Space]) -> list[Space]:
 
 def _spaces(chain: Chain, names: dict[int, str], batch: Batch, row: int) -> list[Space]:
     """The namespaces of a row that the chain sees."""
-    found = [(name, indices.tolist()) for name, indices, _ in batch.row(row) if _stays(chain, name)]
-    return [(name, [names.get(i, "?") for i in indices]) for name, indices in found]
+    given = chain.config.input
+    listed = _ids(chain, given.keep or given.ignore)
+    seen = ((name, indices) for name, indices, _ in batch.row(row)
+            if name == CONSTANT_NAMESPACE or (name in listed) == bool(given.keep))  # fmt: skip
+    return [(name, [names.get(i, "?") for i in indices.tolist()]) for name, indices in seen]
 
 
 def _merged(spaces: Iterable[Space]) -> list[Space]:
@@ -229,13 +232,6 @@ def _features(chain: Chain, names: dict[int, str], batch: Batch, spaces: list[Sp
 
 def _ids(chain: Chain, names: Sequence[str]) -> set[int]:
     return {namespace_id(name, chain.parser.namespaces) for name in names}
-
-
-def _stays(chain: Chain, identity: int) -> bool:
-    """Whether the chain sees the namespace at all."""
-    given = chain.config.input
-    listed = identity in _ids(chain, given.keep or given.ignore)
-    return identity == CONSTANT_NAMESPACE or listed == bool(given.keep)
 
 
 def _products(spaces: list[list[str]], term: list[int], permutations: bool) -> Iterator[str]:

@@ -107,17 +107,15 @@ class Workspace:
 
             self._json = reader_of(given, chain.parser)
         self._learns = not given.testonly
-        kind = PredictionType.DECISION_SCORES
-        if not chain.takes.of_slots:
-            kind = PredictionType[output_kind(chain, given)]
-        self._kind = kind
+        slots = chain.takes.of_slots
+        self._kind = kind = PredictionType.DECISION_SCORES if slots else PredictionType[output_kind(chain, given)]
         self._number: type = int if kind is PredictionType.MULTICLASS else float
-        self._fast = kind in (PredictionType.SCALAR, PredictionType.MULTICLASS) and not chain.takes.of_decisions
-        self._fast = self._fast and chain.takes.value != "logged_class" and self._reader is None and self._json is None
-        one_decision = chain.takes in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION) and self._reader is None
+        plain = self._reader is None and self._json is None
+        single = not chain.takes.of_decisions and chain.takes is not Labels.LOGGED_CLASS
+        self._fast = plain and single and kind in (PredictionType.SCALAR, PredictionType.MULTICLASS)
+        decides = chain.takes in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION)
         of_actions = kind in (PredictionType.ACTION_SCORES, PredictionType.ACTION_PROBS)
-        one_decision = one_decision and self._json is None
-        self._decision = OneDecision(chain) if one_decision and of_actions else None
+        self._decision = OneDecision(chain) if plain and decides and of_actions else None
         self._counts = _Counts(chain.shared)
         self._multiline = bool(chain.takes.of_decisions)
         if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:

@@ -1,6 +1,5 @@
 """Shared by the readers of exports: the requested columns, the labels found, and those left out with reasons."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -227,11 +226,7 @@ def label_of(value: Any, sets: bool = False) -> str:
         if len(value) > 1:
             return SEVERAL
         value = value[0] if value else None
-    if (
-        value is None
-        or (isinstance(value, float) and math.isnan(value))
-        or (isinstance(value, str) and not value.strip())
-    ):
+    if value is None or value != value or (isinstance(value, str) and not value.strip()):
         return NO_LABEL
     return name_of(value) if isinstance(value, str | int | float) else NO_NAME
 

@@ -119,7 +119,7 @@ def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str
     rows = [dict(zip(fields, row, strict=False)) for row in sample]
     label = _label_column(list(fields), rows, columns)
     places = {"worker": columns.worker or "annotator", "task": columns.task or "id", "label": label}
-    return Sheet.of("Label Studio", fields, places | ({"gold": columns.gold} if columns.gold else {}), cell)
+    return Sheet.of("Label Studio", fields, places | {"gold": columns.gold}, cell)
 
 
 def _label_column(fields: list[str], rows: Sequence[Mapping[str, Any]], columns: Columns) -> str:

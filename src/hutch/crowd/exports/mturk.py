@@ -7,7 +7,7 @@ from typing import Any
 from hutch.core.errors import DataError, Problem
 from hutch.core.strict_json import loads
 from hutch.crowd.exports.found import REJECTED, Columns
-from hutch.crowd.exports.sheet import Sheet, cell
+from hutch.crowd.exports.sheet import Sheet, cell, only_one
 
 _STATUS, _ANSWERS = "AssignmentStatus", "Answer.taskAnswers"
 
@@ -24,13 +24,10 @@ def sheet(fields: Sequence[str], columns: Columns, sample: Sequence[Sequence[str
         value_of = partial(_answer, question=question)
     elif label not in fields and (not label or label in choices):
         single = [name for name in answers if not any(name in found for found in choices.values())]
-        label = label or _one([*single, *choices])
+        label = label or only_one([*single, *choices], "Answer.", "label")
     boxes = {} if label in fields else choices.get(label, {})
-    names = {"worker": columns.worker or "WorkerId", "task": columns.task or "HITId"} | (
-        {} if boxes else {"label": label}
-    )
-    names |= {"gold": columns.gold} if columns.gold else {}
-    names |= {"status": _STATUS} if _STATUS in fields else {}
+    names = {"worker": columns.worker or "WorkerId", "task": columns.task or "HITId", "label": "" if boxes else label}
+    names |= {"gold": columns.gold, "status": _STATUS if _STATUS in fields else ""}
     return Sheet.of("Mechanical Turk", fields, names, value_of, {"Rejected": REJECTED}, boxes)
 
 
@@ -45,14 +42,6 @@ def _choices(fields: Sequence[str], answers: list[str], sample: Sequence[Sequenc
             found.setdefault(question, {})[name] = choice
             ticked |= {question} if values != {""} else set()
     return {question: names for question, names in found.items() if question in ticked and len(names) > 1}
-
-
-def _one(answers: list[str]) -> str:
-    if len(answers) != 1:
-        got = f"got {' and '.join(map(repr, answers[:4]))}" if answers else "got no Answer. column"
-        hint = f"--columns label={answers[0] if answers else 'NAME'}"
-        raise Problem(f"{got}, wanted one label: {hint}", 1, 1)
-    return answers[0]
 
 
 def _answer(text: str, question: str) -> Any:

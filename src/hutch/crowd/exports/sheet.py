@@ -46,7 +46,7 @@ class Sheet:
         Raises:
             Problem: a column does not exist.
         """
-        places = {role: place_of(name, fields, role) for role, name in names.items()}
+        places = {role: place_of(name, fields, role) for role, name in names.items() if name}
         return cls(tool, tuple(fields), places, value_of, left_out, choices=choices or {})
 
     def describe(self) -> str:
@@ -73,6 +73,14 @@ def cell(text: str) -> Any:
 
 SheetFinder = Callable[[Sequence[str], Columns, Sequence[Sequence[str]]], Sheet | None]
 """From a header, the wanted columns and the first rows to a sheet; None if it is another tool's."""
+
+
+def only_one(found: Sequence[str], start: str, role: str) -> str:
+    """The only column whose name begins with `start`; Problem if there are none or several."""
+    if len(found) != 1:
+        got = f"got {' and '.join(map(repr, found[:4]))}" if found else f"got no {start} column"
+        raise Problem(f"{got}, wanted one {role}: --columns {role}={found[0] if found else 'NAME'}", 1, 1)
+    return found[0]
 
 
 def place_of(name: str, fields: Sequence[str], role: str) -> int:

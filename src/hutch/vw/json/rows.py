@@ -136,12 +136,8 @@ class Store:
         columns["labeled"][row + 1 : row + count + 1] = choices + np.cumsum([len(each.choices) for each in rows.labels])
         for place, name in enumerate(("actions", "costs", "probabilities")):
             columns[name][choices : choices + len(chosen)] = [one[place] for one in chosen]
-        for name, values in (
-            ("labels", [each.label for each in rows.labels]),
-            ("importances", [each.importance for each in rows.labels]),
-            ("bases", [each.base for each in rows.labels]),
-        ):
-            columns[name][row : row + count] = values
+        for name in ("label", "importance", "base"):
+            columns[f"{name}s"][row : row + count] = [getattr(each, name) for each in rows.labels]
         tags = np.frombuffer(b"".join(rows.tags), np.uint8)
         columns["tags"][tagged : tagged + len(tags)] = tags
         columns["tag_ends"][row + 1 : row + count + 1] = tagged + np.cumsum([len(tag) for tag in rows.tags])
