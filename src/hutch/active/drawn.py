@@ -5,8 +5,6 @@ from collections.abc import Mapping
 
 from hutch.core.errors import UsageError, at
 from hutch.crowd.data.labels import Labels, from_triples
-from hutch.durable.checksums import sound
-from hutch.durable.records import DONT_KNOW, SKIP
 from hutch.durable.store import Store
 
 
@@ -30,12 +28,7 @@ def labels_drawn(store: Store) -> tuple[Labels, dict[str, float], int]:
             and never for the others.
     """
     place = str(store.path)
-    rows = store.rows(
-        "SELECT r.round, r.id, r.probability, l.worker, l.label FROM requests AS r JOIN labels AS l"
-        f" ON l.request = r.id WHERE l.label NOT IN (?, ?) AND {sound('labels', 'l')} AND {sound('requests', 'r')}"
-        " ORDER BY r.number, l.number",
-        [SKIP, DONT_KNOW],
-    )
+    rows = store.labels("r.round, r.id, r.probability, l.worker, l.label")
     if not rows:
         raise UsageError(at(place, None, None, "got no labels, wanted answers to requests"))
     rounds, asked = dict(store.rounds()), {number: all_ for number, _, all_ in store.progress_by_round()}

@@ -7,8 +7,6 @@ from io import StringIO
 
 from hutch.active.documents import check_shown
 from hutch.core.errors import UsageError, did_you_mean
-from hutch.durable.checksums import sound
-from hutch.durable.records import DONT_KNOW, SKIP
 from hutch.durable.store import Store
 
 FORMATS = ("csv", "crowd")
@@ -28,13 +26,7 @@ def export(store: Store, form: str, names: Mapping[str, str], fields: Sequence[s
     """
     if form not in FORMATS:
         raise UsageError(f"--format: got {form!r}; {did_you_mean(form, FORMATS)}")
-    query = (
-        "SELECT r.id, r.line, d.document, l.worker, l.label, l.time, r.probability, r.model FROM labels AS l"
-        " JOIN requests AS r ON r.id = l.request LEFT JOIN documents AS d ON d.request = r.id"
-        f" WHERE l.label NOT IN (?, ?) AND {sound('labels', 'l')} AND {sound('requests', 'r')}"
-        " ORDER BY r.number, l.number"
-    )
-    rows = store.rows(query, [SKIP, DONT_KNOW])
+    rows = store.labels("r.id, r.line, d.document, l.worker, l.label, l.time, r.probability, r.model")
     documents = [json.loads(row[2]) if row[2] else {"line": row[1]} for row in rows]
     columns = list(dict.fromkeys(name for document in documents for name in document))
     check_shown(fields, columns)

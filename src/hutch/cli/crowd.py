@@ -19,6 +19,8 @@ def crowd(given: CrowdOptions) -> None:
     """
     if given.multi_label and given.pairs:
         raise UsageError("--multi-label: cannot be combined with --pairs")
+    if given.test and not given.initial:
+        raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
     if given.pairs:
         _run_pairs(given)
         return

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
 from hutch.core.errors import DataError, at, did_you_mean, shortened
-from hutch.core.strict_json import dumps, loads
+from hutch.core.strict_json import column_of, dumps, loads
 
 REQUEST_FIELD = "hutch_request"
 """The field of a document in another tool that holds the id of its request."""
@@ -165,18 +165,9 @@ def check_worker(name: object, what: str = "worker") -> str:
     return check_name(name, what)
 
 
-def _column(text: str, key: str) -> int:
-    """Where the value of a key begins in a JSON line, counted from 1; the line's first column if it is missing."""
-    found = text.find(json.dumps(key, ensure_ascii=False))
-    colon = text.find(":", found + len(key) + 2) if found >= 0 else -1
-    if colon < 0:
-        return 1
-    return colon + 2 + (len(text) - colon - 1 - len(text[colon + 1 :].lstrip()))
-
-
 def _parse_answer(text: str, source: str, number: int) -> Answer:
     def wrong(key: str, message: str) -> DataError:
-        return DataError(at(source, number, _column(text, key), message))
+        return DataError(at(source, number, column_of(text, [key]), message))
 
     found = loads(text, source, number)
     if not isinstance(found, dict):
@@ -192,7 +183,7 @@ def _parse_answer(text: str, source: str, number: int) -> Answer:
             raise wrong(key, f"{key}: got {_shown(found[key])}, wanted text")
     if canonical_label(found["label"]) is None:
         raise wrong("label", f"label: got {_shown(found['label'])}, wanted a number, {SKIP!r} or {DONT_KNOW!r}")
-    place = (source, number, _column(text, "id"))
+    place = (source, number, column_of(text, ["id"]))
     own = str(found.get("answer", ""))
     return make_answer(str(found["id"]), str(found["worker"]), found["label"], id=own, place=place)
 

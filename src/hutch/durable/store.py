@@ -380,10 +380,14 @@ class Store:
 
     def outcomes(self) -> list[tuple[int, float, float, str, float]]:
         """(round, probability, prediction, label, share of the request's labels) of every label, in order of asking."""
+        share = "1.0 / (SELECT count(*) FROM labels WHERE request = r.id AND label NOT IN (:skip, :unknown))"
+        return self.labels(f"r.round, r.probability, r.prediction, l.label, {share}")
+
+    def labels(self, columns: str) -> list[Any]:
+        """SQL columns of every label l, its request r and the document d of that, in order of asking."""
         return self.rows(
-            "SELECT r.round, r.probability, r.prediction, l.label,"
-            " 1.0 / (SELECT count(*) FROM labels WHERE request = r.id AND label NOT IN (:skip, :unknown))"
-            " FROM requests AS r JOIN labels AS l ON l.request = r.id WHERE l.label NOT IN (:skip, :unknown)"
+            f"SELECT {columns} FROM requests AS r JOIN labels AS l ON l.request = r.id"
+            " LEFT JOIN documents AS d ON d.request = r.id WHERE l.label NOT IN (:skip, :unknown)"
             f" AND {sound('requests', 'r')} AND {sound('labels', 'l')} ORDER BY r.number, l.number",
             {"skip": SKIP, "unknown": DONT_KNOW},
         )

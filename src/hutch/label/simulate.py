@@ -241,5 +241,6 @@ def compare(
         if name in found:
             rows = np.array(found[name])
             held, plan = np.mean(rows[:, 2] >= settings.target - 1e-9), np.median(rows[:, 4])
-            rules[name] = Rule(float(held), *rows[:, :4].mean(axis=0).tolist(), float(plan), len(rows))
+            bill, share, right, audited = rows[:, :4].mean(axis=0).tolist()
+            rules[name] = Rule(float(held), bill, share, right, audited, float(plan), len(rows))
     return rules

@@ -38,11 +38,8 @@ def decision_layers(options: Namespace) -> list[Any]:
     if options.csoaa_ldf is None and not bandit:
         return []
     slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
-    layers = (
-        [declared_layer("choose_slate" if "slates" in slots else "choose_slots", options)]
-        if slots
-        else _actions(options)
-    )
+    chooser = "choose_slate" if "slates" in slots else "choose_slots"
+    layers = [declared_layer(chooser, options)] if slots else _actions(options)
     layers += _explorer(options) if exploring else []
     if bandit:
         lists = None if exploring or options.rank_all else "best"

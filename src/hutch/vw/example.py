@@ -1,10 +1,9 @@
 """Examples of Vowpal Wabbit's Python interface, with their labels and predictions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from hutch.core.batch import Batch
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import UNLABELED
 
@@ -69,18 +68,6 @@ class CostLabel(NamedTuple):
     costs: list[ClassCost]
 
 
-class Owner(Protocol):
-    """The part of a workspace that an example uses."""
-
-    def learn(self, ec: Any) -> None: ...
-
-    def get_prediction_type(self) -> PredictionType: ...
-
-    def get_label_type(self) -> LabelType: ...
-
-    def batch_of(self, lines: Sequence[str]) -> Batch: ...
-
-
 class Example:
     """An example that can be learned and predicted, and is then finished; made by `Workspace.example`.
 
@@ -100,7 +87,7 @@ class Example:
         DataError: a feature that a line cannot express.
     """
 
-    def __init__(self, workspace: Owner, content: str | Mapping[str, Any] | None = None, labelType: Any = None) -> None:
+    def __init__(self, workspace: Any, content: str | Mapping[str, Any] | None = None, labelType: Any = None) -> None:
         self.vw = workspace
         self.finished = False
         self.counted = b"", b""
@@ -162,7 +149,7 @@ class Example:
 
     def get_tag(self) -> str:
         """Its tag."""
-        return self.vw.batch_of([self.line]).tag(0).decode(errors="replace")
+        return str(self.vw.batch_of([self.line]).tag(0), errors="replace")
 
     def get_feature_number(self) -> int:
         """Number of its features, the constant included, interactions not."""

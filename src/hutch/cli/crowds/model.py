@@ -39,8 +39,6 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
                 raise UsageError(f"--{option}: got {value}, but {given.initial} was made with {saved[option]}")
         method, model, slots, parameters = saved["method"], saved["model"], saved["slots"], saved["parameters"]
         shards = shards or saved.get("shards", 1)
-    elif given.test:
-        raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
     if history and bool(apart(history)) != given.multi_label:
         made = "without" if given.multi_label else "with"
         raise UsageError(f"--multi-label: {given.initial} was made {made} it")

@@ -73,8 +73,6 @@ def _learned(
     features = None if options.features is None else [name for name in options.features.split(",") if name]
     if method not in _METHODS:
         raise UsageError(f"--method: got {method!r}; {did_you_mean(method, _METHODS)}")
-    if options.test and not options.initial:
-        raise UsageError("-t: nothing to test with; wanted a saved model (-i)")
     state = PairState.load(options.initial) if options.initial else None
     if state and options.model not in (None, state.model):
         raise UsageError(f"--model: got {options.model}, but {options.initial} was made with {state.model}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
 from hutch.core.errors import Problem, UsageError, counted, did_you_mean, reading
-from hutch.crowd.data.rows import Layout, coded, first_line, read_rows, recoded_text, used_names
+from hutch.crowd.data.rows import Layout, coded, first_line, read_rows, recoded, recoded_text, used_names
 from hutch.crowd.exports.found import MISSING, Problems, name_of, named_roles
 from hutch.crowd.exports.headers import HEADERS
 from hutch.crowd.exports.json_export import is_json
@@ -139,10 +139,8 @@ def vote_blocks(
         chunk_bytes: size of a piece; 0: the whole file is one.
     """
     found: _Columns | None = None
-    problems, named = (
-        Problems() if problems is None else problems,
-        dict(named_roles(columns, [*COLUMNS]) if columns else ()),
-    )
+    problems = Problems() if problems is None else problems
+    named = dict(named_roles(columns, [*COLUMNS]) if columns else ())
     line = 1
     pieces = (recoded_text(bytes(chunk.data), encoding) for chunk in Chunks([path], chunk_bytes or CHUNK_BYTES))
     for data in pieces if chunk_bytes else [b"".join(pieces)]:
@@ -269,8 +267,7 @@ def _votes(
         codes, names = used_names(codes[~blank], names)
     players = list(dict.fromkeys([*names[1], *names[2]]))
     number = {name: code for code, name in enumerate(players)}
-    left = np.array([number[name] for name in names[1]], np.int32)[codes[:, 1]] if len(codes) else codes[:, 1]
-    right = np.array([number[name] for name in names[2]], np.int32)[codes[:, 2]] if len(codes) else codes[:, 2]
+    left, right = (recoded(codes[:, role], names[role], players) for role in (1, 2))
     words = np.array([WINNERS.get(_key(name), _BAD) for name in names[3]] or [_BAD], np.uint8)
     named = np.array([number.get(name, -1) for name in names[3]] or [-1], np.int32)
     outcomes = words[codes[:, 3]] if len(codes) else np.zeros(0, np.uint8)

@@ -7,7 +7,6 @@ import numpy as np
 
 from hutch.core.page import intervals_plot, plain, table, write_html
 from hutch.core.plots import new_figure, svg_of
-from hutch.crowd.quality.agreement import lowest
 from hutch.crowd.quality.text import Quality
 
 _ROWS = 100
@@ -42,9 +41,13 @@ def write_page(file: BinaryIO, quality: Quality, title: str) -> None:
         numbers = range(1, len(usual))
         parts += ["<h2>What the usual worker calls each class</h2>", table(usual[0], usual[1:], numbers)]
     parts += ["<h2>Workers</h2>", _workers_plot(quality), _workers(quality)]
-    parts += ["<h2>Pairs of workers</h2>", _pairs_plot(quality), _pairs(quality)]
-    parts += ["<h2>Tasks</h2>", _tasks_plot(agreed), _tasks(quality), "<h2>Labels that are probably wrong</h2>"]
-    parts.append(_suspects(quality))
+    heads = ("worker", "worker", "tasks in common", "agreement", "kappa")
+    pairs = table(heads, quality.pair_rows(_ROWS // 4), (2, 3, 4))
+    parts += ["<h2>Pairs of workers</h2>", _pairs_plot(quality), pairs]
+    tasks = table(("task", "agreement", "labels"), quality.task_rows(_ROWS // 4), (1,))
+    parts += ["<h2>Tasks</h2>", _tasks_plot(agreed), tasks, "<h2>Labels that are probably wrong</h2>"]
+    heads = ("task", "worker", "label", "suggested", "probability wrong")
+    parts.append(table(heads, quality.suspect_rows(_ROWS), (4,)))
     write_html(file, title, parts)
 
 
@@ -57,34 +60,6 @@ def _workers(quality: Quality) -> str:
         for w in quality.by_accuracy()[:_ROWS]
     ]  # fmt: skip
     return table(("worker", "labels", "accuracy", "95 %", "spam", "confuses"), rows, (1, 2, 3, 4))
-
-
-def _pairs(quality: Quality) -> str:
-    pairs, names = lowest(quality.pairs, _ROWS // 4), quality.result.labels.worker_names
-    rows = [
-        (names[pairs.first[n]], names[pairs.second[n]], f"{pairs.tasks[n]:.0f}",
-         f"{pairs.agreed[n] / pairs.tasks[n]:.3f}", f"{pairs.kappa[n]:.3f}")
-        for n in range(len(pairs.tasks))
-    ]  # fmt: skip
-    return table(("worker", "worker", "tasks in common", "agreement", "kappa"), rows, (2, 3, 4))
-
-
-def _tasks(quality: Quality) -> str:
-    names = quality.result.labels.item_names
-    rows = [(names[i], f"{quality.tasks[i]:.3f}", quality.votes_of(i)) for i in quality.hardest(_ROWS // 4)]
-    return table(("task", "agreement", "labels"), rows, (1,))
-
-
-def _suspects(quality: Quality) -> str:
-    labels, found = quality.result.labels, quality.suspects
-    rows = []
-    for n in range(min(_ROWS, len(found))):
-        place, item = found.labels[n], found.items[n]
-        worker, label = labels.worker_names[labels.workers[place]], labels.classes[labels.labels[place]]
-        rows.append(
-            (labels.item_names[item], worker, label, labels.classes[found.suggested[n]], f"{found.wrong[n]:.3f}")
-        )
-    return table(("task", "worker", "label", "suggested", "probability wrong"), rows, (4,))
 
 
 def _workers_plot(quality: Quality) -> str:

@@ -55,6 +55,29 @@ class Quality:
         given = np.flatnonzero(self.workers.labels)
         return [int(w) for w in given[np.argsort(self.workers.accuracy[given], kind="stable")]]
 
+    def pair_rows(self, count: int) -> list[list[str]]:
+        """The pairs of workers with the least agreement: names, tasks in common, agreement and kappa."""
+        pairs, names = lowest(self.pairs, count), self.result.labels.worker_names
+        share = pairs.agreed / pairs.tasks
+        columns = zip(pairs.first, pairs.second, pairs.tasks, share, pairs.kappa, strict=True)
+        return [[*cells([names[a], names[b]]), f"{n:.0f}", f"{same:.3f}", f"{k:.3f}"] for a, b, n, same, k in columns]
+
+    def task_rows(self, count: int) -> list[list[str]]:
+        """The hardest tasks: name, agreement and labels."""
+        names = self.result.labels.item_names
+        return [[*cells([names[i]]), f"{self.tasks[i]:.3f}", self.votes_of(i)] for i in self.hardest(count)]
+
+    def suspect_rows(self, count: int) -> list[list[str]]:
+        """The labels that are wrong most probably: task, worker, label, suggested label, probability."""
+        labels, found, rows = self.result.labels, self.suspects, []
+        for place, item, better, wrong in zip(found.labels, found.items, found.suggested, found.wrong, strict=True):
+            worker, label = labels.worker_names[labels.workers[place]], labels.classes[labels.labels[place]]
+            names = cells([labels.item_names[item], worker])
+            rows.append([*names, label, labels.classes[better], f"{wrong:.3f}"])
+            if len(rows) == count:
+                break
+        return rows
+
     def votes_of(self, item: int) -> str:
         """The labels of a task with their numbers, the most frequent first."""
         labels = self.result.labels
@@ -88,7 +111,7 @@ def write_suspects(file: BinaryIO, found: Suspects, result: Aggregate) -> None:
 
 def text_lines(quality: Quality) -> Iterator[str]:
     """The report as text, for people."""
-    labels, pairs, found = quality.result.labels, lowest(quality.pairs, SHOWN), quality.suspects
+    labels, found = quality.result.labels, quality.suspects
     agreed = quality.tasks[np.isfinite(quality.tasks)]
     mean = f"{agreed.mean():.3f}" if len(agreed) else "undefined"
     yield f"{len(labels)} labels of {len(quality.by_accuracy())} workers on {labels.items} tasks"
@@ -106,19 +129,11 @@ def text_lines(quality: Quality) -> Iterator[str]:
         numbers = f"{accuracy}\t{at.low[w]:.3f}\t{at.high[w]:.3f}\t{at.spam[w]:.3f}"
         yield f"{cells([labels.worker_names[w]])[0]}\t{at.labels[w]}\t{numbers}"
     yield from ("", "pairs of workers, the least agreement first", "worker\tworker\ttasks\tagreement\tkappa")
-    for n in range(len(pairs.tasks)):
-        names = cells([labels.worker_names[by[n]] for by in (pairs.first, pairs.second)])
-        agreement = pairs.agreed[n] / pairs.tasks[n]
-        yield f"{names[0]}\t{names[1]}\t{pairs.tasks[n]:.0f}\t{agreement:.3f}\t{pairs.kappa[n]:.3f}"
+    yield from map("\t".join, quality.pair_rows(SHOWN))
     yield from ("", "tasks, the least agreement first", "task\tagreement\tlabels")
-    for item in quality.hardest(SHOWN):
-        yield f"{cells([labels.item_names[item]])[0]}\t{quality.tasks[item]:.3f}\t{quality.votes_of(item)}"
+    yield from map("\t".join, quality.task_rows(SHOWN))
     yield ""
     yield f"labels that are probably wrong: {len(found)}, about {found.wrong.sum():.0f} of them really are"
     if len(found):
         yield "task\tworker\tlabel\tsuggested\twrong"
-    for n in range(min(SHOWN, len(found))):
-        place, item = found.labels[n], found.items[n]
-        names = cells([labels.item_names[item], labels.worker_names[labels.workers[place]]])
-        label, better = labels.classes[labels.labels[place]], labels.classes[found.suggested[n]]
-        yield f"{names[0]}\t{names[1]}\t{label}\t{better}\t{found.wrong[n]:.3f}"
+    yield from map("\t".join, quality.suspect_rows(SHOWN))
