@@ -134,7 +134,8 @@ def fit(
     }
     if held_out is not None:
         report["test_log_likelihood"] = float(learner.log_likelihood(held_out).mean())
-    report |= _constraint_report(learner)
+    constraint = getattr(learner, "constraint", None)
+    report |= constraint.report() if constraint is not None else {}
     if final is not None:
         save(final, learner, settings, {"samples": learner.samples, "last_class": table.class_name(-1)})
     _print(report, json)
@@ -252,11 +253,3 @@ def _learn(learner: Learner[Any], table: Table, detector: Any) -> int:
         return learn_classes(learner, table.rows, table.classes)
     learner.learn(table.rows)
     return 0
-
-
-def _constraint_report(learner: Learner[Any]) -> dict[str, Any]:
-    from hutch.em.engine import OnlineEM
-    from hutch.em.nat_oem import NatOEM
-
-    constraint = learner.constraint if isinstance(learner, OnlineEM) else None
-    return constraint.report() if isinstance(constraint, NatOEM) else {}

@@ -146,28 +146,22 @@ def read_items(path: str) -> Items:
     Raises:
         DataError: the file cannot be read, is empty, or an item has no name or that of another.
     """
-    table = is_table(path)
+    first = 1
+    rows: Iterator[tuple[Any, dict[str, Any]]]
+    if is_table(path):
+        first = 2 if ending_of(path) in (".csv", ".tsv") else 1
+        rows = ((document.get("id"), document) for document in read_documents(path))
+    else:
+        data = b"".join(bytes(chunk.data) for chunk in Chunks([path]))
+        lines = filter(None, map(str.strip, data.decode(errors="replace").splitlines()))
+        rows = ((line, {"id": line, "text": line}) for line in lines)
     found: dict[str, dict[str, Any]] = {}
-    for number, (name, document) in enumerate(
-        _records(path, table), 2 if table and ending_of(path) in (".csv", ".tsv") else 1
-    ):
+    for number, (name, document) in enumerate(rows, first):
         if name is None or name == "":
             raise DataError(at(path, number, None, "got an item without an id, wanted a column id"))
-        if name in found:
-            raise DataError(at(path, number, None, f"got item {name!r} twice, wanted different ids"))
-        found[name] = document
+        if str(name) in found:
+            raise DataError(at(path, number, None, f"got item {str(name)!r} twice, wanted different ids"))
+        found[str(name)] = document
     if not found:
         raise DataError(at(path, None, None, "got no items"))
     return Items(list(found), list(found.values()))
-
-
-def _records(path: str, table: bool) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    if table:
-        for document in read_documents(path):
-            name = document.get("id")
-            yield None if name is None else str(name), document
-        return
-    data = b"".join(bytes(chunk.data) for chunk in Chunks([path]))
-    for line in data.decode(errors="replace").splitlines():
-        if line.strip():
-            yield line.strip(), {"id": line.strip(), "text": line.strip()}

@@ -84,11 +84,10 @@ def sweep(train: Ratings, test: Ratings, rates: Sequence[float] = RATES) -> dict
     """
     found: dict[str, list[float | None]] = {"rates": list(rates), "aware": [], "scoring": [], "gradient": []}
     for rate in rates:
-        found["aware"].append(tree_error(train, test, 1, rank=2, shift=1.0, learning_rate=rate)[0])
-        found["scoring"].append(
-            tree_error(train, test, 1, "scoring_filter_tree", rank=2, shift=1.0, learning_rate=rate)[0]
-        )
-        error, _, most = tree_error(train, test, 1, rank=2, shift=1.0, learning_rate=rate, dynamics="gradient")
+        given: dict[str, Any] = {"rank": 2, "shift": 1.0, "learning_rate": rate}
+        found["aware"].append(tree_error(train, test, 1, **given)[0])
+        found["scoring"].append(tree_error(train, test, 1, "scoring_filter_tree", **given)[0])
+        error, _, most = tree_error(train, test, 1, **given, dynamics="gradient")
         found["gradient"].append(error if most < _DIVERGED else None)
     return found
 

@@ -134,45 +134,24 @@ class Incremental:
     Attributes:
         matrix: (classes, classes) log-likelihood of class `order[j]` after `order[i]` was learned.
         curve: (classes) log-likelihood of all held-out rows after each class.
+        earlier_curve: of earlier classes after each class but the first.
+        later_curve: of classes not yet seen, after each class but the last.
+        final: all classes at the end.
+        area: incremental convergence: all classes, mean along the stream.
+        learned: plasticity: the class just learned, mean over classes.
+        earlier: consolidation: earlier classes after each class, mean over classes.
+        later: interference: classes not yet seen after each class, mean over classes.
     """
 
     matrix: Array
     curve: Array
-
-    @property
-    def final(self) -> float:
-        """All classes at the end."""
-        return float(self.curve[-1])
-
-    @property
-    def area(self) -> float:
-        """Incremental convergence: all classes, mean along the stream."""
-        return float(self.curve.mean())
-
-    @property
-    def learned(self) -> float:
-        """The class just learned, mean over classes: plasticity."""
-        return float(np.diag(self.matrix).mean())
-
-    @property
-    def earlier_curve(self) -> Array:
-        """Earlier classes after each class but the first."""
-        return np.array([self.matrix[i, :i].mean() for i in range(1, len(self.matrix))])
-
-    @property
-    def earlier(self) -> float:
-        """Consolidation: earlier classes after each class, mean over classes."""
-        return float(self.earlier_curve.mean())
-
-    @property
-    def later_curve(self) -> Array:
-        """Classes not yet seen, after each class but the last."""
-        return np.array([self.matrix[i, i + 1 :].mean() for i in range(len(self.matrix) - 1)])
-
-    @property
-    def later(self) -> float:
-        """Interference: classes not yet seen after each class, mean over classes."""
-        return float(self.later_curve.mean())
+    earlier_curve: Array
+    later_curve: Array
+    final: float
+    area: float
+    learned: float
+    earlier: float
+    later: float
 
 
 def incremental(task: Task, make: Make, held_out: Labelled) -> Incremental:
@@ -187,4 +166,8 @@ def incremental(task: Task, make: Make, held_out: Labelled) -> Incremental:
         scores = log_likelihood(held_out.rows, learner.parameters)
         matrix[i] = [scores[held_out.classes == other].mean() for other in task.order]
         curve.append(scores.mean())
-    return Incremental(matrix, np.array(curve))
+    whole, count = np.array(curve), len(matrix)
+    earlier = np.array([matrix[i, :i].mean() for i in range(1, count)])
+    later = np.array([matrix[i, i + 1 :].mean() for i in range(count - 1)])
+    means = (float(each.mean()) for each in (whole, np.diag(matrix), earlier, later))
+    return Incremental(matrix, whole, earlier, later, float(whole[-1]), *means)

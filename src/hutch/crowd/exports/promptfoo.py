@@ -35,8 +35,9 @@ def _read(records: list[tuple[str, Any]], found: Found) -> None:
         for component in components:
             judge = _judge(component.get("assertion"))
             if judge in wanted or judge == _HUMAN:
-                score = component.get("score") if found.columns.scores else _verdict(component.get("pass"))
-                found.add(judge, task, score, place)
+                passed = component.get("pass")
+                verdict = None if passed is None else "pass" if passed else "fail"
+                found.add(judge, task, component.get("score") if found.columns.scores else verdict, place)
 
 
 def _judge(assertion: Any) -> str:
@@ -48,10 +49,6 @@ def _judge(assertion: Any) -> str:
     value = assertion.get("value")
     kind = str(assertion.get("type", ""))
     return f"{kind}: {short(value)}" if value not in (None, "") and kind != _HUMAN else kind
-
-
-def _verdict(passed: Any) -> str | None:
-    return None if passed is None else "pass" if passed else "fail"
 
 
 EXPORT = JsonExport("promptfoo", _records, _read)
