@@ -232,16 +232,17 @@ def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
 
 
 def _stacks(registry: Registry, reduction: type[Reduction]) -> list[Sequence[Mapping[str, Any] | str]]:
-    """One base learner, then one layer on a base learner; `linear` first, and with other losses at the end."""
+    """One base learner, `linear` first, and each with other losses, too; then one layer on a base learner."""
     bases = sorted(
         (name for name, cls in registry.reductions.items() if cls.is_base), key=lambda name: name != "linear"
     )
     others = [name for name, cls in registry.reductions.items() if not cls.is_base and cls is not reduction]
-    stacks: list[Sequence[Mapping[str, Any] | str]] = [[base] for base in bases]
+    stacks: list[Sequence[Mapping[str, Any] | str]] = []
+    for base in bases:
+        given = plausible(registry.reductions[base].Parameters)
+        stacks += [[base], *([{base: {**given, "loss": loss}}] for loss in ("logistic", "squared"))]
     stacks += [[other, base] for other in others for base in bases]
-    stacks += _asked(registry, reduction)
-    examples = [(base, plausible(registry.reductions[base].Parameters)) for base in bases]
-    return stacks + [[{base: {**given, "loss": loss}}] for loss in ("logistic", "squared") for base, given in examples]
+    return stacks + list(_asked(registry, reduction))
 
 
 def _asked(registry: Registry, reduction: type[Reduction], above: tuple[str, ...] = ()) -> Iterator[list[str]]:

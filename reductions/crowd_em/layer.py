@@ -22,8 +22,7 @@ from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, DataError, ModelError
 from hutch.core.hooks import registering
-from hutch.core.kernel.abi import UNLABELED, example_of, kernel, shared_of
-from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.abi import UNLABELED, call, example_of, kernel, layer_of, shared_of
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import hash_feature, namespace_id
@@ -78,28 +77,23 @@ class CrowdEMParameters(Parameters):
     stored_rows: Annotated[int, Within(ge=1, le=16)] = 3
 
 
-@helper
-def _line(layer, example, label, importance, read, offset):
-    """One line of a block."""
+@kernel
+def predict(layer, example, label, importance, offset):
+    """Predict; the line's label counts only if nothing is learned in this run: it is unknown, or held out."""
+    known = label if shared_of(example_of(example).shared).testing == 1 else UNLABELED
+    return call(layer_of(layer).learn, layer, example, known, importance, offset)
+
+
+@kernel
+def learn(layer, example, label, importance, offset):
+    """One line of a block; the run says whether its end teaches anything."""
     s, e = crowd_em_of(layer), example_of(example)
-    if read and _1 <= label <= float32(s.classes) and importance > _0:
+    if _1 <= label <= float32(s.classes) and importance > _0:
         take_label(s, example, label, importance)
     if e.last == uint64(0):
         e.importance, e.loss, e.raw = _0, 0.0, _NAN
         return _NAN
     return finish_block(layer, example, shared_of(e.shared).testing == 0, offset)
-
-
-@kernel
-def predict(layer, example, label, importance, offset):
-    """Predict; the line's label counts only if nothing is learned in this run: it is unknown, or held out."""
-    return _line(layer, example, label, importance, shared_of(example_of(example).shared).testing == 1, offset)
-
-
-@kernel
-def learn(layer, example, label, importance, offset):
-    """A line with a label."""
-    return _line(layer, example, label, importance, True, offset)
 
 
 class CrowdEM(MStepReduction):
