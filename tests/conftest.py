@@ -20,16 +20,24 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as commands have it: threa
 gc.set_threshold(100_000, 50, 100)  # ten thousand tests are a million objects that stay: no search of them frees any
 
 _LONG = (
-    "test_attacks", "test_cache", "test_checks", "test_choose_slots", "test_copies", "test_crowd", "test_docs",
-    "test_em_evaluation", "test_new_reduction", "test_notebooks", "test_reader", "test_walk", "test_without_numba",
-    "test_world",
+    "test_checks", "test_crowd", "test_attacks", "test_cache", "test_choose_slots", "test_copies", "test_em_evaluation",
+    "test_new_reduction", "test_notebooks", "test_reader", "test_walk", "test_without_numba", "test_world",
 )  # fmt: skip
-"""Files that take long: a process that gets one of them last lets all others wait."""
+"""Files that take long, those first that need most kernels: a process that gets one last lets all others wait."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long, where `--no-loadscope-reorder` leaves them."""
-    items.sort(key=lambda item: item.path.stem not in _LONG)
+    """Begin with the files that take long, where `--no-loadscope-reorder` leaves them, and end with tests of commands.
+
+    A process that has compiled a kernel compiles the next one in part of the time, and a command is a new process: it
+    should find its kernels.
+    """
+
+    def place(item: pytest.Item) -> tuple[int, bool, bool]:
+        stem, folder = item.path.stem, item.path.parent.name
+        return _LONG.index(stem) if stem in _LONG else len(_LONG), folder == "cli", folder == "docs"
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -28,6 +28,7 @@ def labelled(rule: str, rounds: int = 6, seed: int = 0) -> tuple[HutchClassifier
     return model, model.score(np.delete(X, rest, 0), np.delete(Y, rest))
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_is_worth_more_than_rows_at_random() -> None:
     asked, drawn = ([labelled(rule, 8, seed)[1] for seed in range(3)] for rule in ("budget", "random"))
     assert np.mean(asked) > np.mean(drawn) + 0.02

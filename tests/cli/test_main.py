@@ -83,7 +83,9 @@ def _because(error: Exception, cause: Exception) -> Exception:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits on memory as Linux has them")
-@pytest.mark.parametrize("megabytes", [64, 200, 400])  # about 120 the interpreter itself fails, in any of its ways
+@pytest.mark.parametrize(
+    "megabytes", [64, pytest.param(200, marks=pytest.mark.slow), 400]
+)  # about 120 the interpreter itself fails, in any of its ways
 @pytest.mark.parametrize("command", ["train {} --quiet -b 28", "vw -d {} --quiet", "config show"])
 def test_little_memory_is_enough_or_said(tmp_path: Path, command: str, megabytes: int) -> None:
     (tmp_path / "data.vw").write_text("1 |f a b\n-1 |f c\n" * 100)

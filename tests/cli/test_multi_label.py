@@ -87,10 +87,10 @@ STREAM = ("--method", "online", "--stream")
 def test_a_saved_model_continues_bit_for_bit(hutch, tmp_path, monkeypatch, options):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(label_stream, "CHUNK_BYTES", 3000)
-    lines = simulated(5, tasks=2400)[2].splitlines(keepends=True)
+    lines = simulated(5, tasks=800)[2].splitlines(keepends=True)
     (tmp_path / "all").write_text("".join(lines))
-    (tmp_path / "first").write_text("".join(lines[: 1 + 5 * 1111]))
-    (tmp_path / "rest").write_text("".join(lines[:1] + lines[1 + 5 * 1111 :]))
+    (tmp_path / "first").write_text("".join(lines[: 1 + 5 * 371]))
+    (tmp_path / "rest").write_text("".join(lines[:1] + lines[1 + 5 * 371 :]))
     common = ["--multi-label", "--classes", "cat,dog,fox", *options]
     for command in (["all", "-f", "whole"], ["first", "-f", "half"], ["rest", "-i", "half", "-f", "resumed"]):
         result = hutch("crowd", *command, *common[: 1 if "-i" in command and not options[2:] else None])
@@ -108,6 +108,7 @@ def test_a_saved_model_continues_bit_for_bit(hutch, tmp_path, monkeypatch, optio
     assert {told[name]["usual_worker"]["yes"]["yes"] > 0.6 for name in about["classes"]} == {True}
 
 
+@pytest.mark.slow
 def test_a_stream_knows_as_much_as_the_batch_form(hutch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     truth, votes, text = simulated(6, tasks=6000)

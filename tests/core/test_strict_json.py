@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hutch.core.strict_json import NOT_FINITE, dumps
@@ -29,6 +29,7 @@ def expected(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text().filter(lambda key: key != NOT_FINITE), VALUES))
 def test_it_is_json_with_null_for_what_is_not_finite(value: dict[str, Any]) -> None:
     found = json.loads(dumps(value), parse_constant=refuse)

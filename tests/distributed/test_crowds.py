@@ -37,7 +37,9 @@ def processes() -> Iterator[Processes]:
         yield engine
 
 
-@pytest.mark.parametrize("shards", [1, 4, 16])
+@pytest.mark.parametrize(
+    "shards", [pytest.param(1, marks=pytest.mark.slow), 4, pytest.param(16, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_shards_give_what_one_process_gives(model: CrowdModel, shards: int, labels: Labels) -> None:
     one, many = aggregate(labels, model), crowd(labels, model, shards=shards)

@@ -165,7 +165,7 @@ def test_every_shipped_reduction_is_in_a_chain() -> None:
 
 
 @pytest.mark.parametrize("name", CHAINS)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=EXAMPLES, after=EXAMPLES)
 def test_resuming_is_exact(
     name: str, before: list[tuple[int, int, int, float]], after: list[tuple[int, int, int, float]], tmp_path: Path

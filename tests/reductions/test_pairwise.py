@@ -21,7 +21,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", [*checks_of_reduction(PAIRWISE), *CHECKS])
+@pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     check()
 

@@ -63,6 +63,7 @@ def test_exact_steps_take_classes_better_than_tuned_online_em(tasks: list[Task])
         assert all(getattr(run, figure) > getattr(other, figure) for run, other in zip(runs, others, strict=True))
 
 
+@pytest.mark.slow
 def test_online_em_comes_within_a_nat_of_maximum_likelihood_in_one_pass(tasks: list[Task]) -> None:
     """Row by row the mean over seeds is 0.6 nats, one of the five is above 1; in blocks of 10 all are below."""
     gaps: dict[int, list[float]] = {1: [], 10: []}
@@ -78,6 +79,7 @@ def test_online_em_comes_within_a_nat_of_maximum_likelihood_in_one_pass(tasks: l
     assert max(gaps[10]) <= 1.0
 
 
+@pytest.mark.slow
 def test_at_the_slides_step_size_the_step_anchor_halves_the_samples(tasks: list[Task]) -> None:
     for task in tasks[:1]:
         slow = shuffled(task, plain(0.6), task.test).to_target

@@ -42,9 +42,18 @@ HOSTILE = {
     ),
 }
 
+LONG = ("many values", "interactions")
+"""These take seconds where the C library is missing."""
 
-@pytest.mark.parametrize("parser", PARSERS)
-@pytest.mark.parametrize("name", HOSTILE)
+
+@pytest.mark.parametrize(
+    ("name", "parser"),
+    [
+        pytest.param(name, parser, marks=[pytest.mark.slow] * (parser is yaml.SafeLoader and name in LONG))
+        for name in HOSTILE
+        for parser in PARSERS
+    ],
+)
 def test_what_is_too_much_is_refused_soon(name: str, parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_yaml, "_PARSER", parser)
     text, message = HOSTILE[name]

@@ -64,7 +64,7 @@ def by_batch(chain: Chain, example: Any, learn: bool) -> Any:
 
 @pytest.mark.parametrize("config", CHAINS, ids=IDS)
 def test_records(config: Any) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=25, deadline=None)
     @given(examples=st.lists(records, max_size=5))
     def check(examples: list[Any]) -> None:
         one, other = twins(config)

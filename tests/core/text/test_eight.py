@@ -137,7 +137,7 @@ values = st.one_of(decimals, decimals, st.sampled_from([value for value in UNUSU
 features = st.tuples(st.one_of(names, digits), st.one_of(st.none(), values))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(parts=st.lists(features, min_size=8, max_size=8), hash_all=st.booleans())
 def test_any_features(parts: list[tuple[str, str | None]], hash_all: bool) -> None:
     text = [(name if value is None else f"{name}:{value}").encode() for name, value in parts]

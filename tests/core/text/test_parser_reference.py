@@ -139,7 +139,7 @@ def expected(found: list[object]) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("options", CONFIGURATIONS, ids=str)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(text=texts())
 def test_kernels_agree_with_the_reference(options: ParserOptions, text: bytes) -> None:
     parser, plain = TextParser(options), reference.ReferenceParser(options)

@@ -19,8 +19,10 @@ PEOPLE = Mixed(reference=("ann*",))
 ONLINE = Options(method="online", slots=512)
 
 
-@pytest.mark.parametrize("people", [1, 3])
-@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize(
+    ("people", "classes"),
+    [(1, 2), (3, 5), pytest.param(3, 2, marks=pytest.mark.slow), pytest.param(1, 5, marks=pytest.mark.slow)],
+)
 def test_one_pass_is_close_to_batch(people, classes):
     rows, truth = crowds.mixed_crowd(2000, classes, people=people, seed=1)
     batch = crowds.scored(rows, truth, PEOPLE)
@@ -29,6 +31,7 @@ def test_one_pass_is_close_to_batch(people, classes):
     assert online[1] == pytest.approx(batch[1], abs=0.03)
 
 
+@pytest.mark.slow
 def test_what_is_said_of_an_item_before_it_is_learned_is_close_too():
     rows, truth = crowds.mixed_crowd(3000, 3, seed=2)
     labels, reports = from_triples(rows), []
@@ -76,6 +79,7 @@ def test_memory_does_not_grow_and_more_judges_than_slots_share_them():
     assert len(state.shared.get("pending", ())) < GROWTH * len(rows)
 
 
+@pytest.mark.slow
 def test_exponents_are_close_to_those_of_batch():
     rows, _ = crowds.mixed_crowd(3000, 3, seed=7)
     labels = from_triples(rows)

@@ -148,7 +148,7 @@ def test_the_start_that_was_taken_keeps_a_part():
     assert np.allclose(fit.state.workers["counts"].sum(), expected["counts"].sum(), rtol=1e-3)
 
 
-@pytest.mark.parametrize("seed", [41, 43, 146])
+@pytest.mark.parametrize("seed", [41, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (43, 146))])
 def test_a_crowd_whose_votes_are_biased_is_not_drawn_to_them(seed):
     """The class prior is anchored at the class shares of the start, not at the votes', if these are not the start."""
     items, workers, classes, ratings = {41: (488, 12, 3, 2.3), 43: (924, 7, 2, 4.9), 146: (1683, 9, 4, 3.3)}[seed]

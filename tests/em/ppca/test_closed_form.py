@@ -31,7 +31,7 @@ def test_closed_form_is_that_of_scikit_learn() -> None:
     assert ours >= reference.score(rows)
 
 
-@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("rank", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_batch_em_reaches_the_closed_form(rank: int) -> None:
     rows = rows_of()
     model = PPCA.of(rows, rank)

@@ -22,7 +22,14 @@ def every_check() -> list[Check]:
     return found
 
 
-@pytest.mark.parametrize("check", every_check(), ids=str)
+LONG = ("multinomial",)
+"""Above `bayesian_linear` of 4096 dimensions; its own tests check it above few."""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(check, id=str(check), marks=[pytest.mark.slow] * (check.subject in LONG)) for check in every_check()],
+)
 def test_built_in(check: Check) -> None:
     check()
 

@@ -1,4 +1,4 @@
-"""Layers that decide: their contract, and learning by hand as an oracle."""
+"""Layers that decide: learning by hand as an oracle."""
 
 import numpy as np
 import pytest
@@ -7,36 +7,7 @@ from hutch import Chain
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.cache import compiled
-from hutch.plugins.checks import checks_of_reduction
-from hutch.plugins.manager import installed
 from hutch.reductions.bandits.explore_squarecb import _spread_over_possible
-
-LAYERS = (
-    "cost_sensitive_with_features",
-    "contextual_bandit",
-    "explore_epsilon",
-    "explore_first",
-    "explore_softmax",
-    "explore_squarecb",
-    "explore_regcb",
-    "explore_bag",
-    "explore_posterior",
-    "explore_cover",
-    "sample_action",
-    "rejection_sampling",
-    "action_probabilities",
-    "action_per_class",
-    "simulate_bandit",
-    "simulate_cost_sensitive_bandit",
-)
-CHECKS = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_contract(name):
-    for check in checks_of_reduction(installed().registry.reductions[name]):
-        if check.name in CHECKS:
-            check()
 
 
 def _plain(*above, **parameters):

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from hutch import Chain
-from hutch.plugins.checks.run import checks_of_reduction
-from hutch.reductions.features.standardise import Standardise
 
 LEARNER = {"linear": {"loss": "squared"}}
 POSTERIOR = {"bayesian_linear": {"dimension": 4, "loss": "squared", "prior_variance": 1.0}}
@@ -38,11 +36,6 @@ def twin(rows, importance, clip=4.0, forgetting=0.0):
         out.append(np.where(there & (squares > 0), z, np.where(row == 1, 1.0, 0.0)))
         known[:, there] = np.array([c, mean, squares])[:, there]
     return np.array(out), known
-
-
-@pytest.mark.parametrize("check", checks_of_reduction(Standardise), ids=str)
-def test_contract(check):
-    check()
 
 
 @pytest.mark.parametrize("forgetting", [0.0, 0.05])

@@ -14,7 +14,6 @@ from hutch import Chain
 from hutch.core.errors import ConfigError, DataError
 from hutch.em.base.schedule import Schedule
 from hutch.em.constrained.natural import NaturalPPCA
-from hutch.plugins.checks import checks_of_reduction
 from hutch.reductions.ppca.layer import PPCALayer
 
 DIMENSION = 12
@@ -62,11 +61,6 @@ def assert_same_model(got, wanted):
     np.testing.assert_allclose(got.mean, wanted.mean, rtol=1e-10)
     np.testing.assert_allclose(got.noise, wanted.noise, rtol=1e-10)
     np.testing.assert_allclose(got.loadings.T @ got.loadings, wanted.loadings.T @ wanted.loadings, atol=1e-10)
-
-
-@pytest.mark.parametrize("check", checks_of_reduction(PPCALayer), ids=str)
-def test_contract(check):
-    check()
 
 
 @pytest.mark.parametrize(
