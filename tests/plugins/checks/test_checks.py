@@ -22,13 +22,23 @@ def every_check() -> list[Check]:
     return found
 
 
-LONG = ("multinomial",)
-"""Above `bayesian_linear` of 4096 dimensions; its own tests check it above few."""
+USUAL = ("logistic", "poisson", "squared")
+FEW = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
+
+
+def is_slow(check: Check) -> bool:
+    """Whether it is left to the slow tests: what says least beside the others, for the time that it takes."""
+    if check.name == "in_a_chain":  # of losses, whose formulas have checks of their own
+        return check.subject not in USUAL
+    if check.subject == "multinomial":  # above 4096 dimensions; its own tests check it above few
+        return True
+    reduction = BUILT_IN.registry.reductions.get(check.subject)
+    return bool(reduction and ".bandits." in reduction.__module__) and check.name not in FEW  # they are much alike
 
 
 @pytest.mark.parametrize(
     "check",
-    [pytest.param(check, id=str(check), marks=[pytest.mark.slow] * (check.subject in LONG)) for check in every_check()],
+    [pytest.param(check, id=str(check), marks=[pytest.mark.slow] * is_slow(check)) for check in every_check()],
 )
 def test_built_in(check: Check) -> None:
     check()
