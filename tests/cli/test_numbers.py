@@ -16,7 +16,7 @@ def labels(path, values):
 def test_many_numbers_are_told_unless_an_option_says_what_they_are(hutch, tmp_path, monkeypatch, more):
     monkeypatch.chdir(tmp_path)
     labels(tmp_path / "n.tsv", [n / 2 for n in range(15)] if "--classes" not in more else range(14))
-    told = "numbers, each taken as a class; if they are measurements, round them to 20 or 30 equal steps"
+    told = "numbers, each taken as a class; --model numbers if they are measurements"
     assert ("n.tsv: 15 " + told in hutch("crowd", "n.tsv", *more).err) == ("--classes" not in more)
     assert told not in hutch("crowd", "n.tsv", *more, "--no-ordered").err
 

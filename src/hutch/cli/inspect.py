@@ -94,6 +94,8 @@ def _usual_worker(path: Path) -> dict[str, Any]:
             "confusions": usual_confusions(found, classes),
         }
 
+    if saved["model"] == "numbers":
+        return {}
     several = apart(state)
     return {label: usual(each) for label, each in several.items()} if several else usual(state)
 

@@ -198,7 +198,7 @@ def aggregate(
     if options.test and history is None:
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if history is not None:
-        _check_history(model, options, history)
+        check_history(model, options, history)
     people = model.reference(labels.worker_names)
     if options.method == "online":
         groups, voices = copies_in_stream(labels, people), labels
@@ -253,7 +253,7 @@ def population_of(model: CrowdModel, options: Options, state: State) -> Array | 
     """
     if hasattr(model.parameters, "reference"):
         return None
-    _check_history(model, options, state)
+    check_history(model, options, state)
     online = options.method == "online"
     return stream_of(model, state.classes, options.slots, state).population() if online else model.population(state)
 
@@ -291,7 +291,7 @@ def _check_posterior(model: CrowdModel, labels: Labels, found: Any) -> None:
     raise PluginError(f"{name} of the crowd model {model.name!r}: got {wrong}, wanted probabilities of shape {shape}")
 
 
-def _check_history(model: CrowdModel, options: Options, history: State) -> None:
+def check_history(model: CrowdModel, options: Options, history: State) -> None:
     """Compare a history's arrays, by name and shape, with those of a new crowd; its origin is untrusted.
 
     The new one is small: its sizes are placeholders for the numbers of workers and classes.

@@ -70,6 +70,13 @@ def multi_label_blocks(
         yield found
 
 
+def number_blocks(path: str, columns: Columns, problems: Problems) -> Iterator[Labels]:
+    """Labels of whole tasks, each block with classes of its own; the rest as of `label_blocks`."""
+    for piece in _whole_tasks(_pieces(path, (), CHUNK_BYTES, columns, problems)):
+        people, tasks, answers = piece.names
+        yield from_codes(piece.codes, people, tasks, answers)
+
+
 def _pieces(path: str | Path, classes: Sequence[str], chunk_bytes: int, columns: Columns, problems: Problems) -> Pieces:
     """The labels of each chunk."""
     reader: SheetReader | None = None

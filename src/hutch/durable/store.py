@@ -188,10 +188,9 @@ class Store:
         self, connection: sqlite3.Connection, requests: Iterable[Request], round: Round, wanted: int,
         documents: Mapping[str, Mapping[str, Any]],
     ) -> int:  # fmt: skip
-        number, ids = connection.execute(
-            "INSERT INTO rounds (pool, examples, probability, threshold, created) VALUES (?, ?, ?, ?, ?)",
-            [round.pool, round.examples, round.probability, round.threshold, self._clock()],
-        ).lastrowid, []  # fmt: skip
+        drawn = "INSERT INTO rounds (pool, examples, probability, threshold, created) VALUES (?, ?, ?, ?, ?)"
+        cells = [round.pool, round.examples, round.probability, round.threshold, self._clock()]
+        number, ids = connection.execute(drawn, cells).lastrowid, []
         row = f"INSERT INTO requests ({_REQUEST_COLUMNS}, round, wanted, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         for request in requests:
             ids.append(request.id)

@@ -14,6 +14,7 @@ from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.kinds import reference_workers
 from hutch.crowd.data.labels import Labels, almost_alike, read_gold, read_labels
 from hutch.crowd.data.names import Names
+from hutch.crowd.data.prices import number_in
 from hutch.crowd.mixed.model import check_both, matches
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.estimate.questions import Items
@@ -157,10 +158,8 @@ def check_same(kind: str, of_people: Iterable[str], of_judges: Iterable[str]) ->
 def _check_sum(found: float, largest: float, wanted: int, place: str) -> None:
     """Refuse probabilities that do not fit the number of items drawn."""
     if abs(found - wanted) > FAR * math.sqrt(wanted * max(largest - 1, 0.0)) + 1e-6 * wanted:
-        text = (
-            f"1 / probability of the labelled items adds up to {found:.6g}, wanted about {wanted}, the number of items"
-        )
-        raise DataError(at(place, None, None, text))
+        got = f"1 / probability of the labelled items adds up to {found:.6g}"
+        raise DataError(at(place, None, None, f"{got}, wanted about {wanted}, the number of items"))
 
 
 def _answered(labels: Labels) -> Labels:
@@ -187,13 +186,8 @@ def _noisy(said: Labels) -> np.ndarray:
 def _chances(path: str | Path) -> dict[str, float]:
     found = {}
     for name, text in read_gold(path).items():
-        try:
-            value = float(text)
-        except ValueError:
-            value = 0.0
-        if not 0 < value <= 1:
-            raise DataError(
-                at(str(path), None, None, f"item {name!r}: got {text!r}, wanted a probability above 0, up to 1")
-            )
-        found[name] = value
+        found[name] = number_in(text)
+        if not 0 < found[name] <= 1:
+            got = f"item {name!r}: got {text!r}"
+            raise DataError(at(str(path), None, None, f"{got}, wanted a probability above 0, up to 1"))
     return found

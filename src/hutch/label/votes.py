@@ -12,6 +12,7 @@ from hutch.core.data.chunks import Chunks, source_name
 from hutch.core.data.files import ending_of
 from hutch.core.errors import DataError, Problem, at, did_you_mean, reading
 from hutch.crowd.data.labels import almost_alike, class_order, read_labels
+from hutch.crowd.data.prices import number_in
 from hutch.crowd.data.rows import Layout, first_line, only_column, read_rows
 from hutch.crowd.exports.headers import key_of, places_of
 from hutch.crowd.exports.json_export import is_json
@@ -100,10 +101,7 @@ def read_votes(path: str) -> Said:
 
 
 def _chance(text: str) -> float:
-    try:
-        value = float(text) if text else np.nan
-    except ValueError:
-        return np.inf
+    value = number_in(text)
     return value if not text or 0 < value <= 1 else np.inf
 
 

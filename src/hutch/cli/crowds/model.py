@@ -76,9 +76,10 @@ def create_model(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
 
     if not name or name == TwoLevel.name:  # the default; the others need not be imported
         return TwoLevel(**parameters)
+    from hutch.crowd.models.numbers import Numbers
     from hutch.crowd.table import BUILT_IN, create
 
-    models = {model.name: model for model in BUILT_IN}
+    models: dict[str, type[CrowdModel]] = {model.name: model for model in BUILT_IN} | {Numbers.name: Numbers}
     if name not in models:  # plugins are loaded only if they are asked for
         from hutch.plugins.manager import installed
 

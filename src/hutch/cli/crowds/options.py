@@ -172,8 +172,8 @@ class CrowdOptions:
         from hutch.crowd.models.ordered import MOST_DEGREES, all_numbers  # not at the top: not every help needs it
 
         if self.ordered is None and not self.classes and len(classes) > MOST_DEGREES and all_numbers(classes):
-            wanted = "if they are measurements, round them to 20 or 30 equal steps and add --ordered"
-            self.notice(f"{self.labels}: {len(classes)} numbers, each taken as a class; {wanted}, else --no-ordered")
+            wanted = "--model numbers if they are measurements, --ordered if they are degrees, --no-ordered if names"
+            self.notice(f"{self.labels}: {len(classes)} numbers, each taken as a class; {wanted}")
 
     def notice(self, text: str) -> None:
         """Print a message on stderr, unless `quiet`."""

@@ -9,7 +9,7 @@ from hutch.core.strict_json import dumps
 _SHOWN = (
     "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
     "contradictions", "left_out", "ties", "effective_labels", "krippendorff_alpha", "krippendorff_ordinal",
-    "krippendorff_interval", "gold",
+    "krippendorff_interval", "gold", "mean", "deviation", "noise", "bias", "level_deviation", "wild",
 )  # fmt: skip
 
 

@@ -199,13 +199,13 @@ def check_classes(
         if name in used or not used:
             continue
         near = did_you_mean(name, used)
-        text = at(path, _line_of(path, name), None, f"got the class {name!r}, which no label has")
+        text = at(path, line_of(path, name), None, f"got the class {name!r}, which no label has")
         if near.startswith("did"):
             raise DataError(f"{text}; {near} If not, name all classes with --classes")
         notice(text)
 
 
-def _line_of(path: str, name: str) -> int | None:
+def line_of(path: str, name: str) -> int | None:
     """The first line of a separated text with a field of that name."""
     number = 0
     for chunk in Chunks([path]) if path != "-" else ():

@@ -25,7 +25,7 @@ def read_prices(path: str | Path, columns: str | Columns | None = None) -> dict[
         if rows is None:
             return {}
         workers, prices = rows.names
-        values = np.array([_value(text) for text in prices])
+        values = np.array([number_in(text) for text in prices])
         if len(wrong := np.flatnonzero(~(np.isfinite(values) & (values > 0)))):
             text = prices[wrong[0]]
             raise Problem(f"price: got {text!r}, wanted a number above 0", *rows.place(1, int(wrong[0])))
@@ -34,7 +34,12 @@ def read_prices(path: str | Path, columns: str | Columns | None = None) -> dict[
     return dict(zip(workers, (totals / counts).tolist(), strict=True))
 
 
-def _value(text: str) -> float:
+def number_in(text: str) -> float:
+    """The number that a text is, NaN for any other.
+
+    >>> number_in("2.5"), number_in("2.5 kg")
+    (2.5, nan)
+    """
     try:
         return float(text)
     except ValueError:

@@ -39,8 +39,9 @@ class BlockStream(Stream):
         state.workers["seen"] = grown(old.workers.get("seen"), (slots,))
         pending = old.shared.get("pending", _NONE)
         low, high = np.array([0, 0, 0, -1]), np.array([len(pending), slots, len(classes), len(classes)])
+        codes = [_ITEM, _SLOT, _LABEL, _GOLD] if self.model.label_type is np.int32 else [_ITEM, _SLOT, _GOLD]
         rising = pending.ndim == 2 and pending.shape[1] == 4 and (np.diff(pending[:, :1], axis=0, prepend=0) >= 0).all()
-        if not rising or not (pending == np.floor(pending)).all() or ((pending < low) | (pending >= high)).any():
+        if not rising or ((pending != np.floor(pending)) | (pending < low) | (pending >= high))[:, codes].any():
             raise ModelError("pending: got numbers that are no labels of a block")
         state.shared |= {"pending": pending} if len(pending) else {}
         return state
@@ -124,7 +125,8 @@ class BlockStream(Stream):
     def _learned(self) -> tuple[NDArray[np.int64], State]:
         """`_known` after the pending labels."""
         known, history = self._known()
-        pending = self.state.shared.get("pending", _NONE).astype(np.int64)
+        held = self.state.shared.get("pending", _NONE)
+        pending = held.astype(np.int64)
         if not len(pending):
             return known, history
         starts = np.flatnonzero(np.diff(pending[:, _ITEM], prepend=-1))
@@ -132,7 +134,7 @@ class BlockStream(Stream):
         empty = from_triples([], self.state.classes)
         block = replace(
             empty, item_ptr=np.append(starts, len(pending)), workers=pending[:, _SLOT].astype(np.int32),
-            labels=pending[:, _LABEL].astype(np.int32), gold=pending[starts, _GOLD].astype(np.int32),
+            labels=held[:, _LABEL].astype(self.model.label_type), gold=pending[starts, _GOLD].astype(np.int32),
         )  # fmt: skip
         block, model = _compact(block, rows), self.model
         learned = model.start(block, history if len(known) else None)

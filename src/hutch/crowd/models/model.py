@@ -154,6 +154,7 @@ class CrowdModel(ABC):
         online: module and class of its online form (`hutch.crowd.models.online.Stream`) as `module:Class`; empty: none.
             By default blocks of items, each with those before as its history.
         settlements: how often `count` and `settle` follow each other in an M step.
+        label_type: int32, codes of classes.
 
     Args:
         **parameters: fields of `Parameters`.
@@ -170,6 +171,7 @@ class CrowdModel(ABC):
     online: ClassVar[str] = "hutch.crowd.models.block_stream:BlockStream"
     parameters: Any
     settlements: int = 1
+    label_type: ClassVar[type[np.int32 | np.float64]] = np.int32
 
     def __init__(self, **parameters: Any) -> None:
         if not parameters and issubclass(self.Parameters, Parameters):
