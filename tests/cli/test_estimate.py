@@ -175,7 +175,13 @@ def test_people_may_be_those_of_a_store(hutch, files, tmp_path):
         assert refused.code == 2 and f"{option[0]}: cannot be combined with --store" in refused.err
 
 
-@pytest.mark.parametrize("question", [["--of", "rate=1"], ["--of", "accuracy=gpt"], ["--of", "difference=gpt,llama"]])
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["--of", "rate=1"],
+        *(pytest.param(["--of", of], marks=pytest.mark.slow) for of in ("accuracy=gpt", "difference=gpt,llama")),
+    ],
+)
 def test_the_plan_says_how_many_labels_an_interval_takes(hutch, tmp_path, question):
     random, ratios = np.random.default_rng(4), []
     for run in range(8):

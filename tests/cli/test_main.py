@@ -148,6 +148,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["crowd labels.tsv --reference w8 --quiet -f {}", "em fit rows.npy -f {}"])
+@pytest.mark.slow
 def test_models_do_not_depend_on_threads_of_linear_algebra(tmp_path: Path, command: str) -> None:
     random = np.random.default_rng(0)
     labels = [f"w{w}\tt{i}\t{i % 4 if random.random() < 0.7 else 0}" for i in range(4000) for w in range(i % 3, 9, 2)]

@@ -67,6 +67,7 @@ def test_damaged_caches_are_noticed() -> None:
     assert counts["batches: noticed while it was read"] > 30 and counts["objects: refused"] > 50
 
 
+@pytest.mark.slow
 def test_hostile_requests_change_nothing(tmp_path: Path) -> None:
     requests = attack("hostile_requests")
     for name, target in (("serve", requests.serve), ("page", requests.page)):

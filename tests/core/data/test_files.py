@@ -82,7 +82,9 @@ def test_all_missing_sources_are_named_at_once(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["plain.vw", "packed.vw.gz", "packed.vw.zst"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("plain.vw", "packed.vw.gz")), "packed.vw.zst"]
+)
 def test_nothing_depends_on_the_number_of_threads(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     ends = {0: " y\n\n", 5: " y:1x\n"}  # a blank line after some, a problem in others
