@@ -52,7 +52,8 @@ def test_a_stream_resumes_bit_for_bit(hutch, tmp_path, monkeypatch):
         assert hutch("crowd", *command).code == 0
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
     assert len(table(tmp_path / "p")["task"]) == 3000
-    assert yaml.safe_load(hutch("inspect", "whole").out)["model"] == "numbers"
+    facts = yaml.safe_load(hutch("inspect", "whole").out)
+    assert facts["model"] == "numbers" and facts["mean"] == pytest.approx(10, abs=1) and 0 < facts["wild"] < 0.05
     before = (tmp_path / "whole").read_bytes()
     assert (
         hutch("crowd", "all", "-i", "whole", "-t", "-p", "q").code == 0 and (tmp_path / "whole").read_bytes() == before

@@ -76,7 +76,7 @@ def _show_other(path: Path, kind: str, as_json: bool) -> None:
 def _usual_worker(path: Path) -> dict[str, Any]:
     """An unknown worker's labels of each class, and the confusions of such a worker."""
     from hutch.cli.crowds.model import create_model
-    from hutch.crowd.aggregate import Options, load, population_of
+    from hutch.crowd.aggregate import Options, load, population_of, prior_of
     from hutch.crowd.models.model import State
     from hutch.crowd.questions import apart
     from hutch.crowd.report import usual_confusions
@@ -95,7 +95,9 @@ def _usual_worker(path: Path) -> dict[str, Any]:
         }
 
     if saved["model"] == "numbers":
-        return {}
+        from hutch.crowd.models.numbers import CROWD
+
+        return dict(zip(CROWD, prior_of(model, options, state).round(6).tolist(), strict=True))
     several = apart(state)
     return {label: usual(each) for label, each in several.items()} if several else usual(state)
 

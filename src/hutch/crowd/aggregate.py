@@ -258,6 +258,13 @@ def population_of(model: CrowdModel, options: Options, state: State) -> Array | 
     return stream_of(model, state.classes, options.slots, state).population() if online else model.population(state)
 
 
+def prior_of(model: CrowdModel, options: Options, state: State) -> Array:
+    """`CrowdModel.class_prior` of a saved state."""
+    check_history(model, options, state)
+    online = options.method == "online"
+    return stream_of(model, state.classes, options.slots, state).class_prior() if online else model.class_prior(state)
+
+
 def _others(model: CrowdModel, voices: Labels, state: State, learned: bool, places: NDArray[np.int64]) -> Array:
     return model.others(voices, state, learned)[places]
 

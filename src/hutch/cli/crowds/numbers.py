@@ -19,7 +19,7 @@ from hutch.crowd.data.prices import number_in
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.label_stream import number_blocks
 from hutch.crowd.models.model import Array, CrowdModel, State
-from hutch.crowd.models.numbers import LARGEST, MOMENTS, SURE, Numbers
+from hutch.crowd.models.numbers import CROWD, LARGEST, MOMENTS, SURE, Numbers
 from hutch.crowd.models.online import stream_of
 from hutch.crowd.output import cells
 
@@ -27,7 +27,6 @@ _REFUSED = (
     "gold", "score", "all_judges", "next", "ask_of", "detail", "suspects", "shards", "ray", "classes", "ordered",
     "multi_label", "set",
 )  # fmt: skip
-_CROWD = ("mean", "deviation", "noise", "bias", "level_deviation", "wild")
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -90,7 +89,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     for line in [*problems.lines(given.labels), *([] if answers else [f"{given.labels}: no labels"])]:
         given.notice(line)
     summary = {"model": model.name, "method": options.method, "tasks": tasks, "labels": answers}
-    known = dict(zip(_CROWD, crowd.tolist(), strict=True)) if crowd.any() else {}
+    known = dict(zip(CROWD, crowd.tolist(), strict=True)) if crowd.any() else {}
     return {**summary, "left_out": problems.total, **known}
 
 

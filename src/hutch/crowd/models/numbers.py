@@ -11,6 +11,8 @@ from hutch.crowd.models.model import Array, CrowdModel, State, Sums, grown
 
 MOMENTS = ["mean", "variance"]
 """The columns of a posterior."""
+CROWD = ("mean", "deviation", "noise", "bias", "level_deviation", "wild")
+"""The numbers of `Numbers.class_prior`."""
 SURE = 1.96
 """Deviations to either end of an interval of 95 %."""
 LARGEST = 1e15
