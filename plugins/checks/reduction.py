@@ -8,10 +8,10 @@ from numpy import uint64
 
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.derived import lacking
-from hutch.core.chain.reduction import Kernels, Labels, Predictions, Reduction
-from hutch.core.kernel.abi import call, example_of, layer_of
-from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.passing import pass_importance_to, pass_learn, pass_predict
+from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.kernel.abi import importance_to_next, kernel, predict_next, state_of
+from hutch.core.kernel.passing import pass_importance_to, pass_learn
+from hutch.core.kernel.record import Record
 from hutch.core.parameters import parameters_of
 from hutch.plugins.checks.chain import (
     Bench,
@@ -184,29 +184,31 @@ def not_a_number(bench: Bench) -> None:
     finite(run(engine, records[:_HALF], learn=False), "predictions after one of a NaN")
 
 
+_ASKING = np.dtype([("asks", "u8"), ("middle", "f4"), ("beyond", "f4")])
+_asking_of = state_of(_ASKING)
+
+
+@kernel
+def _predict_or_ask(layer, example, label, importance, offset):
+    """The prediction below, or h_min of its label to the middle or, away from that, to beyond the prediction."""
+    asking, prediction = _asking_of(layer), predict_next(layer, example, label, importance, offset)
+    if asking.asks == uint64(0):
+        return prediction
+    away = prediction + asking.beyond * (prediction - asking.middle)
+    target = away if asking.beyond > np.float32(0) else asking.middle
+    return importance_to_next(layer, example, label, target, offset)
+
+
 class _Asking(Reduction):
-    """Passes everything on, and asks for h_min."""
+    """Passes everything on, or asks for h_min in place of predictions."""
 
     name: ClassVar[str] = "asking"
     inputs = Inputs(passes_decisions=True)
-    kernels = Kernels(pass_learn, pass_predict, pass_importance_to, calls=("importance_to",))
+    kernels = Kernels(pass_learn, _predict_or_ask, pass_importance_to, calls=("importance_to",))
 
-
-@compiled
-def _importances_to(top, example, arrays, labels, targets, out):
-    """h_min of each example of a batch: the importance of its label that moves the prediction to its target."""
-    row_ptr, indices, values, row_namespaces, namespace_ptr, namespace_id = arrays
-    e, layer = example_of(example), layer_of(top)
-    for i in range(len(out)):
-        first = row_namespaces[i]
-        e.indices = uint64(indices.ctypes.data) + uint64(4 * row_ptr[i])
-        e.values = uint64(values.ctypes.data) + uint64(4 * row_ptr[i])
-        e.length = uint64(row_ptr[i + 1] - row_ptr[i])
-        e.namespaces = uint64(namespace_ptr.ctypes.data) + uint64(8 * first)
-        e.namespace_ids = uint64(namespace_id.ctypes.data) + uint64(4 * first)
-        e.namespace_count = uint64(row_namespaces[i + 1] - first)
-        e.base, e.label, e.importance = np.float32(0), labels[i], np.float32(1)
-        out[i] = call(layer.importance_to, top, example, labels[i], targets[i], uint64(0))
+    def __init__(self, parameters: Parameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.state = Record(_ASKING)
 
 
 def h_min(bench: Bench) -> None:
@@ -215,25 +217,17 @@ def h_min(bench: Bench) -> None:
     if lacking(engine.layers[0], "importance_to") is not None or engine.takes != Labels.SIMPLE:
         return
     engine, records = bench.with_layer(_Asking).trained()
-    [batch] = batches(engine, records)
     predictions = run(engine, records, learn=False)
-    top, example = np.uint64(engine.stack.records.ctypes.data), np.uint64(engine._example.ctypes.data)
-    arrays = (
-        batch.row_ptr,
-        batch.indices,
-        batch.values,
-        batch.row_namespaces,
-        batch.namespace_ptr,
-        batch.namespace_id,
-    )
-    middle = np.full(len(batch), (predictions.min() + predictions.max()) / 2, np.float32)
-    upper = np.where(predictions > middle, np.float32(-1), np.float32(1))
-    found = np.zeros(len(batch), np.float32)
-    _importances_to(top, example, arrays, upper, middle, found)
+    middle = (predictions.min() + predictions.max()) / 2
+    upper = np.where(predictions > middle, -1.0, 1.0)
+    asking = [{**record, "label": label} for record, label in zip(records, upper.tolist(), strict=True)]
+    state = engine.layers[0].state
+    state["asks"], state["middle"] = 1, middle
+    found = run(engine, asking, learn=False)
     expect(not np.isnan(found).any() and bool((found >= 0).all()), "h_min", found.min(), "numbers ≥ 0 or inf")
     expect(bool(np.isfinite(found).any()), "h_min of crossing the middle", "inf everywhere", "a number somewhere")
-    away = predictions + 0.1 * (predictions - middle)
-    _importances_to(top, example, arrays, upper, away, found)
+    state["beyond"] = 0.1
+    found = run(engine, asking, learn=False)
     between = (upper - predictions) * (middle - predictions) > 0  # the label lies on the middle's side,
     between &= (predictions > predictions.min()) & (predictions < predictions.max())  # and no prediction is clipped
     lowest = found[between].min(initial=np.inf)

@@ -146,61 +146,12 @@ def learn(layer, example, label, importance, offset):
     return _run(layer, example, label, importance, offset, True)
 
 
-class Copies:
-    """The decision that a layer builds from a single example.
-
-    Args:
-        classes: number of actions.
-        context: of the layer, which must be the top one, so that the table's rows depend on its copies alone.
-
-    Attributes:
-        record: the COPIES; kernels get its address.
-    """
-
-    def __init__(self, classes: int, context: Context) -> None:
-        self._seen, self._looks, self._rows = np.zeros(0, np.uint32), 0, int(context.shared["mask"][0]) + 1
-        self.record = Record(
-            COPIES,
-            decision=Record(
-                DECISION,
-                actions=np.zeros(classes, ACTION),
-                classes=np.arange(1, classes + 1, dtype=np.uint32),
-                importance=np.ones(classes, np.float32),
-                costs=np.zeros(classes, np.float32),
-                ranked=np.zeros(classes, np.uint32),
-                values=np.zeros(classes, np.float32),
-            ),
-            indices=Buffer(),
-            classes=classes,
-            width=context.step,
-            multiplier=int(context.shared["multiplier"][0]),
-            cleared=(classes * context.step).bit_length(),
-        )
-        context.shared["multiplier"] = 1  # the copies' indices are rows
-
-    def look_at(self, batch: Batch) -> None:
-        """Look at the features of a batch, as long as few have been seen."""
-        if self._looks < _ENOUGH:
-            self._looks += len(batch.indices) + 1
-            self._seen = np.union1d(self._seen, batch.indices[:_ENOUGH])
-
-    def doubts(self) -> str | None:
-        """Warning about features with adjacent indices; None if most are not adjacent."""
-        neighbours, share = np.count_nonzero(np.diff(self._seen) == 1), 1 << int(self.record["cleared"][0])
-        if len(self._seen) < 4 or 2 * neighbours < len(self._seen) or 4 * len(self._seen) > self._rows:
-            return None
-        what = (
-            f"most features have neighbouring indices, as names of digits and columns of matrices have: {share} share"
-        )
-        return f"{what} their weights; wanted names with letters, or hash: all (under input)"
-
-
 class WithCopies(Reduction):
     """A layer at the top that makes a decision of an example, with an action per class.
 
     Args:
         parameters: with `classes`.
-        context: of the layer.
+        context: of the layer, so that the table's rows depend on its copies alone.
         fields: further fields of its state.
 
     Attributes:
@@ -216,16 +167,44 @@ class WithCopies(Reduction):
         super().__init__(parameters, context)
         if context.submodels != 1:
             raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
-        self._copies = Copies(parameters.classes, context)
-        self.state = Record(self.dtype, copies=self._copies.record, **fields)
+        self._seen, self._looks, self._rows = np.zeros(0, np.uint32), 0, int(context.shared["mask"][0]) + 1
+        classes = parameters.classes
+        self._cleared = (classes * context.step).bit_length()
+        decision = Record(
+            DECISION,
+            actions=np.zeros(classes, ACTION),
+            classes=np.arange(1, classes + 1, dtype=np.uint32),
+            importance=np.ones(classes, np.float32),
+            costs=np.zeros(classes, np.float32),
+            ranked=np.zeros(classes, np.uint32),
+            values=np.zeros(classes, np.float32),
+        )
+        copies = Record(
+            COPIES,
+            decision=decision,
+            indices=Buffer(),
+            classes=classes,
+            width=context.step,
+            multiplier=int(context.shared["multiplier"][0]),
+            cleared=self._cleared,
+        )
+        context.shared["multiplier"] = 1  # the copies' indices are rows
+        self.state = Record(self.dtype, copies=copies, **fields)
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
-        """Look at how features are named."""
-        self._copies.look_at(batch)
+        """Look at how features are named, as long as few have been seen."""
+        if self._looks < _ENOUGH:
+            self._looks += len(batch.indices) + 1
+            self._seen = np.union1d(self._seen, batch.indices[:_ENOUGH])
 
     def doubts(self) -> str | None:
-        """Of features that share their weights."""
-        return self._copies.doubts()
+        """Warning about features with adjacent indices, which share their weights; None if most are not adjacent."""
+        neighbours = np.count_nonzero(np.diff(self._seen) == 1)
+        if len(self._seen) < 4 or 2 * neighbours < len(self._seen) or 4 * len(self._seen) > self._rows:
+            return None
+        what = "most features have neighbouring indices, as names of digits and columns of matrices have"
+        shared = f"{1 << self._cleared} share their weights"
+        return f"{what}: {shared}; wanted names with letters, or hash: all (under input)"
 
 
 class ActionPerClass(WithCopies):

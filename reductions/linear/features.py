@@ -55,7 +55,7 @@ FEATURES = np.dtype(
 )
 COLUMNS = 7
 LANES = np.uint64(16)
-"""The room is a multiple of this, so that arithmetic on the scratch can run over so many features at once."""
+"""The room is a multiple of this: products of features are made so many at once."""
 
 features_of = record_of(FEATURES)
 
@@ -195,14 +195,6 @@ def _products(made, n, others, first, size, hashed, product, place):
         no_unroll()
         rows[uint64(n) + j] = ((factors[0] ^ indices[uint64(first) + j]) * multiplier + offset) & mask
         values[uint64(n) + j] = product * x[uint64(first) + j]
-
-
-@inlined
-def take_ahead(features, n):
-    """Take the next n rows that the next example is likely to need; returns the address of their numbers."""
-    rows = features.ahead
-    features.ahead, features.ahead_length = rows + uint64(4) * n, features.ahead_length - n
-    return rows
 
 
 @inlined

@@ -25,10 +25,9 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.loss import kinds
 from hutch.core.loss.flow import budget_to
 from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
-from hutch.reductions.linear.default_rates import measure_default
 from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
 from hutch.reductions.linear.memory import buffer_of
-from hutch.reductions.linear.rates import measure, rates_of
+from hutch.reductions.linear.rates import measure, measure_default, rates_of
 from hutch.reductions.linear.terms import fill_wildcards, have_wildcards_of_vw
 
 LINEAR = np.dtype(

@@ -2,8 +2,8 @@
 
 A row of the weight table is (w, G, N, rate): weight, sum of squared gradients, largest |x| seen, rate in the last
 example. `measure` updates G and N for one example, and returns the change of the prediction per unit of update, which
-the invariant update needs; `default_rates` beside this file does it for the default kind of rates. VW's float32 sums
-require that terms be added in the order of the features, even where several are computed at once.
+the invariant update needs; `measure_default` does it for the default kind of rates. VW's float32 sums require that
+terms be added in the order of the features.
 
 Sources: J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 2011; S. Ross, P. Mineiro and
 J. Langford, "Normalized online learning", UAI 2013; VW 9.11.9 (gd.cc) for the arithmetic.
@@ -14,7 +14,16 @@ import math
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import example_of, float64s_at, record_of, shared_of, weights_of
+from hutch.core.kernel.abi import (
+    example_of,
+    float64s_at,
+    no_unroll,
+    prefetch,
+    record_of,
+    shared_of,
+    uint32s_at,
+    weights_of,
+)
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.linear.features import rows_of, squared_length, values_of
 
@@ -164,6 +173,32 @@ def last_average(rates, offset):
     if norms[1] > 0.0:
         return np.float32(norms[0]), np.float32(norms[1])
     return _1, _1
+
+
+@inlined
+def measure_default(rates, features, shared, offset, importance, square_gradient):
+    """`measure` for learning with the default kind of rates; asks for the rows of the next example on the way."""
+    if square_gradient == _0:
+        total_norm, total_importance = last_average(rates, offset)
+        rates.multiplier = math.sqrt(total_importance / total_norm)
+        return _1
+    n, weights, ahead = features.length, weights_of(shared), uint32s_at(features.ahead, features.ahead_length)
+    rows, values, asked = rows_of(features, n), values_of(features, n), min(n, features.ahead_length)
+    total, norm = _0, _0
+    for i in range(n):
+        no_unroll()
+        if i < asked:
+            prefetch(shared.weights + uint64(ahead[i]) * uint64(16))
+        at = uint64(rows[i]) * uint64(4)
+        square, gradient, scale = touch(weights, at, values[i], square_gradient, True, DEFAULT, _0)
+        rate, share = default_rate(square, gradient, scale)
+        total += square * rate
+        norm += share
+        weights[at + uint64(3)] = rate
+    features.ahead, features.ahead_length = features.ahead + uint64(4) * asked, features.ahead_length - asked
+    total_norm, total_importance = average(rates, offset, importance, norm)
+    rates.multiplier = math.sqrt(total_importance / total_norm)
+    return total * rates.multiplier
 
 
 @helper
