@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hutch.core.errors import DataError, at
@@ -147,24 +147,18 @@ def _behind_blanks(text: str, at: int) -> int:
 def _told(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_told(each) for each in value]
-    if not isinstance(value, dict):
-        return _finite(value)
-    return {**_finite(value), NOT_FINITE: dict(_not_finite(value, ""))} if any(_not_finite(value, "")) else value
+    lost: dict[str, str] = {}
+    finite = _finite(value, "", lost)
+    return {**finite, NOT_FINITE: lost} if lost and isinstance(value, dict) else finite
 
 
-def _finite(value: Any) -> Any:
-    """The value with null for all that is not finite."""
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _not_finite(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Paths and values of numbers that are not finite."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
-    for key, each in inner:
-        yield from _not_finite(each, f"{path}.{key}" if path else str(key))
+def _finite(value: Any, path: str, lost: dict[str, str]) -> Any:
+    """The value with null for all that is not finite; records path and word of each of these numbers in `lost`."""
+    if isinstance(value, dict | list | tuple):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        found = {key: _finite(each, f"{path}.{key}" if path else str(key), lost) for key, each in items}
+        return found if isinstance(value, dict) else list(found.values())
     if isinstance(value, float) and not math.isfinite(value):
-        yield path, json.dumps(value)
+        lost[path] = json.dumps(value)
+        return None
+    return value
