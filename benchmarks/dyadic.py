@@ -23,9 +23,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import norm
 
+from hutch import Chain
 from hutch.core import dyad
 from hutch.core.text.parser import TextParser
-from hutch.reproduce.dyadic import build, learn_and_predict, split
+from hutch.reproduce.dyadic import learn_and_predict, split
 
 DYADIC = {"left": "user", "right": "item"}
 LEARNERS: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -37,6 +38,11 @@ LEARNERS: dict[str, tuple[str, dict[str, Any], int]] = {
 }
 """Layer, parameters and passes of each row of the table of ratings; the dyadic rates are the defaults."""
 HUTCH = [sys.executable, "-c", "import sys; from hutch.cli.main import main; sys.exit(main())"]
+
+
+def build(*layers: tuple[str, dict[str, Any]], bits: int = 22) -> Chain:
+    """A chain of these layers."""
+    return Chain.from_config({"weights": {"bits": bits}, "chain": [{name: given} for name, given in layers]})
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from hutch import Chain
 from hutch.core.text.parser import TextParser
 from hutch.reductions.dyadic.rates import COUNT_BEFORE, KIND, LEFT, OTHER, RIGHT
 from hutch.reductions.dyadic.state import WEIGHT
-from hutch.reproduce.dyadic import build
 
 
 def ratings(effect, n=4000):
@@ -21,7 +21,8 @@ def ratings(effect, n=4000):
 
 
 def learned_from(lines, passes=8, **given):
-    engine = build(("dyadic", {"left": "user", "right": "item", "rank": 2, **given}), bits=14)
+    dyadic = {"left": "user", "right": "item", "rank": 2, **given}
+    engine = Chain.from_config({"weights": {"bits": 14}, "chain": [{"dyadic": dyadic}]})
     batch = TextParser(engine.parser).parse(b"".join(lines))
     for _ in range(passes):
         engine.run_batch(batch)
