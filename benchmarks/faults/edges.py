@@ -78,7 +78,7 @@ FAULTS: tuple[Fault, ...] = (
           "            self._last_holdout = now\n", "            pass\n"),
     Fault("label store", "anybody's answer ends a lease", _STORE, "if request[1] == answer.worker:",
           "if request[1]:"),
-    Fault("label store", "who cannot tell is asked for again", _STORE, "if answers >= wanted:", "if labels >= wanted:"),
+    Fault("label store", "who cannot tell is asked for again", _STORE, "if answers >= request[0]:", "if labels >= request[0]:"),
     Fault("label store", "a request with an answer to spare is open again", _UNDO, ".fetchone()[0] < wanted:",
           ".fetchone()[0] <= wanted:"),
     Fault("label store", "who answers at random gets as much work as others", _WHOM, "if share[code] < LITTLE", ""),

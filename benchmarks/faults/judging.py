@@ -117,7 +117,7 @@ FAULTS: tuple[Fault, ...] = (
           "if shares[-1] * total * chance.min() < EXPECTED:", "if shares[-1] < 0:"),
     Fault("estimate", "there is a degree of freedom too many", _LOT, "len(shares) - 1), name)", "len(shares)), name)"),
     Fault("estimate", "too large a sum of 1 / P is none", _FILES, "if abs(found - wanted) >", "if wanted - found >"),
-    Fault("estimate", "a probability may be 0", _FILES, "if not 0 < value <= 1:", "if not 0 <= value <= 1:"),
+    Fault("estimate", "a probability may be 0", _FILES, "if not 0 < found[name] <= 1:", "if not 0 <= found[name] <= 1:"),
     Fault("estimate", "as many items as there are names are too few", _FILES,
           "if total is not None and total < len(names):", "if total is not None and total <= len(names):"),
     Fault("estimate", "names of drawn items need not meet", _FILES,

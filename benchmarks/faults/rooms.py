@@ -133,7 +133,7 @@ FAULTS: tuple[Fault, ...] = (
           "for question, value in given if question == wanted]", "for question, value in given]"),
     Fault("readers", "rejected answers of Toloka count", _TOLOKA, '"REJECTED": REJECTED, ', ""),
     Fault("readers", "the golden answers of Toloka are not read", _TOLOKA,
-          "if columns.gold or (gold in fields and gold != label) else {}", "if columns.gold else {}"),
+          "golden if golden in fields and golden != label else", "golden if False else"),
     Fault("readers", "choices of Prodigy are told apart by the task", _PRODIGY,
           '("_input_hash", "_task_hash") if of_choice else ("_task_hash", "_input_hash")',
           '("_task_hash", "_input_hash")'),

@@ -119,7 +119,7 @@ FAULTS: tuple[Fault, ...] = (
           "self._take_back(connection, model, through + 1, kept)",
           "self._take_back(connection, model, through + 2, kept)"),
     Fault("durable log", "the first of refused entries is learned", _LOG,
-          "entry.kind == REFUSED or any(first <= number <=", "entry.kind == REFUSED or any(first < number <="),
+          "skipped = any(first <= number <=", "skipped = any(first < number <="),
     Fault("durable log", "a refused cost stays", _LOG, "SET cost = NULL, number = NULL WHERE",
           "SET number = NULL WHERE"),
     Fault("durable log", "the ids of refused entries stay", _LOG,

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from mmap import mmap
 from typing import Any, NamedTuple
@@ -239,19 +239,19 @@ def _parsed(chunks: Chunks, parser: TextParser, threads: int) -> Iterator[Batch]
     found = chunks.read(parser.valid)
     source = -1
     jobs = (partial(fill, number, chunk) for number, chunk in enumerate(found))
-    filled = in_order(jobs, threads, parser.valid)
-    while True:
-        try:
-            number, chunk = next(filled)
-        except StopIteration:
-            return
-        except TooLong as error:  # the number of earlier lines is known only now
-            line = parser.line if error.number == source else 0
-            raise TooLong(error.source, error.number, error.reason, line + 1) from None
-        if chunk.number != source:
-            parser.start(chunk.source)
-            source = chunk.number
-        chunks.position = chunk.position
-        batch = parser.take(number, chunk.text)
-        if len(batch):
-            yield batch
+    with closing(in_order(jobs, threads, parser.valid)) as filled:
+        while True:
+            try:
+                number, chunk = next(filled)
+            except StopIteration:
+                return
+            except TooLong as error:  # the number of earlier lines is known only now
+                line = parser.line if error.number == source else 0
+                raise TooLong(error.source, error.number, error.reason, line + 1) from None
+            if chunk.number != source:
+                parser.start(chunk.source)
+                source = chunk.number
+            chunks.position = chunk.position
+            batch = parser.take(number, chunk.text)
+            if len(batch):
+                yield batch

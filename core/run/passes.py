@@ -1,7 +1,7 @@
 """Several passes over the data, with examples held out to know when to stop."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -104,7 +104,7 @@ def run_passes(
     for number in range(1, passes + 1):
         progress.pass_number = number
         before = progress.statistics
-        with closing(batch for batch in batches) as one_pass:  # after an error, threads that read ahead end too
+        with closing(_each(batches)) as one_pass:  # after an error, threads that read ahead end too
             row_at = engine.run(
                 one_pass,
                 learn=learn,
@@ -133,3 +133,7 @@ def run_passes(
     if best is not None and (early if holdout.keeps_last else tested):
         engine.restore(best)
     return done
+
+
+def _each(batches: Iterable[Batch]) -> Generator[Batch]:
+    yield from batches  # which, unlike a loop, closes them at once in every version of Python
