@@ -11,9 +11,9 @@ COUNT = 8
 
 
 class Lanes:
-    """Unsigned integers or floats side by side, with NumPy's operators; a plain number is repeated in each place.
+    """Unsigned integers side by side, with NumPy's operators; a plain number is repeated in each place.
 
-    Operations on floats are rounded as IEEE 754 asks, each by itself.
+    Floats are multiplied only; the product is rounded as IEEE 754 asks.
 
     Args:
         builder: llvmlite's, which gets the instructions.
@@ -24,22 +24,15 @@ class Lanes:
         self._builder = builder
         self.value = value
 
-    @property
-    def _floating(self) -> bool:
-        from llvmlite import ir
-
-        return isinstance(self.value.type.element, ir.FloatType)
-
-    def _constant(self, other: "Lanes | float") -> Any:
+    def _constant(self, other: "Lanes | int") -> Any:
         from llvmlite import ir
 
         if isinstance(other, Lanes):
             return other.value
         kind = self.value.type
-        number = float(other) if self._floating else int(other) & ((1 << kind.element.width) - 1)
-        return ir.Constant(kind, [number] * kind.count)
+        return ir.Constant(kind, [other & ((1 << kind.element.width) - 1)] * kind.count)
 
-    def _with(self, operation: str, other: "Lanes | float") -> "Lanes":
+    def _with(self, operation: str, other: "Lanes | int") -> "Lanes":
         return Lanes(self._builder, getattr(self._builder, operation)(self.value, self._constant(other)))
 
     def __add__(self, other: "Lanes | int") -> "Lanes":
@@ -54,14 +47,10 @@ class Lanes:
     def __neg__(self) -> "Lanes":
         return 0 - self
 
-    def __mul__(self, other: "Lanes | float") -> "Lanes":
-        return self._with("fmul" if self._floating else "mul", other)
+    def __mul__(self, other: "Lanes | int") -> "Lanes":
+        from llvmlite import ir
 
-    def __truediv__(self, other: "Lanes | float") -> "Lanes":
-        return self._with("fdiv", other)
-
-    def __rtruediv__(self, other: float) -> "Lanes":
-        return Lanes(self._builder, self._builder.fdiv(self._constant(other), self.value))
+        return self._with("fmul" if isinstance(self.value.type.element, ir.FloatType) else "mul", other)
 
     def __and__(self, other: "Lanes | int") -> "Lanes":
         return self._with("and_", other)
@@ -81,26 +70,24 @@ class Lanes:
     def __invert__(self) -> "Lanes":
         return self ^ -1
 
-    def compare(self, how: str, other: "Lanes | float") -> "Lanes":
-        """Compare, `how` being `==`, `!=`, `<`, `<=`, `>` or `>=`; lanes of one bit, 0 where there is a NaN."""
-        compare = self._builder.fcmp_ordered if self._floating else self._builder.icmp_unsigned
-        return Lanes(self._builder, compare(how, self.value, self._constant(other)))
+    def compare(self, how: str, other: "Lanes | int") -> "Lanes":
+        """Compare, `how` being `==`, `!=`, `<`, `<=`, `>` or `>=`; lanes of one bit."""
+        return Lanes(self._builder, self._builder.icmp_unsigned(how, self.value, self._constant(other)))
 
-    def choose(self, yes: "Lanes | float", no: "Lanes | float") -> "Lanes":
+    def choose(self, yes: "Lanes | int", no: "Lanes | int") -> "Lanes":
         """Lanes of `yes` where these lanes of one bit are set, else of `no`; one of them may be a plain number."""
         kind = yes if isinstance(yes, Lanes) else no
         assert isinstance(kind, Lanes)
         return Lanes(self._builder, self._builder.select(self.value, kind._constant(yes), kind._constant(no)))
 
     def called(self, name: str) -> "Lanes":
-        """LLVM's intrinsic of this name, such as `sqrt` or `ctpop`, of each."""
+        """LLVM's intrinsic of this name, such as `ctpop`, of each."""
         from llvmlite import ir
         from numba.core import cgutils
 
         kind = self.value.type
-        element = "f32" if self._floating else f"i{kind.element.width}"
-        function = ir.FunctionType(kind, [kind])
-        found = cgutils.get_or_insert_function(self._builder.module, function, f"llvm.{name}.v{kind.count}{element}")
+        function, full = ir.FunctionType(kind, [kind]), f"llvm.{name}.v{kind.count}i{kind.element.width}"
+        found = cgutils.get_or_insert_function(self._builder.module, function, full)
         return Lanes(self._builder, self._builder.call(found, [self.value]))
 
     def split(self, bits: int) -> "Lanes":
@@ -171,15 +158,6 @@ def together(builder: Any, scalars: Sequence[Any]) -> Lanes:
     for k, scalar in enumerate(scalars):
         value = builder.insert_element(value, scalar, ir.IntType(32)(k))
     return Lanes(builder, value)
-
-
-def either(first: tuple[Lanes, Any], second: tuple[Lanes, Any]) -> Lanes:
-    """Where two branches meet: the lanes of that which was taken, each given with its last block."""
-    builder = first[0]._builder
-    found = builder.phi(first[0].value.type)
-    for lanes, block in (first, second):
-        found.add_incoming(lanes.value, block)
-    return Lanes(builder, found)
 
 
 def flags(builder: Any, word: Any) -> Lanes:
