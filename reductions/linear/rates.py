@@ -2,8 +2,11 @@
 
 A row of the weight table is (w, G, N, rate): weight, sum of squared gradients, largest |x| seen, rate in the last
 example. `measure` updates G and N for one example, and returns the change of the prediction per unit of update, which
-the invariant update needs; `measure_default` does it for the default kind of rates. VW's float32 sums require that
-terms be added in the order of the features.
+the invariant update needs.
+
+`measure_default` does the same for the default kind of rates, in three walks over the features. A feature may occur
+twice, and VW's float32 sums require that terms be added in order; so only the walk in the middle, which has the roots
+and divisions, may compute several at once.
 
 Sources: J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 2011; S. Ross, P. Mineiro and
 J. Langford, "Normalized online learning", UAI 2013; VW 9.11.9 (gd.cc) for the arithmetic.
@@ -25,7 +28,7 @@ from hutch.core.kernel.abi import (
     weights_of,
 )
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.reductions.linear.features import rows_of, squared_length, values_of
+from hutch.reductions.linear.features import rows_of, scratch_of, squared_length, values_of
 
 RATES = np.dtype(
     [
@@ -100,15 +103,6 @@ def touch(weights, at, x, square_gradient, commit, kind, power):
 
 
 @inlined
-def default_rate(square, gradient, scale):
-    """Rate and (x / N)² of a feature, adaptive and normalised, with square roots."""
-    rate, share = _1 / math.sqrt(gradient), square
-    if scale != _1:  # an indicator feature has scale 1: the same without divisions
-        rate, share = rate * (_1 / scale), square / (scale * scale)
-    return rate, share if square <= MOST else _1
-
-
-@inlined
 def _rate(square, gradient, scale, kind, power):
     """Rate and (x / N)² of a feature, of any kind."""
     adaptive, normalized, square_root = kind
@@ -177,24 +171,32 @@ def last_average(rates, offset):
 
 @inlined
 def measure_default(rates, features, shared, offset, importance, square_gradient):
-    """`measure` for learning with the default kind of rates; asks for the rows of the next example on the way."""
+    """`measure` for learning with the default kind of rates; fetches the rows of the next example on the way."""
     if square_gradient == _0:
         total_norm, total_importance = last_average(rates, offset)
         rates.multiplier = math.sqrt(total_importance / total_norm)
         return _1
     n, weights, ahead = features.length, weights_of(shared), uint32s_at(features.ahead, features.ahead_length)
     rows, values, asked = rows_of(features, n), values_of(features, n), min(n, features.ahead_length)
-    total, norm = _0, _0
+    squares, sums, sizes = scratch_of(features, 0), scratch_of(features, 1), scratch_of(features, 2)
     for i in range(n):
         no_unroll()
         if i < asked:
             prefetch(shared.weights + uint64(ahead[i]) * uint64(16))
         at = uint64(rows[i]) * uint64(4)
-        square, gradient, scale = touch(weights, at, values[i], square_gradient, True, DEFAULT, _0)
-        rate, share = default_rate(square, gradient, scale)
-        total += square * rate
-        norm += share
-        weights[at + uint64(3)] = rate
+        squares[i], sums[i], sizes[i] = touch(weights, at, values[i], square_gradient, True, DEFAULT, _0)
+    made, shares = sums, sizes
+    for i in range(n):  # apart and without branches: LLVM computes several at once
+        scale = sizes[i]
+        share = squares[i] / (scale * scale)
+        made[i] = (_1 / math.sqrt(sums[i])) * (_1 / scale)
+        shares[i] = share if squares[i] <= MOST else _1
+    total, norm = _0, _0
+    for i in range(n):
+        no_unroll()
+        total += squares[i] * made[i]
+        norm += shares[i]
+        weights[uint64(rows[i]) * uint64(4) + uint64(3)] = made[i]
     features.ahead, features.ahead_length = features.ahead + uint64(4) * asked, features.ahead_length - asked
     total_norm, total_importance = average(rates, offset, importance, norm)
     rates.multiplier = math.sqrt(total_importance / total_norm)
