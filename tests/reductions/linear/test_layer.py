@@ -190,7 +190,7 @@ def test_the_clock_of_plain_rates_counts_labels_alone():
         w += 0.5 * importance * time**-0.5 * 2 * (y - w)
 
 
-@pytest.mark.parametrize("most", [1, 15, 16, 17, 70])
+@pytest.mark.parametrize("most", [1, 15, 16, 17, 70, 1600])
 def test_long_examples_learn_as_short_ones_do(most):
     chain, twin = make({"loss": "hinge"}), Twin()
     lines, _ = random_lines(most, count=40, most=most)
