@@ -164,6 +164,7 @@ class Comparison:
             hash_all=self._numbers.hash_all,
             by_letter=self._numbers.by_letter,
             constant=self._numbers.constant,
+            words=self._numbers.words,
             label_kind=LABEL_KINDS[options.label],
         )
         self._buffers.begin(np.zeros(8 * LONGEST, np.uint8))  # room for texts of delimiters only

@@ -33,12 +33,14 @@ class Options(NamedTuple):
     by_letter: bool
     constant: bool
     label: int
+    words: bool
 
     @classmethod
     def of(cls, options: ParserOptions) -> "Options":
         """The options of a parser."""
         letter, all_ = options.namespaces == "letter", options.hash == "all"
-        return cls((1 << options.bits) - 1, options.hash_seed, all_, letter, options.constant, LABELS[options.label])
+        label = LABELS[options.label]
+        return cls((1 << options.bits) - 1, options.hash_seed, all_, letter, options.constant, label, options.words)
 
 
 class Result(NamedTuple):
@@ -344,6 +346,9 @@ def read_feature(out, text, at, stop, options, seed, scale, identity, nameless, 
     if at < stop and text[at] == 58:
         at += 1
         value, used = number(text, at, stop, out.scratch)
+        after = at + used
+        if options.words and (np.isnan(value) or (after < stop and (text[after] == 58 or not ends_name(text[after])))):
+            used = 0
         if used:
             if value == 0 and not any_digit(text, at, at + used):
                 complain(out, problems.VALUE_WITHOUT_DIGITS, first, at + used)

@@ -8,6 +8,7 @@ from hutch.core.text.hashing import hash_feature, hash_namespace
 from hutch.core.text.parser import ParserOptions, TextParser
 
 _NUMBER = re.compile(r"[-+]?(\d|\.\d|inf|nan)", re.IGNORECASE)
+_WHOLE = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d*)?|inf)", re.IGNORECASE)
 CONSTANT = "Constant"
 
 
@@ -45,13 +46,14 @@ def feature_names(line: str, options: ParserOptions) -> Iterator[NamedFeature]:
     ['word^good', 'word^bad', 'user^id^ann', 'Constant']
     """
     mask = (1 << options.bits) - 1
+    is_number = _WHOLE.fullmatch if options.words else _NUMBER.match
     for piece in line.split("|")[1:]:
         head, rest = _split(piece)
         namespace = head.partition(":")[0]
         seed, nameless = hash_namespace(namespace, options.hash_seed, options.hash), 0
         for token in rest.split():
             name, colon, value = token.partition(":")
-            text_value = value if colon and value and not _NUMBER.match(value) else None
+            text_value = value if colon and value and not is_number(value) else None
             if not name and text_value is None:
                 yield NamedFeature(namespace, str(nameless), None, (seed + nameless) & mask)
                 nameless += 1

@@ -65,6 +65,7 @@ class ParserOptions:
         empty_actions: learn from decisions with an action without features; otherwise they count as unlabeled.
         longest_line: readers refuse lines of more bytes, so that a file without line feeds cannot fill the memory.
         zeros: keep features of value 0, which otherwise are left out.
+        words: a value that only begins as a number, such as a date, is a word, as in VW's CSV.
     """
 
     bits: int = 18
@@ -78,6 +79,7 @@ class ParserOptions:
     empty_actions: bool = False
     longest_line: int = LONGEST_LINE
     zeros: bool = False
+    words: bool = False
 
     def __post_init__(self) -> None:
         valid: dict[str, tuple[object, ...]] = {
@@ -103,6 +105,7 @@ def _buffers(options: ParserOptions) -> Buffers:
         constant=options.constant,
         label_kind=LABEL_KINDS[options.label],
         zeros=options.zeros,
+        words=options.words,
     )
 
 

@@ -57,13 +57,16 @@ def string_value(at, stop):
 @helper
 def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):
     """Append `name`, `name:number`, `name:word` or `:number`; returns its end and the next nameless number."""
-    hash_all = state_at(state)[0].hash_all
+    s = state_at(state)[0]
+    hash_all = s.hash_all
     name, name_stop = at, read_name(at, stop)
     at = name_stop
     value, word, word_stop = namespace_value, at, at
     if at < stop and byte_at(at) == COLON:
         at += 1
         number, used = read_float(at, stop)
+        if s.words != 0 and (number != number or (at + used < stop and not ends_feature(byte_at(at + used)))):
+            used = 0
         if used == 0:
             value = float32(1)
             word, word_stop = string_value(at, stop)
@@ -89,7 +92,7 @@ def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):
     elif name == name_stop:
         index = uint32(uint64(namespace_hash) + uint64(nameless))
         nameless += 1
-    if value != 0 or state_at(state)[0].zeros != 0:
+    if value != 0 or s.zeros != 0:
         add_feature(state, index, value)
     return at, nameless
 

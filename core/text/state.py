@@ -63,7 +63,7 @@ _COLUMNS: dict[str, Any] = {
     "seen_serial": np.int64,
 }
 _COUNTERS = ("examples", "features", "namespaces", "tags", "costs", "line", "group", "cursor", "serial")
-_OPTIONS = ("mask", "seed", "hash_all", "by_letter", "constant", "label_kind", "zeros")
+_OPTIONS = ("mask", "seed", "hash_all", "by_letter", "constant", "label_kind", "zeros", "words")
 
 STATE = np.dtype(
     [(name, "i8") for name in (*_COUNTERS, *_OPTIONS, "text", "room", "problem_counts", "problem_places")]

@@ -86,6 +86,17 @@ def test_csv_is_read_as_the_same_text(here, options, table, text):
     assert (here / "table.m").read_text() == (here / "text.m").read_text()
 
 
+def test_cells_that_only_begin_as_numbers_are_words(here):
+    """What VW 9.11.9 makes of this table."""
+    (here / "table.csv").write_text("a,b,_label\n12abc,3,1\n1.5.2,nan,-1\n1e5,4,1\n2026-11-28,5,1\n")
+    run("-d table.csv --csv --invert_hash names.txt -p table.p --quiet".split())
+    assert (here / "table.p").read_text().split() == ["0", "0.193127", "0.289340", "0.520734"]
+    lines = (here / "names.txt").read_text().splitlines()
+    assert {tuple(line.split(":")[:2]) for line in lines if "^" in line} == {
+        ("a^12abc", "107540"), ("a^1.5.2", "171071"), ("a^2026-11-28", "208827"), ("b^nan", "223435")
+    }  # fmt: skip
+
+
 def test_lines_of_csv_have_their_numbers(here, capsys):
     (here / "table.csv").write_text('_label,a\n1,2\n\n1,"two\nlines"\nx,3\n')
     run("-d table.csv --csv".split())

@@ -123,6 +123,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         if given.csv:
             from hutch.vw.csv import CsvChunks
 
+            chain.parser = replace(chain.parser, words=True)
             how |= {"chunks": partial(CsvChunks, given), "cache": None}
         if watchers or labels:
             from hutch.vw.lines import LineReader

@@ -51,8 +51,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         new_flag(
             "csv",
             "Read CSV: columns `_label`, `_tag`, and features, named `NAME` or `NAMESPACE|NAME`.",
-            note="blanks, bars and colons in texts count as underscores; numbers may be quoted; where a cell only "
-            "begins as a number, such as a date, its line is reported and cut there",
+            note="blanks, bars and colons in texts count as underscores; numbers may be quoted",
         ),
         new_text("csv_separator", "C", "separator of cells.", default=",", needs=("csv",)),
         new_text("csv_header", "A,B,...", "names of the columns.", needs=("csv",)),

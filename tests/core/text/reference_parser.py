@@ -255,6 +255,10 @@ class ReferenceParser:
         if text[at : at + 1] == b":":
             at += 1
             value, used = number(text[at:])
+            if options.words and (
+                np.isnan(value) or text[at + used : at + used + 1] not in (b"", b" ", b"\t", b"|", b"\r")
+            ):
+                used = 0
             if used:
                 if value == 0 and not re.search(rb"[0-9]", text[at : at + used]):
                     self.complain(kinds.VALUE_WITHOUT_DIGITS)

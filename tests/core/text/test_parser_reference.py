@@ -26,6 +26,7 @@ CONFIGURATIONS = [
     ParserOptions(label="multiclass", namespaces="letter"),
     ParserOptions(label="cost_sensitive"),
     ParserOptions(label="none", hash="all"),
+    ParserOptions(words=True),
 ]
 
 labels = st.sampled_from(
