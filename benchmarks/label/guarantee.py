@@ -1,25 +1,27 @@
 """How often `hutch label` keeps its guarantee, and its cost beside a cascade with a guarantee.
 
-    python benchmarks/label/guarantee.py [--sets FOLDER...] [--simulated N,...] [--runs N] [--targets P,...]
+    python benchmarks/label/guarantee.py [--sets FOLDER...] [--simulated N,...] [--runs N] [--targets P,...] [--before]
 
 A FOLDER has labels.tsv or judges.tsv (worker TAB item TAB label) and gold.tsv or truth.tsv (item TAB label), which is
 what people say, for 1 each. Files labels.tsv are of crowds: one worker drawn by lot per item is cheap (.002 per item),
 the others are a panel (.04 per item, at most 15). Files judges.tsv are of language models: each is a kind of its own,
-at .002, those of LARGE at .04. Simulated judges claim probabilities: see `hutch label simulate`.
+at .002, those of LARGE at .04. Simulated judges claim probabilities: see `hutch label simulate`. `--before` compares
+bills with the plan before anything is bought, which knows the judges' accuracies, and with that of all judges' votes.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from hutch.crowd.data.labels import Labels, read_gold, read_labels
-from hutch.label.loop import Settings
-from hutch.label.market import Seller
+from hutch.label.loop import Loop, Settings
+from hutch.label.market import Hidden, Seller
 from hutch.label.posterior import Votes
-from hutch.label.simulate import DIFFICULTIES, World, compare, simulated
+from hutch.label.simulate import DIFFICULTIES, World, compare, invented, simulated
 
 LARGE = ("gpt-4o", "gemini_pro")
 CHEAP, DEAR, PANEL = 0.002, 0.04, 15
@@ -81,6 +83,26 @@ def cases(arguments: argparse.Namespace) -> Iterator[tuple[str, Drawn]]:
                 yield name, of_simulation(int(items), errors, right)
 
 
+def before(drawn: Drawn, target: float, runs: int) -> str:
+    """Medians of bills, and of both plans over them, with judges to buy and with their votes at hand."""
+    judges, draw, items = drawn
+    rows = []
+    for run in range(runs):
+        world, settings = draw(run), Settings(target, seed=run)
+        guesses = []
+        for judge, votes in zip(judges, world.votes, strict=True):
+            counts = (votes.label[:, :, None] == np.arange(world.classes)).sum(axis=1)
+            right = counts.argmax(axis=1) == world.truth
+            guesses.append(replace(judge, accuracy=round(float(right[votes.there].mean()), 2)))
+        for sellers, votes, given in ((guesses, world.votes, []), ([], [], world.votes)):
+            market = Hidden(sellers, PEOPLE, votes, world.truth)
+            bill = Loop(items, world.classes, sellers, PEOPLE, market, settings, given).run().spent
+            low, high = invented(items, world.classes, sellers, PEOPLE, settings, given)
+            rows.append((bill / items, low / bill, high / bill))
+    middle = np.median(np.array(rows).reshape(runs, 6), axis=0)
+    return " | ".join(f"{x:.{3 if k % 3 == 0 else 2}f}" for k, x in enumerate(middle.tolist()))
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -88,9 +110,16 @@ def main() -> None:
     parser.add_argument("--simulated", default="")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--targets", default="0.9,0.95")
+    parser.add_argument("--before", action="store_true")
     arguments = parser.parse_args()
-    print("| items | target | held | bill | of cascade's | of cascade's with credit | random | audits | plan | s |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    if arguments.before:
+        print(f"| items | target{' | bill | independent | misled' * 2} |\n|{'---|' * 8}")
+        for name, drawn in cases(arguments):
+            for target in map(float, arguments.targets.split(",")):
+                print(f"| {name} | {target} | {before(drawn, target, arguments.runs)} |", flush=True)
+        return
+    columns = "items | target | held | bill | of cascade's | of cascade's with credit | random | audits | plan | within"
+    print(f"| {columns} | s |\n|{'---|' * 11}")
     for name, (judges, draw, _) in cases(arguments):
         for target in map(float, arguments.targets.split(",")):
             start = time.perf_counter()
@@ -99,9 +128,8 @@ def main() -> None:
             beside = [ours.bill / found[rule].bill for rule in ("cascade", "cascade with credit", "random")]
             seconds = (time.perf_counter() - start) / arguments.runs
             figures = " | ".join(f"{x:.2f}" for x in beside)
-            row = (
-                f"{ours.held:.3f} | {ours.share:.3f} | {figures} | {ours.audited:.0f} | {ours.plan:.2f} | {seconds:.2f}"
-            )
+            plan = f"{ours.plan:.2f} | {ours.within:.2f}"
+            row = f"{ours.held:.3f} | {ours.share:.3f} | {figures} | {ours.audited:.0f} | {plan} | {seconds:.2f}"
             print(f"| {name} | {target} | {row} |", flush=True)
 
 

@@ -153,10 +153,12 @@ def test_a_command_is_asked_once_and_people_answer_in_the_store(hutch, here):
     from hutch.durable.store import Store
 
     arguments = ["label", "items.csv", "--who", "who.yaml", "--target", "accuracy=0.9", "--store", "s.db", "--json"]
+    plans = []
     for _ in range(200):
         done = hutch(*arguments)
         assert done.code == 0, done.err
         found = json.loads(done.out)
+        plans.append(found["planned"])
         if "labels" in found:
             break
         with Store("s.db") as store:
@@ -170,6 +172,8 @@ def test_a_command_is_asked_once_and_people_answer_in_the_store(hutch, here):
                     store.answer([make_answer(request.id, worker, 3 - truth if slip else truth)])
     right = [found["labels"][f"t{k}"] == names[c] for k, c in enumerate(world.truth.tolist())]
     assert sum(right) / 300 >= 0.9
+    assert plans[0] is None and set(map(tuple, filter(None, plans))) == {tuple(found["planned"])}
+    assert found["planned"][0] < found["spent"] < found["planned"][2]
     asked = (here / "asked.txt").read_text().split()
     assert len(asked) == len(set(asked)) > 30
 
@@ -202,7 +206,7 @@ def test_the_plan_costs_nothing(hutch, here):
     write_items(here)
     done = hutch("label", "items.csv", "--who", "who.yaml", "--store", "s.db", "--plan", "--json")
     found = json.loads(done.out)
-    assert done.code == 0 and 0 < found["planned"] < found["at_most"] and found["people_alone"] == 142.5
+    assert done.code == 0 and 0 < found["independent"] < found["misled"] and found["people_alone"] == 142.5
     assert not (here / "s.db").exists()
     (here / "few.txt").write_text("\n".join(f"t{k}" for k in range(40)))
     few = hutch("label", "few.txt", "--who", "who.yaml", "--store", "s.db", "--plan", "--target", "accuracy=0.98")

@@ -93,11 +93,11 @@ def simulate(
         rules = ((name, vars(rule).items()) for name, rule in found.items())
         print(dumps({name: {key: None if x != x else x for key, x in rule} for name, rule in rules}))
         return
-    print(f"{'':20} {'held':>5} {'bill':>10} {'of people':>9} {'right':>6} {'audits':>7} {'plan':>5}")
+    print(f"{'':20} {'held':>5} {'bill':>10} {'of people':>9} {'right':>6} {'audits':>7} {'plan':>5} {'within':>6}")
     for name, rule in found.items():
-        plan = f"{rule.plan:5.2f}" if rule.plan == rule.plan else ""
+        plan = f"{rule.plan:5.2f} {rule.within:6.2f}" if rule.plan == rule.plan else ""
         row = f"{name:20} {rule.held:5.2f} {rule.bill:10.2f} {rule.share:9.3f} {rule.accuracy:6.3f} {rule.audited:7.0f}"
-        print(f"{row} {plan:>5}".rstrip())
+        print(f"{row} {plan}".rstrip())
 
 
 def label(
@@ -156,23 +156,27 @@ def label(
     alone = (count - settings.allowed(count)) * people.price * people.labels
     places = {name: place for place, name in enumerate(wanted.names)}
     given = [there.votes(places, names, len(there.names[0]))] if there else []
-    likely = invented(count, len(names), judges, people, settings, given)
-    advice = "; people alone are cheaper: leave the judges out" if likely > alone else ""
-    text = f"plan: {likely:.6g} to {1.5 * likely:.6g}; people alone: {alone:.6g}{advice}"
+    low, high = invented(count, len(names), judges, people, settings, given)
+    advice = "; people alone are cheaper: leave the judges out" if low > alone else ""
+    cases = f"{low:.6g} if judges err independently, {high:.6g} if many items mislead them all"
+    text = f"plan: {cases}; people alone: {alone:.6g}{advice}"
     if plan:
-        print(dumps({"planned": likely, "at_most": 1.5 * likely, "people_alone": alone}) if json else text)
+        print(dumps({"independent": low, "misled": high, "people_alone": alone}) if json else text)
         return
     print(text, file=sys.stderr)
     with Store(store, create=True) as opened:
         market = Stored(opened, wanted, names, known, files)
         market.pin({"target": settings.target, "confidence": confidence, "seed": seed})
+        loop = Loop(count, len(names), judges, people, market, settings, given)
         try:
-            outcome = Loop(count, len(names), judges, people, market, settings, given).run()
+            outcome = loop.run()
         except Waiting:
             pairs = " ".join(f"--name {code}={names[k]}" for code, k in market.codes.items() if code != names[k])
             how = f"hutch active serve --store {store} {pairs}".rstrip()
-            found = {"state": "waiting", "waiting": market.open, "spent": market.spent}
+            found = {"state": "waiting", "waiting": market.open, "spent": market.spent, "planned": loop.planned}
             print(dumps(found) if json else f"waiting for answers to {market.open} requests: {how}")
+            if loop.planned and not json:
+                print(f"spent {market.spent:.6g}; {_planned(loop.planned)}")
             return
     delivered = dict(zip(wanted.names, (names[k] for k in outcome.label.tolist()), strict=True))
     if posteriors is not None:
@@ -191,8 +195,13 @@ def label(
     print(f"{end[outcome.state]}: {promise}")
     print(f"estimate {outcome.accuracy:.4f}, {outcome.audited} audited by lot, {int(outcome.checked.sum())} by people")
     shares = ", ".join(f"{name} {cost:.6g}" for name, cost in bill.items())
-    print(f"bill {outcome.spent:.6g} ({shares}); planned after the pilot {outcome.planned:.6g}")
+    print(f"bill {outcome.spent:.6g} ({shares}); {_planned(outcome.planned)}")
     print(f"the next 100 items for people would correct about {outcome.next_hundred:.1f} labels")
+
+
+def _planned(costs: tuple[float, float, float]) -> str:
+    low, likely, high = (f"{round(cost, 2):.10g}" for cost in costs)
+    return f"planned after the pilot {likely}, between {low} and {high}"
 
 
 def _write(path: Path, items: list[str], classes: list[str], outcome: Outcome) -> None:

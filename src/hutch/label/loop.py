@@ -24,8 +24,9 @@ TILT = 0.65
 LEAST_BATCH, LEAST_AUDITS, GROWTH, QUARTER, FIRST = 25, 3, 0.15, 0.25, 1.5
 """Of a batch: people's labels at least, audits at least, share of those so far, share of the plan, haste of fixes."""
 MOST_THRESHOLD, LEAST_THRESHOLD = 0.5, 0.02
-SAMPLES, LIKELY = 40, 0.65
-"""Draws of the errors' model, which knows 30 answers only, and the quantile of their plans that is closest to bills."""
+SAMPLES, QUANTILES, LUCK = 40, (0.05, 0.65, 0.95), np.array([1 / 1.2, 1, 1.2])
+"""Draws of the errors' model, which knows 30 answers only; quantiles of their plans, the middle one closest to bills;
+of draws by lot, which make a run dearer or cheaper than a plan that is right."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Outcome:
         low: proved share of right labels, at the confidence.
         accuracy: estimate of that share.
         audited: number of items drawn at random.
-        planned: the total cost planned after the pilot.
+        planned: the total cost planned after the pilot: the lowest likely, likely, and the highest likely.
         next_hundred: number of wrong labels that the next hundred labels of people would correct.
     """
 
@@ -74,7 +75,7 @@ class Outcome:
     low: float = 0.0
     accuracy: float = 0.0
     audited: int = 0
-    planned: float = 0.0
+    planned: tuple[float, float, float] = (math.nan, math.nan, math.nan)
     next_hundred: float = 0.0
     spent: float = 0.0
     plan: Plan = field(default_factory=lambda: Plan(0, 0, 1.0))
@@ -91,6 +92,9 @@ class Loop:
         market: sells the answers.
         settings: targets of the run.
         given: existing votes, which cost nothing.
+
+    Attributes:
+        planned: as in `Outcome`; None before the answers of the pilot are there.
     """
 
     def __init__(
@@ -111,6 +115,7 @@ class Loop:
         self.truth = np.full(items, -2, np.int32)  # people's labels; -2: not asked
         self.price = people.price * people.labels
         self.allowed = settings.allowed(items)
+        self.planned: tuple[float, float, float] | None = None
 
     @one_thread()  # rounding of sums, and hence the requests, must not depend on the machine's threads
     def run(self) -> Outcome:
@@ -187,7 +192,6 @@ class Loop:
         pilot = self.truth > -2
         unknown = int((self.truth == UNKNOWN).sum())
         proof = Certificate(self.items - int(pilot.sum()), self.allowed - unknown, self.settings.confidence)
-        planned, batches = math.nan, 0
         while True:
             left = np.flatnonzero(self.truth < -1)
             known = np.flatnonzero(self.truth >= 0)
@@ -195,11 +199,13 @@ class Loop:
             p = model.probability[left]
             if not self.settings.informed:
                 p = np.full(len(left), p.mean() if len(left) else 0.0)
-            if not batches:
+            if self.planned is None:
                 random = np.random.default_rng([self.settings.seed, *b"plan"])
                 samples = [each[left] for each in model.samples(SAMPLES, random)]
-                starts = [plan(each, proof.allowed, proof.needed + SLACK).labels for each in samples]
-                planned = self.market.spent + float(np.quantile(starts, LIKELY)) * self.price
+                labels = [plan(each, proof.allowed, proof.needed + SLACK).labels for each in samples]
+                costs = np.minimum(np.quantile(labels, QUANTILES) * LUCK, len(left)) * self.price
+                low, likely, high = (self.market.spent + costs).tolist()
+                self.planned = low, likely, high
             allowed = proof.allowed - proof.unsettled
             goal = plan(p, allowed, max(proof.needed + SLACK - proof.log_wealth, 0.3))
             state = "proved" if proof.proved else "all" if len(left) <= max(allowed, 0) else ""
@@ -211,8 +217,7 @@ class Loop:
             if state:
                 break
             self._batch(goal, p, left, label, proof, affordable)
-            batches += 1
-        return self._outcome(q, label, p, left, proof, state, planned, goal)
+        return self._outcome(q, label, p, left, proof, state, goal)
 
     def _batch(self, goal: Plan, p: Array, left: Places, label: Codes, proof: Certificate, affordable: int) -> None:
         """The least certain items are fixed, others are drawn at random and audited."""
@@ -240,9 +245,10 @@ class Loop:
                 return
 
     def _outcome(
-        self, q: Array, label: Codes, p: Array, left: Places, proof: Certificate, state: str, planned: float, goal: Plan
+        self, q: Array, label: Codes, p: Array, left: Places, proof: Certificate, state: str, goal: Plan
     ) -> Outcome:
         """The delivered labels and their guarantees."""
+        assert self.planned is not None
         checked = self.truth >= 0
         final = np.where(checked, self.truth, label)
         q = q.copy()
@@ -255,8 +261,8 @@ class Loop:
         least = 1 - worst / self.items
         return Outcome(
             label=final, posterior=q, checked=checked, state=state, low=least,
-            accuracy=max(1 - mistakes / self.items, least), audited=proof.audited, planned=planned,
-            next_hundred=float(best[:100].sum()), spent=self.market.spent, plan=goal,
+            accuracy=max(1 - mistakes / self.items, least), audited=proof.audited,
+            planned=self.planned, next_hundred=float(best[:100].sum()), spent=self.market.spent, plan=goal,
         )  # fmt: skip
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.label.loop import Loop, Settings
 from hutch.label.market import Hidden, Seller
-from hutch.label.posterior import Array, Codes, Votes, posterior
+from hutch.label.posterior import WORTH, Array, Codes, Votes, posterior
 
 DIFFICULTIES = ("calibrated", "miscalibrated", "common")
 """Judges' claims are exact; are twice their log-odds with noise; the same, and 15 % of items mislead all judges."""
-COMMON, STEPS, PLANS = 0.15, 20, 5
-"""Share of the items that mislead all judges; thresholds that a cascade tries; worlds that a plan is made of."""
+COMMON, STEPS, PLANS = 0.15, 20, 3
+"""Share of the items that mislead all judges; thresholds that a cascade tries; worlds of a kind for a plan."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def simulated(
         classes: number of classes, at least 2; the first is 1.5 times as likely as the others.
         difficulty: one of `DIFFICULTIES`.
         seed: of all draws.
-        shares: probabilities of the classes (items, classes), instead.
+        shares: probabilities of the classes (items, classes), instead; on items that mislead the likeliest is wrong.
 
     Raises:
         UsageError: an unknown kind of errors, or a judge who is no better than chance.
@@ -64,10 +64,12 @@ def simulated(
         )
     random = np.random.default_rng(seed)
     usual = np.array([1.5] + [1.0] * (classes - 1))
+    misled = random.random(items) < (COMMON if difficulty == "common" else 0)
     truth = random.choice(classes, items, p=usual / usual.sum()).astype(np.int32)
     if shares is not None:
-        truth = (random.random((items, 1)) > np.cumsum(shares, axis=1)[:, :-1]).sum(axis=1).astype(np.int32)
-    misled = random.random(items) < (COMMON if difficulty == "common" else 0)
+        likely = np.where(misled[:, None] & (shares >= shares.max(axis=1, keepdims=True)), 1e-12, shares)
+        steps = np.cumsum(likely, axis=1)
+        truth = (random.random((items, 1)) * steps[:, -1:] > steps[:, :-1]).sum(axis=1).astype(np.int32)
     votes = []
     for accuracy in accuracies:
         mean = (accuracy - 1 / classes) / (1 - 1 / classes)
@@ -149,7 +151,8 @@ class Rule:
         share: that over people's price of all items.
         accuracy: mean share of the delivered labels that were right.
         audited: mean number of items drawn at random.
-        plan: median of the planned cost after the pilot over the bill; NaN without a plan.
+        plan: median of the likely cost planned after the pilot over the bill; NaN without a plan.
+        within: share of the runs whose bill was between the lowest and the highest cost planned.
         runs: number of runs.
     """
 
@@ -159,27 +162,35 @@ class Rule:
     accuracy: float
     audited: float = 0.0
     plan: float = math.nan
+    within: float = math.nan
     runs: int = 0
 
 
 def invented(
     items: int, classes: int, judges: Sequence[Seller], people: Seller, settings: Settings, given: Sequence[Votes] = ()
-) -> float:
-    """The likely cost of a run, before anything is bought: the median over some simulated worlds.
+) -> tuple[float, float]:
+    """The cost of a run, before anything is bought, if judges err independently and if many items mislead them all.
 
-    Judges have their guessed accuracy, claim probabilities with noise, and err independently. Real ones cost more:
-    up to 1.5 times as much where errors are hard to foresee. Votes that are given stay, and the truth is drawn from
-    their posterior.
+    Each is the median over some simulated worlds, in which judges have their guessed accuracy. Votes that are given
+    stay, and the truth is drawn from their posterior: that of claims at their word, and the usual one, which is more
+    careful, with the likeliest class wrong on the items that mislead.
     """
-    spent, nobody = [], np.zeros(0, np.int64)
+    nobody = np.zeros(0, np.int64)
     shares = posterior(given, classes, nobody, nobody.astype(np.int32)) if given else None
-    for run in range(PLANS):
-        guesses = [max(each.accuracy, 1 / classes + 0.05) for each in judges]
-        world = simulated(items, guesses, classes, "miscalibrated", [settings.seed, run, *b"plan"], shares)
-        market = Hidden(judges, people, world.votes, world.truth)
-        free = replace(settings, seed=run, budget=math.inf)
-        spent.append(Loop(items, classes, judges, people, market, free, given).run().spent)
-    return float(np.median(spent))
+    guesses = [max(each.accuracy, 1 / classes + 0.05) for each in judges]
+    costs = []
+    for difficulty, power in (("calibrated", 1 / WORTH), ("common", 1.0)):
+        spent, chances = [], None
+        if shares is not None:
+            chances = shares**power
+            chances /= chances.sum(axis=1, keepdims=True)
+        for run in range(PLANS):
+            world = simulated(items, guesses, classes, difficulty, [settings.seed, run, *b"plan"], chances)
+            market = Hidden(judges, people, world.votes, world.truth)
+            free = replace(settings, seed=run, budget=math.inf)
+            spent.append(Loop(items, classes, judges, people, market, free, given).run().spent)
+        costs.append(float(np.median(spent)))
+    return min(costs), max(costs)
 
 
 def compare(
@@ -200,21 +211,23 @@ def compare(
     Returns:
         The rules by name: `hutch`, `random`, `cascade`, `cascade with credit`, `majority`, `people`.
     """
-    found: dict[str, list[tuple[float, float, float, int, float]]] = {}
+    found: dict[str, list[tuple[float, ...]]] = {}
     nobody = np.zeros(0, np.int64)
     for run in range(runs):
         world = draw(run)
         items, all_ = len(world.truth), len(world.truth) * people.price * people.labels
 
-        def note(rule: str, bill: float, right: float, audited: int = 0, planned: float = math.nan) -> None:
-            found.setdefault(rule, []).append((bill, bill / all_, right, audited, planned / bill))  # noqa: B023
+        def note(rule: str, bill: float, right: float, *more: float) -> None:
+            found.setdefault(rule, []).append((bill, bill / all_, right, *more))  # noqa: B023
 
         for rule, informed in (("hutch", True), ("random", False)):
             mine = replace(settings, seed=settings.seed + run, informed=informed)
             market = Hidden(judges, people, world.votes, world.truth)
             outcome = Loop(items, world.classes, judges, people, market, mine).run()
             right = float(np.mean(outcome.label == world.truth))
-            note(rule, outcome.spent, right, outcome.audited, outcome.planned)
+            low, likely, high = outcome.planned
+            within = low <= outcome.spent <= high
+            note(rule, outcome.spent, right, outcome.audited, likely / outcome.spent, within)
         prices = [each.price * int((votes.label >= 0).sum()) for each, votes in zip(judges, world.votes, strict=True)]
         parties = [([k], price) for k, price in enumerate(prices)]
         parties += [(list(range(len(prices))), sum(prices))] if len(prices) > 1 else []
@@ -240,7 +253,11 @@ def compare(
     for name in ("hutch", "random", "cascade", "cascade with credit", "majority", "people"):
         if name in found:
             rows = np.array(found[name])
-            held, plan = np.mean(rows[:, 2] >= settings.target - 1e-9), np.median(rows[:, 4])
-            bill, share, right, audited = rows[:, :4].mean(axis=0).tolist()
-            rules[name] = Rule(float(held), bill, share, right, audited, float(plan), len(rows))
+            held = float(np.mean(rows[:, 2] >= settings.target - 1e-9))
+            plan = {}
+            if rows.shape[1] > 3:
+                audited, within = rows[:, [3, 5]].mean(axis=0).tolist()
+                plan = {"audited": audited, "plan": float(np.median(rows[:, 4])), "within": within}
+            bill, share, accuracy = rows[:, :3].mean(axis=0).tolist()
+            rules[name] = Rule(held, bill, share, accuracy, runs=len(rows), **plan)
     return rules
