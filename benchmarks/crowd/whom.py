@@ -93,7 +93,7 @@ def asking(seeds: int, count: int) -> None:
 def drift(seeds: int) -> None:
     """Print the table of `drift`."""
     tasks, workers, per = 6000, 40, 5
-    print("| model | drift | workers who change | error of their accuracy | of all accuracies | right, second half |")
+    print("| model | drift | workers who change | error of their accuracy | of all | right, second half | objective |")
     for model in (TwoLevel, Nominal):
         for rate in (0.0, 3e-4, 1e-3, 3e-3):
             for share in (0.3, 0.0):
@@ -108,12 +108,13 @@ def drift(seeds: int) -> None:
                         for w in random.choice(workers, per, replace=False):
                             triples.append((f"w{w}", f"t{i}", label(z, random.random() < skill[w])))
                     labels = from_triples(triples, ["-1", "1"])
-                    stream, posteriors = stream_of(model(drift=rate), labels.classes, 1024), []
-                    run(stream, labels, 1, lambda _, progress: posteriors.append(progress.posterior))  # noqa: B023
+                    stream, seen = stream_of(model(drift=rate), labels.classes, 1024), []
+                    run(stream, labels, 1, lambda _, progress: seen.append(progress))  # noqa: B023
                     rows = stream.confusions(stream.slots_of([f"w{w}" for w in range(workers)]))
                     error = np.abs(rows[:, [0, 1], [0, 1]].mean(axis=1) - np.where(changed, 0.5, 0.9))
-                    second = (posteriors[0].argmax(axis=1) == truth)[tasks // 2 :].mean()
-                    figures.append((error[changed].mean() if share else np.nan, error.mean(), second))
+                    second = (seen[0].posterior.argmax(axis=1) == truth)[tasks // 2 :].mean()
+                    of_changed, objective = error[changed].mean() if share else np.nan, seen[0].objective.mean()
+                    figures.append((of_changed, error.mean(), second, objective))
                 cells = " | ".join(f"{x:.4f}" for x in np.mean(figures, axis=0))
                 print(f"| {model.name} | {rate:g} | {share:g} | {cells} |", flush=True)
 
