@@ -24,7 +24,14 @@ CASES = {
     "2 % of the answers are wild": (300, 10, 4, "wild 0.02"),
     "10 % are": (300, 10, 4, "wild 0.1"),
     "noises with 2 degrees of freedom": (300, 10, 4, "tails"),
+    "all are 2 too high": (300, 10, 4, "high"),
+    "the same, 15 tasks known": (300, 10, 4, "high 15"),
 }
+
+
+def known_of(trouble: str) -> int:
+    """Number of tasks whose true number is given, the first ones."""
+    return int(trouble.split()[1]) if trouble.startswith("high ") else 0
 
 
 def simulated(
@@ -48,8 +55,12 @@ def simulated(
     if trouble.startswith("wild"):
         wild = random.random(len(said)) < float(trouble.split()[1])
         said[wild] += random.normal(0, 30, int(wild.sum()))
+    if trouble.startswith("high"):
+        said, bias = said + 2, bias + 2
     places, people = np.arange(0, len(item) + 1, ratings), [f"w{w}" for w in range(workers)]
     names, gold = [f"t{i}" for i in range(items)], np.full(items, -1, np.int32)
+    if known := known_of(trouble):
+        gold = np.where(np.arange(items) < known, truth, np.nan)  # type: ignore[assignment]
     return Labels(places, worker, said, names, people, MOMENTS, gold), truth, bias, noise  # type: ignore[arg-type]
 
 
@@ -68,13 +79,16 @@ def main() -> None:
             fit = Numbers().fit(labels)
             mean, variance = fit.posterior.T
             said = np.asarray(labels.labels).reshape(items, ratings)
-            errors = [np.mean((found - truth) ** 2) for found in (mean, said.mean(axis=1), np.median(said, axis=1))]
+            open_ = np.arange(items) >= known_of(trouble)
+            errors = [
+                np.mean((found - truth)[open_] ** 2) for found in (mean, said.mean(axis=1), np.median(said, axis=1))
+            ]
             people, usual = Numbers().workers(fit.state), slice(int(trouble in ("random", "factor")), None)
             held = [
                 np.mean(((people[f"{what}_low"] <= true) & (true <= people[f"{what}_high"]))[usual])
                 for what, true in (("bias", bias), ("noise", noise))
             ]
-            rows.append([*errors, np.mean(np.abs(mean - truth) < 1.645 * np.sqrt(variance)), *held])
+            rows.append([*errors, np.mean((np.abs(mean - truth) < 1.645 * np.sqrt(variance))[open_]), *held])
         found = np.mean(rows, axis=0)
         shown = [f"{value:.2f}" for value in (*np.sqrt(found[:3]), *found[3:])]
         print(f"| {name} | {' | '.join(shown)} |", flush=True)

@@ -39,6 +39,36 @@ def test_numbers_workers_and_a_report(hutch, tmp_path, monkeypatch):
     assert "noise  " in hutch("crowd", "n.tsv", "--model", "numbers").out
 
 
+def test_known_numbers_are_learned_and_others_scored(hutch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels, truth, *_ = simulated(300, 10, 4, "high", 0)
+    rows = zip(labels.workers, labels.label_items, labels.labels, strict=True)
+    (tmp_path / "n.tsv").write_text("".join(f"w{w}\tt{i}\t{x:.3f}\n" for w, i, x in rows))
+    (tmp_path / "g.tsv").write_text(
+        "".join(f"t{i}\t{x!r}\n" for i, x in enumerate(truth[:15].tolist())) + "elsewhere\t1\n"
+    )
+    (tmp_path / "s.tsv").write_text("".join(f"t{i}\t{x!r}\n" for i, x in enumerate(truth.tolist())))
+    (tmp_path / "x.tsv").write_text("t1\t2\nt2\tx\n")
+    command = ["crowd", "n.tsv", "--model", "numbers", "--json"]
+    alone = json.loads(hutch(*command, "--score", "s.tsv").out)["score"]
+    done = hutch(*command, "--score", "s.tsv", "--gold", "g.tsv", "-p", "p", "-f", "m")
+    score = json.loads(done.out)["score"]
+    assert alone["scored"] == 300 and score["scored"] == 285 and "gold without labels: 1 task" in done.err
+    assert score["root_mean_squared_error"] < 0.6 < 1.8 < alone["root_mean_squared_error"]
+    assert (
+        score["mean_absolute_error"] < 0.5 and 0.88 < score["intervals_hold"] < 0.99 and alone["intervals_hold"] < 0.3
+    )
+    assert table(tmp_path / "p")["deviation"][:15] == ("0",) * 15
+    assert "root mean squared error" in hutch(*command[:-1], "--score", "s.tsv").out
+    for option in ("--gold", "--score"):
+        assert hutch(*command, option, "x.tsv").err.startswith("x.tsv:2: got the label 'x', wanted a number")
+    (tmp_path / "c.tsv").write_text("worker\ttask\tlabel\tgold\nann\tt\t1\t2\nbob\tt\t3\t2\n")
+    assert "wanted --method batch" in hutch("crowd", "c.tsv", "--model", "numbers", "--method", "online").err
+    assert hutch("crowd", "c.tsv", "--model", "numbers", "-p", "p").code == 0 and table(tmp_path / "p")["mean"] == (
+        "2",
+    )
+
+
 def test_a_stream_resumes_bit_for_bit(hutch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(label_stream, "CHUNK_BYTES", 5000)
@@ -71,7 +101,7 @@ def test_a_batch_model_continues(hutch, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gold", "n.tsv"], "--gold: cannot be combined with --model numbers"),
+        (["--method", "online", "--gold", "n.tsv"], "--gold: cannot be combined with --method online"),
         (["--stream"], "--stream: cannot be combined with --method batch"),
         (["--method", "online", "--workers", "w"], "--workers: cannot be combined with --method online"),
         (["--method", "online", "--passes", "2"], "--passes: numbers learns a block once"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.crowd.measured_numbers import simulated
+from benchmarks.crowd.measured_numbers import known_of, simulated
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Options, load, save
 from hutch.crowd.models.numbers import MOMENTS, Numbers
@@ -19,8 +19,9 @@ def errors(labels, truth, mean):
     return [np.sqrt(np.mean((found - truth) ** 2)) for found in (mean, said.mean(axis=1), np.median(said, axis=1))]
 
 
-def test_the_posterior_is_that_of_exact_algebra():
-    labels, *_ = simulated(40, 6, 4, "", 0)
+@pytest.mark.parametrize("trouble", ["", "high 12"])
+def test_the_posterior_is_that_of_exact_algebra(trouble):
+    labels, *_ = simulated(40, 6, 4, trouble, 0)
     fit = Numbers(tolerance=1e-9, iterations=1000).fit(labels)
     _, tau, _, wide, *_ = Numbers().class_prior(fit.state)
     noise, items, workers = Numbers().workers(fit.state)["noise"], labels.items, 6
@@ -30,12 +31,18 @@ def test_the_posterior_is_that_of_exact_algebra():
     prior = np.repeat([1 / tau**2, 1 / wide**2, items / tau**2], [items, workers, 1])
     precision = design.T @ (weight[:, None] * design) + np.diag(prior)
     precision[:items, -1] = precision[-1, :items] = -1 / tau**2
-    mean = np.linalg.solve(precision, design.T @ (weight * labels.labels))
-    exact = np.diag(np.linalg.inv(precision))
+    known = np.arange(known_of(trouble))  # items whose number is known are no variables
+    open_ = np.arange(len(known), len(precision))
+    right = design.T @ (weight * labels.labels) - precision[:, known] @ labels.gold[known]
+    exact = np.linalg.inv(precision[np.ix_(open_, open_)])
+    mean, deviation = exact @ right[open_], np.sqrt(np.diag(exact))
     found, variance = fit.posterior.T
-    assert np.abs(found - mean[:items]).max() < 0.15 * np.sqrt(exact[:items].min())
-    assert np.sqrt(variance / exact[:items]).mean() == pytest.approx(1, abs=0.1)
-    assert np.abs(Numbers().workers(fit.state)["bias"] - mean[items:-1]).max() < 0.15 * np.sqrt(exact[items:].min())
+    assert np.allclose(found[known], labels.gold[known]) and not variance[known].any()
+    still = items - len(known)
+    assert np.abs(found[len(known) :] - mean[:still]).max() < 0.15 * deviation[:still].min()
+    assert (np.sqrt(variance[len(known) :]) / deviation[:still]).mean() == pytest.approx(1, abs=0.1)
+    bias = Numbers().workers(fit.state)["bias"]
+    assert np.abs(bias - mean[still:-1]).max() < 0.15 * np.sqrt(deviation[still:].min() * deviation[:still].min())
 
 
 @pytest.mark.parametrize("sizes", [(200, 10, 3), (500, 20, 2), (1000, 200, 5)])
@@ -66,6 +73,22 @@ def test_troubles_move_nothing_else(trouble, share):
         better.append(errors(labels, truth, mean)[0] / errors(labels, truth, mean)[2])
         held.append(np.mean(np.abs(mean - truth) < 1.645 * np.sqrt(variance)))
     assert np.mean(better) < share and np.mean(held) > 0.8
+
+
+def test_known_numbers_show_what_all_do_alike():
+    held, off, biases = [], [], []
+    for seed in range(8):
+        labels, truth, bias, _ = simulated(300, 10, 4, "high 15", seed)
+        fit = Numbers().fit(labels)
+        (mean, variance), found = fit.posterior.T, Numbers().workers(fit.state)
+        off.append(np.mean((mean - truth)[15:]))
+        held.append(np.mean((np.abs(mean - truth) < 1.645 * np.sqrt(variance))[15:]))
+        biases.append(np.mean((found["bias_low"] < bias) & (bias < found["bias_high"])))
+    assert np.abs(off).max() < 0.4 and 0.84 < np.mean(held) < 0.95 and np.mean(biases) > 0.88
+    told = replace(labels, gold=truth)
+    fit, (more, *_) = Numbers().fit(told), simulated(50, 10, 4, "high", 7)
+    assert np.allclose(fit.posterior[:, 0], truth) and Numbers().class_prior(fit.state)[4] == 0
+    assert np.isfinite(Numbers().infer(more, fit.state).posterior).all()
 
 
 def test_wild_answers_and_workers_off_by_far_are_told():

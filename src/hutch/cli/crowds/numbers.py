@@ -11,10 +11,10 @@ import numpy as np
 
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.crowds.tasks import line_of
-from hutch.core.errors import DataError, UsageError, at
+from hutch.core.errors import DataError, UsageError, at, counted
 from hutch.core.run.output import open_output
 from hutch.crowd.aggregate import Options, check_history, save
-from hutch.crowd.data.labels import Labels, read_labels
+from hutch.crowd.data.labels import Labels, read_gold, read_labels
 from hutch.crowd.data.prices import number_in
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.label_stream import number_blocks
@@ -24,7 +24,7 @@ from hutch.crowd.models.online import stream_of
 from hutch.crowd.output import cells
 
 _REFUSED = (
-    "gold", "score", "all_judges", "next", "ask_of", "detail", "suspects", "shards", "ray", "classes", "ordered",
+    "all_judges", "next", "ask_of", "detail", "suspects", "shards", "ray", "classes", "ordered",
     "multi_label", "set",
 )  # fmt: skip
 
@@ -41,7 +41,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     assert isinstance(model, Numbers)
     given.refuse(_REFUSED, "cannot be combined with --model numbers")
     online, problems = options.method == "online", Problems()
-    given.refuse(("workers", "report") if online else ("stream",), f"cannot be combined with --method {options.method}")
+    given.refuse(
+        ("workers", "report", "gold") if online else ("stream",), f"cannot be combined with --method {options.method}"
+    )
     if given.report and given.report.endswith(".html"):
         raise UsageError("--report: wanted a text file with --model numbers")
     if history:
@@ -49,7 +51,10 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if given.stream:
         blocks = number_blocks(given.labels, Columns.of(given.read_as), problems)
     else:
-        whole = read_labels(given.labels, (), history.worker_names if history else (), columns=given.read_as)
+        gold = read_gold(given.gold, given.encoding) if given.gold else None
+        whole = read_labels(given.labels, (), history.worker_names if history else (), gold, given.read_as)
+        if whole.unmatched_gold:
+            given.notice(f"{given.gold}: gold without labels: {counted(whole.unmatched_gold, 'task')}")
         problems, blocks = whole.problems, iter([whole])
         if "" in whole.worker_names:
             given.notice(f"{given.labels}: labels without a worker: all are taken as one person's")
@@ -59,7 +64,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
 
         def processed(block: Labels) -> tuple[Labels, Array]:
             labels = _numbers(given, block)
-            slots = stream.in_slots(labels)
+            if np.isfinite(labels.gold).any():
+                raise UsageError(f"{given.labels}: got true numbers, wanted --method batch: a stream cannot learn them")
+            slots = stream.in_slots(replace(labels, gold=np.full(labels.items, -1, np.int32)))
             once = options.passes == 1
             return labels, stream.score(slots)[0] if options.test else stream.learn(slots, once).posterior
 
@@ -68,12 +75,13 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         labels = _numbers(given, next(blocks))
         fit = model.infer(labels, history) if options.test and history else model.fit(labels, history)
         found = [(labels, fit.posterior)]
-    tasks, answers = 0, 0
+    tasks, answers, score = 0, 0, _Score(given)
     with open_output(given.predictions) if given.predictions else nullcontext() as file:
         for labels, posterior in found:
+            mean, deviation = posterior[:, 0], np.sqrt(posterior[:, 1])
+            ends = {"low": mean - SURE * deviation, "high": mean + SURE * deviation}
+            score.add(labels, mean, ends["low"], ends["high"])
             if file:
-                mean, deviation = posterior[:, 0], np.sqrt(posterior[:, 1])
-                ends = {"low": mean - SURE * deviation, "high": mean + SURE * deviation}
                 columns = {"mean": mean, "deviation": deviation, **ends, "ratings": np.diff(labels.item_ptr)}
                 file.write(_text("task", labels.item_names, columns, header=not tasks))
             tasks, answers = tasks + labels.items, answers + len(labels)
@@ -90,18 +98,56 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given.notice(line)
     summary = {"model": model.name, "method": options.method, "tasks": tasks, "labels": answers}
     known = dict(zip(CROWD, crowd.tolist(), strict=True)) if crowd.any() else {}
-    return {**summary, "left_out": problems.total, **known}
+    return {**summary, "left_out": problems.total, **known, **score.summary}
+
+
+class _Score:
+    """How far numbers are from those of a file, which is not learned from; tasks whose number is given do not count."""
+
+    def __init__(self, given: CrowdOptions) -> None:
+        self._path, self._off, self._held = given.score, list[float](), list[bool]()
+        self._truth: dict[str, float] = {}
+        if given.score:
+            truth = read_gold(given.score, given.encoding)
+            self._truth = {task: _number(given, name, given.score) for task, name in truth.items()}
+
+    def add(self, labels: Labels, mean: Array, low: Array, high: Array) -> None:
+        """Compare the numbers of some tasks."""
+        for place, name in enumerate(labels.item_names) if self._truth else ():
+            if name in self._truth and np.isnan(labels.gold[place]):
+                truth = self._truth[name]
+                self._off.append(float(mean[place] - truth))
+                self._held.append(bool(low[place] <= truth <= high[place]))
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Number of tasks, errors, and how often intervals hold; empty without a file."""
+        if not self._path:
+            return {}
+        off, some = np.array(self._off), len(self._off) > 0
+        return {"score": {
+            "scored": len(off), "root_mean_squared_error": float(np.sqrt(np.mean(off**2))) if some else None,
+            "mean_absolute_error": float(np.mean(np.abs(off))) if some else None,
+            "intervals_hold": float(np.mean(self._held)) if some else None,
+        }}  # fmt: skip
 
 
 def _numbers(given: CrowdOptions, labels: Labels) -> Labels:
-    """Labels with the numbers that their classes are instead of codes; DataError where one is not a number."""
-    values = np.array([number_in(name) for name in labels.classes])
-    for wrong in np.flatnonzero(~(np.abs(values) <= LARGEST)).tolist():
-        name = labels.classes[wrong]
-        text = f"got the label {name!r}, wanted a number up to {LARGEST:g}"
-        raise DataError(at(given.labels, line_of(given.labels, name), None, text))
+    """Labels and gold with the numbers that their classes are instead of codes; DataError where one is no number."""
+    values = np.array([_number(given, name, given.labels, given.gold) for name in labels.classes])
     numbers: Any = values[labels.labels]
-    return replace(labels, labels=numbers, classes=MOMENTS, divided=labels.divided[:0])
+    gold: Any = np.where(labels.gold >= 0, np.append(values, 0.0)[labels.gold], np.nan)
+    return replace(labels, labels=numbers, gold=gold, classes=MOMENTS, divided=labels.divided[:0])
+
+
+def _number(given: CrowdOptions, name: str, *paths: str | None) -> float:
+    """The number that a label is; DataError with its place in the first of the files that has it."""
+    value = number_in(name)
+    if not abs(value) <= LARGEST:
+        lines = {path: line_of(path, name) for path in paths if path}
+        path = next(filter(lines.get, lines), given.labels)
+        raise DataError(at(path, lines.get(path), None, f"got the label {name!r}, wanted a number up to {LARGEST:g}"))
+    return value
 
 
 def _text(role: str, names: Sequence[str], columns: dict[str, Array], header: bool = True) -> bytes:

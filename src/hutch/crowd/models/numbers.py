@@ -4,6 +4,7 @@ import math
 from typing import NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.core.errors import UsageError
 from hutch.crowd.data.labels import Labels
@@ -29,10 +30,12 @@ class Numbers(CrowdModel):
 
     mu, tau, B and the mean of Gamma are learned (empirical Bayes). Some answers are wild, with a variance 1e4 times as
     large: they count nothing. So are some biases: a worker who is off by far does not move the rest. EM with a
-    posterior that is a product over items, biases and noises. Answers show biases only relative to each other: the
-    level of all is where they fit their prior best, and its uncertainty is part of the variance of every item.
+    posterior that is a product over items, biases and noises. Answers show biases only relative to each other, and to
+    items whose number is known: the level of all is where biases fit their prior and these items best, and its
+    uncertainty is part of the variance of every other item.
 
-    Labels are numbers instead of codes, classes `MOMENTS`; a posterior has these of each item's number (items, 2).
+    Labels are numbers instead of codes, classes `MOMENTS`; a posterior has these of each item's number (items, 2). Gold
+    is float64, the known number of an item or NaN, or int32, of which none is a number.
     """
 
     name = "numbers"
@@ -42,8 +45,8 @@ class Numbers(CrowdModel):
     def start(self, labels: Labels, history: State | None) -> State:
         """Medians as posteriors; estimates of the history, or robust ones of these labels."""
         old, people = history or State([], []), len(labels.worker_names)
-        workers = {name: grown(old.workers.get(name), (people, size)) for name, size in (("sums", 5), ("estimates", 3))}
-        shared = {name: grown(old.shared.get(name), (size,)) for name, size in (("moments", 5), ("crowd", 8))}
+        workers = {name: grown(old.workers.get(name), (people, size)) for name, size in (("sums", 7), ("estimates", 3))}
+        shared = {name: grown(old.shared.get(name), (size,)) for name, size in (("moments", 7), ("crowd", 8))}
         before = {"sums": workers["sums"].copy(), "moments": shared["moments"].copy()}
         state = State(labels.classes, labels.worker_names, workers, shared, {}, before)
         (bias, variance, noise2), crowd = workers["estimates"].T, shared["crowd"]
@@ -55,6 +58,8 @@ class Numbers(CrowdModel):
             crowd[6] = np.median(labels.labels)
             crowd[7] = math.sqrt(_variance(labels.labels - crowd[6]))
             middles = _medians(labels, _answers(labels, state))
+            known, told = _known(labels, state)
+            middles[known] = told
             off = (_answers(labels, state) - middles[item]) * np.sqrt(counts / np.maximum(counts - 1, 1))[item]
             pairs = off[counts[item] > 1]
             level, noise = np.median(middles), _variance(pairs) if len(pairs) else 1.0
@@ -62,51 +67,62 @@ class Numbers(CrowdModel):
         fresh = workers["sums"][:, 0] == 0
         variance[fresh], noise2[fresh] = crowd[3], crowd[2]
         middles = _medians(labels, _answers(labels, state) - bias[labels.workers])
-        state.items["posterior"] = np.column_stack([middles, np.full(labels.items, crowd[2])])
-        _weigh(labels, state)
+        _believe(labels, state, middles, np.full(labels.items, crowd[2]))
         return state
 
     def count(self, labels: Labels, state: State) -> Sums:
-        """Of each worker answers, weights, residuals, squares, variances; of the crowd moments and wild answers."""
+        """Of each worker answers, weights, residuals, squares, variances, and two of these on items that are known.
+
+        Of the crowd items, moments, wild answers, answers, and items that are not known, with the sum of their means.
+        """
         item, (mean, variance), weight = labels.label_items, state.items["posterior"].T, state.labels["weight"]
         off = _answers(labels, state) - mean[item]
-        columns = np.ones_like(off), weight, weight * off, weight * (off**2 + variance[item]), weight * variance[item]
+        open_ = np.ones(labels.items, np.bool_)
+        open_[_known(labels, state)[0]] = False
+        sure = weight * ~open_[item]
+        columns = (
+            np.ones_like(off), weight, weight * off, weight * (off**2 + variance[item]), weight * variance[item], sure,
+            sure * off,
+        )  # fmt: skip
         sums = np.column_stack([np.bincount(labels.workers, each, len(state.worker_names)) for each in columns])
         moments = [labels.items, mean.sum(), (mean**2 + variance).sum(), len(off) - weight.sum(), len(off)]
-        return {"sums": sums, "moments": np.array(moments)}
+        return {"sums": sums, "moments": np.array([*moments, open_.sum(), mean[open_].sum()])}
 
     def settle(self, state: State, sums: Sums) -> None:
         """Level, biases and noises, then the distributions that they come from.
 
         Raises:
-            UsageError: no item has two answers.
+            UsageError: no item has two answers, and none is known.
         """
         whole, moments = state.workers["sums"], state.shared["moments"]
         whole[...], moments[...] = state.scratch["sums"] + sums["sums"], state.scratch["moments"] + sums["moments"]
-        if moments[4] <= moments[0]:
+        if moments[4] <= moments[5]:
             raise UsageError("numbers: wanted tasks with two labels or more: they alone tell noise from truth")
         (bias, variance, noise2), crowd = state.workers["estimates"].T, state.shared["crowd"]
-        given, count, off, square, spread = whole.T
-        met, safe = given > 0, np.maximum(count, _TINY)
-        known = met * safe / noise2 * _certain(safe, spread, noise2)  # precision of a bias by the answers
+        given, count, off, square, spread, sure, sure_off = whole.T
+        met, safe = given > 0, np.maximum(count - sure, _TINY)
+        known = met * safe / noise2 * _certain(safe, spread, noise2)  # precision of a bias by answers to open items
         far = _wild((bias**2 + variance) / crowd[3], _OFF_BY_FAR)
         pull = (1 - far + far / _WIDE) / crowd[3]
-        trust = met * pull * known / (pull + known)
-        level = float(trust @ (off / safe) / trust.sum())
+        firm = pull + sure / noise2  # by its prior and answers to known items, whose level is fixed
+        trust = met * firm * known / (firm + known)
+        level = float(trust @ ((off - sure_off) / safe - sure_off / noise2 / firm) / max(trust.sum(), _TINY))
         for part, total in ((state.scratch["sums"], state.scratch["moments"]), (whole, moments)):
-            part[:, 3] += level * (level * part[:, 1] - 2 * part[:, 2])
-            part[:, 2] -= level * part[:, 1]
-            total[2] += level * (2 * total[1] + level * total[0])
-            total[1] += level * total[0]
+            loose = part[:, 1] - part[:, 5]
+            part[:, 3] += level * (level * loose - 2 * (part[:, 2] - part[:, 6]))
+            part[:, 2] -= level * loose
+            total[2] += level * (2 * total[6] + level * total[5])
+            total[[1, 6]] += level * total[5]
         variance[:] = 1 / (pull + count / noise2)
         bias[:] = variance / noise2 * off
         squares = square - 2 * bias * off + count * (bias**2 + variance)
         noise2[:] = (_FREEDOM * crowd[2] + squares) / (_FREEDOM + count)
-        variance[:] = 1 / (pull + known)
+        variance[:] = 1 / (firm + known)
         noise, mean = 1 / (1 / noise2[met]).mean(), moments[1] / moments[0]
         wide = ((pull * crowd[3] * (bias**2 + variance))[met].sum() + noise) / (met.sum() + 1)
         tau2 = max(moments[2] / moments[0] - mean**2, _TINY)
-        crowd[:6] = mean, tau2, noise, wide, (moments[3] + 1) / (moments[4] + 100), 1 / trust.sum()
+        level2 = 1 / trust.sum() if moments[5] else 0.0
+        crowd[:6] = mean, tau2, noise, wide, (moments[3] + 1) / (moments[4] + 100), level2
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
         """Normal posteriors of the items, and the probability that an answer is not wild; there is no objective."""
@@ -117,15 +133,17 @@ class Numbers(CrowdModel):
             total = np.bincount(item, weight, labels.items) + 1 / tau2
             fresh = np.bincount(item, weight * (_answers(labels, state) - bias), labels.items) + mean / tau2
             fresh /= total
-            change = float(np.abs(fresh - state.items["posterior"][:, 0]).max(initial=0.0) / math.sqrt(tau2))
-            state.items["posterior"] = np.column_stack([fresh, 1 / total])
-            _weigh(labels, state)
+            before = state.items["posterior"][:, 0].copy()
+            _believe(labels, state, fresh, 1 / total)
+            after = state.items["posterior"][:, 0]
+            change = float(np.abs(after - before).max(initial=0.0) / math.sqrt(tau2))
         return 0.0, change
 
     def posterior(self, state: State) -> Array:
-        """Mean and variance of each item's number, the level's uncertainty included (items, 2)."""
+        """Mean and variance of each item's number, the level's uncertainty included if it is not known (items, 2)."""
         *_, level2, middle, unit = state.shared["crowd"]
-        return np.asarray(state.items["posterior"] * [unit, unit**2] + [middle, unit**2 * level2])
+        mean, variance = state.items["posterior"].T
+        return np.column_stack([middle + unit * mean, unit**2 * (variance + level2 * (variance > 0))])
 
     def class_prior(self, state: State) -> Array:
         """Mean and deviation of numbers, deviations of noises, biases and the level of all, share of wild answers."""
@@ -138,8 +156,10 @@ class Numbers(CrowdModel):
 
     def workers(self, state: State) -> dict[str, Array]:
         """Labels, bias and noise with the ends of 95 %, and share of wild answers of each worker (workers)."""
-        (bias, variance, noise2), (given, count, *_, spread) = state.workers["estimates"].T, state.workers["sums"].T
+        bias, variance, noise2 = state.workers["estimates"].T
+        given, count, *_, spread, sure, _ = state.workers["sums"].T
         *_, level2, _, unit = state.shared["crowd"]
+        level2 = level2 * (1 - variance * sure / np.maximum(noise2, _TINY)) ** 2  # known items fix it
         freedom = _FREEDOM + count * _certain(count, spread, noise2) ** 2
         part = 2 / 9 / freedom  # Wilson and Hilferty's cube root, 1931
         ends = {f"bias{end}": unit * (bias + z * np.sqrt(variance + level2)) for end, z in _ENDS.items()}
@@ -158,11 +178,27 @@ def _certain(count: Array, spread: Array, noise2: Array) -> Array:
     return np.clip(1 - spread / np.maximum(count * noise2, _TINY), 0.05, 1)
 
 
-def _weigh(labels: Labels, state: State) -> None:
-    """Set the probability that each answer is not wild."""
-    bias, variance, noise2 = state.workers["estimates"].T[:, labels.workers]
-    mean, own = state.items["posterior"][labels.label_items].T
-    square = ((_answers(labels, state) - mean - bias) ** 2 + own + variance) / noise2
+def _known(labels: Labels, state: State) -> tuple[NDArray[np.int64], Array]:
+    """The items whose number is known, and these numbers in units of the answers' deviation."""
+    if labels.gold.dtype != np.float64:
+        return np.zeros(0, np.int64), np.zeros(0)
+    *_, middle, unit = state.shared["crowd"]
+    places = np.flatnonzero(np.isfinite(labels.gold))
+    return places, (labels.gold[places] - middle) / (unit or 1.0)
+
+
+def _believe(labels: Labels, state: State, mean: Array, variance: Array) -> None:
+    """Set the items' posteriors, those of known items to what is known, and the probability that an answer is not wild.
+
+    Args:
+        mean, variance: of each item's number (items).
+    """
+    places, told = _known(labels, state)
+    mean[places], variance[places] = told, 0.0
+    state.items["posterior"] = np.column_stack([mean, variance])
+    bias, wide, noise2 = state.workers["estimates"].T[:, labels.workers]
+    item = labels.label_items
+    square = ((_answers(labels, state) - mean[item] - bias) ** 2 + variance[item] + wide) / noise2
     state.labels["weight"] = 1 - _wild(square, state.shared["crowd"][4])
 
 
