@@ -62,6 +62,21 @@ def test_what_needs_one_class_per_task_is_refused(hutch, tmp_path, monkeypatch, 
     assert result.code == 2 and ("--multi-label" in result.err or "--reference NAME" in result.err)
 
 
+def test_sets_with_other_signs_and_copies_are_reported(hutch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random, rows = np.random.default_rng(0), []
+    for task in range(200):
+        truth = random.random(2) < 0.5
+        said = (truth == (random.random((6, 2)) < 0.8))[[0, 1, 2, 3, 4, 5, 5, 5]]
+        names = [",".join(name for name, yes in zip("ab", row, strict=True) if yes) or "c" for row in said]
+        rows += [f"w{w}\tt{task}\t{name}\n" for w, name in enumerate(names)]
+    (tmp_path / "x.tsv").write_text("".join(rows))
+    assert "'a,b' is taken as one label, although 'a' is another" in hutch("crowd", "x.tsv", "--multi-label").err
+    (tmp_path / "x.tsv").write_text("".join(rows).replace(",", "|"))
+    done = hutch("crowd", "x.tsv", "--multi-label")
+    assert not done.err and "copies               w5, w6, w7\n" in done.out
+
+
 def test_online_each_label_is_a_stream_of_its_own(hutch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     truth, votes, text = simulated(4)

@@ -48,6 +48,13 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given.notice(f"{given.labels}: {line.removeprefix(': ')}")
     if "" in first.worker_names:
         given.notice(f"{given.labels}: labels without a worker: those of a task count as one person's")
+    for name in labels:
+        if part := next(
+            (x for sign in ",;/" for x in map(str.strip, name.split(sign)) if x != name and x in labels), ""
+        ):
+            wanted = "sets have | between labels, or are JSON lists"
+            given.notice(f"{given.labels}: {name!r} is taken as one label, although {part!r} is another; {wanted}")
+            break
     found = {name: aggregate(each, model, options, before.get(name)) for name, each in labels.items()}
     for name, result in found.items():
         if result.doubt:
@@ -57,9 +64,11 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         save(given.final, model, options, together({name: result.fit.state for name, result in found.items()}))
     scored = read_sets(given.score, given.encoding) if given.score else {}
     truth = {task: set_of(each) for task, each in scored.items() if task not in gold}
-    rows = []
+    rows: list[dict[str, Any]] = []
+    copies: dict[tuple[str, ...], dict[str, Any]] = {}
     for name, result in found.items():
         whole = output.summary(result)
+        copies |= {tuple(group["workers"]): group for group in whole["copies"]}
         row = {"label": name, "share": float(result.probability[:, 1].mean())}
         row |= {key: whole[key] for key in ("krippendorff_alpha", "effective_labels", "iterations", "objective")}
         known = true_classes(result.labels, {task: ANSWERS[name in each] for task, each in truth.items()})
@@ -70,7 +79,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     summary = {
         "model": model.name, "method": options.method, "tasks": first.items, "workers": whole["workers"],
         "labels": len(first), "classes": len(found), "class_names": [*found], "left_out": first.problems.total,
-        "gold": whole["gold"], "each": rows,
+        "gold": whole["gold"], "copies": [*copies.values()], "each": rows,
     }  # fmt: skip
     if given.score:
         chosen = np.stack([result.probability[:, 1] > 0.5 for result in found.values()], axis=1)
