@@ -90,6 +90,20 @@ def test_a_stream_resumes_bit_for_bit(hutch, tmp_path, monkeypatch):
     )
 
 
+def test_online_the_workers_of_the_file_are_those_of_batch(hutch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "n.tsv", 3000)
+    for method, path in (("batch", "b"), ("online", "o")):
+        assert hutch("crowd", "n.tsv", "--model", "numbers", "--method", method, "--workers", path).code == 0
+    batch, online = (
+        dict(zip(found["worker"], zip(*(found[n] for n in ("labels", "bias", "noise")), strict=True), strict=True))
+        for found in (table(tmp_path / "b"), table(tmp_path / "o"))
+    )
+    assert batch.keys() == online.keys()
+    for worker, values in batch.items():
+        assert np.allclose(np.array(values, float), np.array(online[worker], float), atol=0.1), worker
+
+
 def test_a_batch_model_continues(hutch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "n.tsv")
@@ -103,7 +117,7 @@ def test_a_batch_model_continues(hutch, tmp_path, monkeypatch):
     [
         (["--method", "online", "--gold", "n.tsv"], "--gold: cannot be combined with --method online"),
         (["--stream"], "--stream: cannot be combined with --method batch"),
-        (["--method", "online", "--workers", "w"], "--workers: cannot be combined with --method online"),
+        (["--method", "online", "--stream", "--workers", "w"], "--workers: cannot be combined with --stream"),
         (["--method", "online", "--passes", "2"], "--passes: numbers learns a block once"),
         (["--report", "r.html"], "--report: wanted a text file"),
         (["--set", "rho=1"], "--set: cannot be combined"),

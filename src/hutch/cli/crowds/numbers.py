@@ -18,6 +18,7 @@ from hutch.crowd.data.labels import Labels, read_gold, read_labels
 from hutch.crowd.data.prices import number_in
 from hutch.crowd.exports.found import Columns, Problems
 from hutch.crowd.label_stream import number_blocks
+from hutch.crowd.models.block_stream import BlockStream
 from hutch.crowd.models.model import Array, CrowdModel, State
 from hutch.crowd.models.numbers import CROWD, LARGEST, MOMENTS, SURE, Numbers
 from hutch.crowd.models.online import stream_of
@@ -41,9 +42,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     assert isinstance(model, Numbers)
     given.refuse(_REFUSED, "cannot be combined with --model numbers")
     online, problems = options.method == "online", Problems()
-    given.refuse(
-        ("workers", "report", "gold") if online else ("stream",), f"cannot be combined with --method {options.method}"
-    )
+    given.refuse(("gold",) if online else ("stream",), f"cannot be combined with --method {options.method}")
+    if given.stream:
+        given.refuse(("workers", "report"), "cannot be combined with --stream")
     if given.report and given.report.endswith(".html"):
         raise UsageError("--report: wanted a text file with --model numbers")
     if history:
@@ -87,9 +88,14 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
             tasks, answers = tasks + labels.items, answers + len(labels)
     state, crowd = (stream.state, stream.class_prior()) if online else (fit.state, model.class_prior(fit.state))
     for path in filter(None, (given.workers, given.report)):
-        columns = model.workers(state)
+        if online:
+            assert isinstance(stream, BlockStream)
+            names, (known, places) = whole.worker_names, stream.state_of(stream.slots_of(whole.worker_names))
+        else:
+            names, known, places = state.worker_names, state, np.arange(len(state.worker_names))
+        columns = {name: column[places] for name, column in model.workers(known).items()}
         order = np.lexsort((-columns["noise"], columns["labels"] == 0))[: np.count_nonzero(columns["labels"])]
-        people = [state.worker_names[w] for w in order]
+        people = [names[w] for w in order]
         with open_output(path) as file:
             file.write(_text("worker", people, {name: column[order] for name, column in columns.items()}))
     if given.final:
@@ -97,8 +103,8 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     for line in [*problems.lines(given.labels), *([] if answers else [f"{given.labels}: no labels"])]:
         given.notice(line)
     summary = {"model": model.name, "method": options.method, "tasks": tasks, "labels": answers}
-    known = dict(zip(CROWD, crowd.tolist(), strict=True)) if crowd.any() else {}
-    return {**summary, "left_out": problems.total, **known, **score.summary}
+    learned = dict(zip(CROWD, crowd.tolist(), strict=True)) if crowd.any() else {}
+    return {**summary, "left_out": problems.total, **learned, **score.summary}
 
 
 class _Score:

@@ -78,12 +78,12 @@ class BlockStream(Stream):
 
     def confusions(self, slots: NDArray[np.int32]) -> Array:
         """Those of the model; an unknown worker's are the population's."""
-        state, places = self._state_of(slots)
+        state, places = self.state_of(slots)
         return self.model.confusions(state)[places]
 
     def factors(self, slots: NDArray[np.int32]) -> Array:
         """Those of the model."""
-        state, places = self._state_of(slots)
+        state, places = self.state_of(slots)
         return self.model.factors(state)[places]
 
     def others(self, labels: Labels) -> Array:
@@ -104,18 +104,18 @@ class BlockStream(Stream):
         """That of the model, under all that was learned."""
         return self.model.probability(labels, fit_of(self._learned()[1], posterior))
 
+    def state_of(self, slots: NDArray[np.int32]) -> tuple[State, NDArray[np.int64]]:
+        """What was learned of workers, also of unknown ones, and the row of each slot."""
+        known, history = self._learned()
+        rows = _with(known, slots)
+        return self.model.start(from_triples([], self.state.classes, _names(rows)), history), _places(rows, slots)
+
     def _known(self) -> tuple[NDArray[np.int64], State]:
         """The slots met, ascending, and their state from the blocks before."""
         state, rows = self.state, np.flatnonzero(self.state.workers["seen"] > 0)
         workers = {name: array[rows] for name, array in state.workers.items() if name not in _OWN}
         shared = {name: array for name, array in state.shared.items() if name not in _OWN}
         return rows, State(state.classes, _names(rows), workers, shared)
-
-    def _state_of(self, slots: NDArray[np.int32]) -> tuple[State, NDArray[np.int64]]:
-        """What was learned of workers, also of unknown ones, and the row of each slot."""
-        known, history = self._learned()
-        rows = _with(known, slots)
-        return self.model.start(from_triples([], self.state.classes, _names(rows)), history), _places(rows, slots)
 
     def _infer(self, labels: Labels, known: NDArray[np.int64], history: State) -> Fit:
         """The model's posteriors of labels whose workers are slots."""
