@@ -16,6 +16,7 @@ CASES = {
     "10 workers, 200 tasks, 3 labels each": (200, 10, 3, ""),
     "200 workers, 1,000 tasks, 5 each": (1000, 200, 5, ""),
     "5 workers, 50 tasks, 3 each": (50, 5, 3, ""),
+    "3 workers, 50 tasks, 2 each": (50, 3, 2, ""),
     "20 workers, 500 tasks, 2 each": (500, 20, 2, ""),
     "30 workers, 2,000 tasks, 10 each": (2000, 30, 10, ""),
     "10 workers, 300 tasks, 4 each": (300, 10, 4, ""),

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import UsageError
+from hutch.core.intervals import quantile
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array, CrowdModel, State, Sums, grown
 
@@ -121,7 +122,8 @@ class Numbers(CrowdModel):
         noise, mean = 1 / (1 / noise2[met]).mean(), moments[1] / moments[0]
         wide = ((pull * crowd[3] * (bias**2 + variance))[met].sum() + noise) / (met.sum() + 1)
         tau2 = max(moments[2] / moments[0] - mean**2, _TINY)
-        level2 = 1 / trust.sum() if moments[5] else 0.0
+        # as B is learned from few biases, the level has the tails of Student's distribution
+        level2 = (quantile(0.95, int(met.sum())) / SURE) ** 2 / trust.sum() if moments[5] else 0.0
         crowd[:6] = mean, tau2, noise, wide, (moments[3] + 1) / (moments[4] + 100), level2
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
