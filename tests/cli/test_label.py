@@ -152,7 +152,19 @@ def test_a_command_is_asked_once_and_people_answer_in_the_store(hutch, here):
     from hutch.durable.records import make_answer
     from hutch.durable.store import Store
 
-    arguments = ["label", "items.csv", "--who", "who.yaml", "--target", "accuracy=0.9", "--store", "s.db", "--json"]
+    arguments = [
+        "label",
+        "items.csv",
+        "--who",
+        "who.yaml",
+        "--target",
+        "accuracy=0.9",
+        "--store",
+        "s.db",
+        "--json",
+        "-p",
+        "labels.tsv",
+    ]
     plans = []
     for _ in range(200):
         done = hutch(*arguments)
@@ -174,6 +186,11 @@ def test_a_command_is_asked_once_and_people_answer_in_the_store(hutch, here):
     assert sum(right) / 300 >= 0.9
     assert plans[0] is None and set(map(tuple, filter(None, plans))) == {tuple(found["planned"])}
     assert found["planned"][0] < found["spent"] < found["planned"][2]
+    with Store("s.db") as store:
+        said = [e.detail for e in store.log() if e.kind == "answer" and e.detail["worker"] in ("ann", "bob", "cy")]
+    assert found["bill"]["people"] == pytest.approx(0.5 * len(said))  # also of those after the proof
+    checked = {line.split("\t")[0] for line in (here / "labels.tsv").read_text().splitlines() if "\tpeople\t" in line}
+    assert checked == {each["id"] for each in said}
     asked = (here / "asked.txt").read_text().split()
     assert len(asked) == len(set(asked)) > 30
 

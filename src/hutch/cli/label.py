@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hutch.cli.shell.declared import Argument, Option
-from hutch.core.errors import UsageError
+from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -178,6 +178,7 @@ def label(
             if loop.planned and not json:
                 print(f"spent {market.spent:.6g}; {_planned(loop.planned)}")
             return
+        still_open = market.open
     delivered = dict(zip(wanted.names, (names[k] for k in outcome.label.tolist()), strict=True))
     if posteriors is not None:
         _write(posteriors, wanted.names, names, outcome)
@@ -197,6 +198,8 @@ def label(
     shares = ", ".join(f"{name} {cost:.6g}" for name, cost in bill.items())
     print(f"bill {outcome.spent:.6g} ({shares}); {_planned(outcome.planned)}")
     print(f"the next 100 items for people would correct about {outcome.next_hundred:.1f} labels")
+    if still_open:
+        print(f"no longer needed: {counted(still_open, 'open request')}")
 
 
 def _planned(costs: tuple[float, float, float]) -> str:

@@ -235,13 +235,20 @@ class Loop:
         stake = best_stake(pool, weights / weights.sum(), proof.allowed + 1 + meets)
         drawn = rest[places]
         answers = self.market.people(fixed, drawn, chances)
-        for item in fixed.tolist():
-            self.truth[item] = said = next(answers)
+
+        def correct(item: int, said: int) -> None:
+            self.truth[item] = said
             proof.fix(int(said not in (UNKNOWN, label[item])), int(said == UNKNOWN))
-        for item, chance, low in zip(drawn.tolist(), chances.tolist(), least.tolist(), strict=True):
+
+        for item in fixed.tolist():
+            correct(item, next(answers))
+        audits = zip(drawn.tolist(), chances.tolist(), least.tolist(), strict=True)
+        for number, (item, chance, low) in enumerate(audits, 1):
             self.truth[item] = said = next(answers)
             proof.draw(said != label[item], chance, low, stake, said == UNKNOWN)
             if proof.proved:
+                for other, told in self.market.given(drawn[number:]):
+                    correct(other, told)
                 return
 
     def _outcome(

@@ -46,6 +46,9 @@ class Market(Protocol):
         drawn, with their chances; each is bought when it is taken.
         """
 
+    def given(self, items: Places) -> Iterator[tuple[int, int]]:
+        """Items whose labels by people are there although they were not taken, and these labels; they are bought."""
+
 
 class Hidden:
     """Answers that all exist, but stay hidden until they are bought.
@@ -77,3 +80,7 @@ class Hidden:
         for item in (*fixes.tolist(), *audits.tolist()):
             self.bought[-1] += self._people.labels
             yield int(self._truth[item])
+
+    def given(self, items: Places) -> Iterator[tuple[int, int]]:
+        """None: people answer one after the other, and stop when they are asked to."""
+        return iter(())

@@ -170,21 +170,32 @@ class Stored:
                 raise StoreError(at(str(self._store.path), None, None, f"{text}: use another store"))
             yield self._said(id, kind)
 
+    def given(self, items: Places) -> Iterator[tuple[int, int]]:
+        """Items that people have answered, and their labels."""
+        for item in items.tolist():
+            if self._requests[id := self._items.names[item]][2] != "open":
+                said = self._majority(id)
+                yield item, UNKNOWN if said is None else said
+
     def _said(self, id: str, kind: Kind) -> int:
         """The majority label of an item; without a majority one more person is asked."""
         if self._requests[id][2] == "open":
             raise Waiting
+        if (said := self._majority(id)) is not None:
+            return said
+        if not kind.store:
+            return UNKNOWN
+        self._store.want_more(id)
+        raise Waiting
+
+    def _majority(self, id: str) -> int | None:
+        """The label that most people gave an item; None in a tie."""
         given = [label for _, label in self._answers.get(id, []) if label not in (SKIP, DONT_KNOW)]
         self.bought[-1] += len(given)
         if not given:
             return UNKNOWN
         (first, most), *others = Counter(given).most_common(2)
-        if others and others[0][1] == most:
-            if not kind.store:
-                return UNKNOWN
-            self._store.want_more(id)
-            raise Waiting
-        return self.codes[first]
+        return None if others and others[0][1] == most else self.codes[first]
 
 
 def ask_command(command: str, items: Items, chosen: Places, classes: Sequence[str]) -> Iterator[tuple[int, int, float]]:
