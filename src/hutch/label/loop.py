@@ -28,6 +28,9 @@ SAMPLES, QUANTILES, LUCK = 40, (0.05, 0.65, 0.95), np.array([1 / 1.2, 1, 1.2])
 """Draws of the errors' model, which knows 30 answers only; quantiles of their plans, the middle one closest to bills;
 of draws by lot, which make a run dearer or cheaper than a plan that is right."""
 
+MODEL_AUDITS = 40
+"""So many audits the model of errors is worth in the estimate: fewer are further from the truth than the model."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -262,13 +265,15 @@ class Loop:
         q[checked] = np.eye(self.classes)[self.truth[checked]]
         lost = self.allowed - proof.allowed  # of the pilot, and of items that could not be judged
         worst = min(proof.errors_left or self.items, len(left) + proof.unsettled) + lost
-        expected = proof.estimate
-        mistakes = min(max(float(p.sum()) if expected is None else expected, 0.0), len(left) + proof.unsettled) + lost
+        audited = proof.audited
+        by_model = float(p.sum()) + proof.unsettled
+        expected = (audited * (proof.estimate or 0.0) + MODEL_AUDITS * by_model) / (audited + MODEL_AUDITS)
+        mistakes = min(expected, len(left) + proof.unsettled) + lost
         best = np.sort(p)[::-1]
         least = 1 - worst / self.items
         return Outcome(
             label=final, posterior=q, checked=checked, state=state, low=least,
-            accuracy=max(1 - mistakes / self.items, least), audited=proof.audited,
+            accuracy=max(1 - mistakes / self.items, least), audited=audited,
             planned=self.planned, next_hundred=float(best[:100].sum()), spent=self.market.spent, plan=goal,
         )  # fmt: skip
 
