@@ -136,7 +136,7 @@ def label(
     from hutch.core.atomic import check_writable
     from hutch.durable.store import Store
     from hutch.label.loop import Loop, Settings
-    from hutch.label.simulate import invented
+    from hutch.label.simulate import COMMON, invented
     from hutch.label.stored import Stored, Waiting
     from hutch.label.votes import classes_of, read_items, read_votes
     from hutch.label.who import read_who
@@ -158,7 +158,7 @@ def label(
     given = [there.votes(places, names, len(there.names[0]))] if there else []
     low, high = invented(count, len(names), judges, people, settings, given)
     advice = "; people alone are cheaper: leave the judges out" if low > alone else ""
-    cases = f"{low:.6g} if judges err independently, {high:.6g} if many items mislead them all"
+    cases = f"{low:.6g} if judges err independently, {high:.6g} if {COMMON:.0%} of the items mislead them all"
     text = f"plan: {cases}; people alone: {alone:.6g}{advice}"
     if plan:
         print(dumps({"independent": low, "misled": high, "people_alone": alone}) if json else text)
