@@ -93,7 +93,7 @@ def before(drawn: Drawn, target: float, runs: int) -> str:
         for judge, votes in zip(judges, world.votes, strict=True):
             counts = (votes.label[:, :, None] == np.arange(world.classes)).sum(axis=1)
             right = counts.argmax(axis=1) == world.truth
-            guesses.append(replace(judge, accuracy=round(float(right[votes.there].mean()), 2)))
+            guesses.append(replace(judge, accuracy=min(round(float(right[votes.there].mean()), 2), 0.99)))
         for sellers, votes, given in ((guesses, world.votes, []), ([], [], world.votes)):
             market = Hidden(sellers, PEOPLE, votes, world.truth)
             bill = Loop(items, world.classes, sellers, PEOPLE, market, settings, given).run().spent
