@@ -75,7 +75,7 @@ def test_money_that_is_gone_leaves_a_smaller_promise_and_one_that_is_too_little_
 def test_the_estimate_is_near_the_truth_also_after_few_audits():
     errors = []
     for seed in range(20):
-        world = simulated(2000, [0.8, 0.93], 2, "miscalibrated", [seed, 5])
+        world = simulated(2000, [0.8, 0.93], 2, "calibrated", [seed, 5])
         outcome, _ = run(world, Settings(0.95, budget=150, seed=seed))
         errors.append(outcome.accuracy - np.mean(outcome.label == world.truth))
     assert outcome.state == "money" and np.sqrt(np.mean(np.square(errors))) < 0.035 and abs(np.mean(errors)) < 0.015

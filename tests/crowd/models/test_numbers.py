@@ -44,7 +44,9 @@ def test_the_posterior_is_that_of_exact_algebra(trouble):
     still = items - len(known)
     assert np.abs(found[len(known) :] - mean[:still]).max() < 0.15 * deviation[:still].min()
     assert (np.sqrt(variance[len(known) :]) / deviation[:still]).mean() == pytest.approx(1, abs=0.1)
-    bias = Numbers().workers(fit.state)["bias"]
+    found = Numbers().workers(fit.state)
+    bias, width = found["bias"], (found["bias_high"] - found["bias_low"]) / (2 * SURE)
+    assert (width / deviation[still:-1]).mean() == pytest.approx(1.2 if not len(known) else 1, abs=0.1)
     assert np.abs(bias - mean[still:-1]).max() < 0.15 * np.sqrt(deviation[still:].min() * deviation[:still].min())
 
 
