@@ -6,7 +6,7 @@ and finds the answers that it had bought.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -81,7 +81,6 @@ class Outcome:
     planned: tuple[float, float, float] = (math.nan, math.nan, math.nan)
     next_hundred: float = 0.0
     spent: float = 0.0
-    plan: Plan = field(default_factory=lambda: Plan(0, 0, 1.0))
 
 
 class Loop:
@@ -220,7 +219,7 @@ class Loop:
             if state:
                 break
             self._batch(goal, p, left, label, proof, affordable)
-        return self._outcome(q, label, p, left, proof, state, goal)
+        return self._outcome(q, label, p, left, proof, state)
 
     def _batch(self, goal: Plan, p: Array, left: Places, label: Codes, proof: Certificate, affordable: int) -> None:
         """The least certain items are fixed, others are drawn at random and audited."""
@@ -250,13 +249,11 @@ class Loop:
             self.truth[item] = said = next(answers)
             proof.draw(said != label[item], chance, low, stake, said == UNKNOWN)
             if proof.proved:
-                for other, told in self.market.given(drawn[number:]):
+                for other, told in self.market.answered(drawn[number:]):
                     correct(other, told)
                 return
 
-    def _outcome(
-        self, q: Array, label: Codes, p: Array, left: Places, proof: Certificate, state: str, goal: Plan
-    ) -> Outcome:
+    def _outcome(self, q: Array, label: Codes, p: Array, left: Places, proof: Certificate, state: str) -> Outcome:
         """The delivered labels and their guarantees."""
         assert self.planned is not None
         checked = self.truth >= 0
@@ -274,7 +271,7 @@ class Loop:
         return Outcome(
             label=final, posterior=q, checked=checked, state=state, low=least,
             accuracy=max(1 - mistakes / self.items, least), audited=audited,
-            planned=self.planned, next_hundred=float(best[:100].sum()), spent=self.market.spent, plan=goal,
+            planned=self.planned, next_hundred=float(best[:100].sum()), spent=self.market.spent,
         )  # fmt: skip
 
 

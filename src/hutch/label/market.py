@@ -46,7 +46,7 @@ class Market(Protocol):
         drawn, with their chances; each is bought when it is taken.
         """
 
-    def given(self, items: Places) -> Iterator[tuple[int, int]]:
+    def answered(self, items: Places) -> Iterator[tuple[int, int]]:
         """Items whose labels by people are there although they were not taken, and these labels; they are bought."""
 
 
@@ -81,6 +81,6 @@ class Hidden:
             self.bought[-1] += self._people.labels
             yield int(self._truth[item])
 
-    def given(self, items: Places) -> Iterator[tuple[int, int]]:
+    def answered(self, items: Places) -> Iterator[tuple[int, int]]:
         """None: people answer one after the other, and stop when they are asked to."""
         return iter(())

@@ -170,7 +170,7 @@ class Stored:
                 raise StoreError(at(str(self._store.path), None, None, f"{text}: use another store"))
             yield self._said(id, kind)
 
-    def given(self, items: Places) -> Iterator[tuple[int, int]]:
+    def answered(self, items: Places) -> Iterator[tuple[int, int]]:
         """Items that people have answered, and their labels."""
         for item in items.tolist():
             if self._requests[id := self._items.names[item]][2] != "open":

@@ -48,13 +48,10 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given.notice(f"{given.labels}: {line.removeprefix(': ')}")
     if "" in first.worker_names:
         given.notice(f"{given.labels}: labels without a worker: those of a task count as one person's")
-    for name in labels:
-        if part := next(
-            (x for sign in ",;/" for x in map(str.strip, name.split(sign)) if x != name and x in labels), ""
-        ):
-            wanted = "sets have | between labels, or are JSON lists"
-            given.notice(f"{given.labels}: {name!r} is taken as one label, although {part!r} is another; {wanted}")
-            break
+    parts = ((name, part.strip()) for name in labels for sign in ",;/" for part in name.split(sign))
+    if joined := next(((name, part) for name, part in parts if part != name and part in labels), None):
+        taken = "{!r} is taken as one label, although {!r} is another".format(*joined)
+        given.notice(f"{given.labels}: {taken}; sets have | between labels, or are JSON lists")
     found = {name: aggregate(each, model, options, before.get(name)) for name, each in labels.items()}
     for name, result in found.items():
         if result.doubt:

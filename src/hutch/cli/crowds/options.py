@@ -5,9 +5,10 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated
 
 from hutch.cli.shell.declared import Argument, Option, ray_option
-from hutch.core.errors import UsageError
+from hutch.core.errors import UsageError, counted
 
 if TYPE_CHECKING:
+    from hutch.crowd.data.labels import Labels
     from hutch.crowd.exports.found import Columns
 
 
@@ -174,6 +175,14 @@ class CrowdOptions:
         if self.ordered is None and not self.classes and len(classes) > MOST_DEGREES and all_numbers(classes):
             wanted = "--model numbers if they are measurements, --ordered if they are degrees, --no-ordered if names"
             self.notice(f"{self.labels}: {len(classes)} numbers, each taken as a class; {wanted}")
+
+    def notice_strays(self, labels: "Labels") -> None:
+        """Tell of labels without a worker, and of gold without labels."""
+        if "" in labels.worker_names:
+            nameless = int((labels.workers == labels.worker_names.index("")).sum())
+            self.notice(f"{self.labels}: {counted(nameless, 'label')} without a worker: all are taken as one person's")
+        if labels.unmatched_gold:
+            self.notice(f"{self.gold or self.labels}: gold without labels: {counted(labels.unmatched_gold, 'task')}")
 
     def notice(self, text: str) -> None:
         """Print a message on stderr, unless `quiet`."""

@@ -97,11 +97,7 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
         given.notice(f"{path}: the classes {names} differ only in how they are written; are they the same?")
     if len(alike) > 3:
         given.notice(f"{path}: so do {len(alike) - 3} others")
-    if "" in data.worker_names:
-        nameless = int((data.workers == data.worker_names.index("")).sum())
-        given.notice(f"{path}: {counted(nameless, 'label')} without a worker: all are taken as one person's")
-    if data.unmatched_gold:
-        given.notice(f"{given.gold or path}: gold without labels: {counted(data.unmatched_gold, 'task')}")
+    given.notice_strays(data)
     for classes in (given.gold, given.score):
         if classes:
             check_classes(classes, read_gold(classes, given.encoding), data, known, given.notice)
