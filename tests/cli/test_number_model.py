@@ -60,6 +60,9 @@ def test_known_numbers_are_learned_and_others_scored(hutch, tmp_path, monkeypatc
     )
     assert table(tmp_path / "p")["deviation"][:15] == ("0",) * 15
     assert "root mean squared error" in hutch(*command[:-1], "--score", "s.tsv").out
+    (tmp_path / "g.tsv").write_text("".join(f"t{i}\t{100 * truth[i]}\n" for i in range(15)))
+    assert "g.tsv: most answers to tasks whose number is known are far" in hutch(*command, "--gold", "g.tsv").err
+    assert not hutch(*command).err
     for option in ("--gold", "--score"):
         assert hutch(*command, option, "x.tsv").err.startswith("x.tsv:2: got the label 'x', wanted a number")
     (tmp_path / "c.tsv").write_text("worker\ttask\tlabel\tgold\nann\tt\t1\t2\nbob\tt\t3\t2\n")

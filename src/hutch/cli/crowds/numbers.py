@@ -11,7 +11,7 @@ import numpy as np
 
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.crowds.tasks import line_of
-from hutch.core.errors import DataError, UsageError, at, counted
+from hutch.core.errors import DataError, UsageError, at
 from hutch.core.run.output import open_output
 from hutch.crowd.aggregate import Options, check_history, save
 from hutch.crowd.data.labels import Labels, read_gold, read_labels
@@ -54,11 +54,8 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     else:
         gold = read_gold(given.gold, given.encoding) if given.gold else None
         whole = read_labels(given.labels, (), history.worker_names if history else (), gold, given.read_as)
-        if whole.unmatched_gold:
-            given.notice(f"{given.gold}: gold without labels: {counted(whole.unmatched_gold, 'task')}")
         problems, blocks = whole.problems, iter([whole])
-        if "" in whole.worker_names:
-            given.notice(f"{given.labels}: labels without a worker: all are taken as one person's")
+        given.notice_strays(whole)
     found: Iterable[tuple[Labels, Array]]
     if online:
         stream = stream_of(model, MOMENTS, options.slots, history)
@@ -76,6 +73,10 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         labels = _numbers(given, next(blocks))
         fit = model.infer(labels, history) if options.test and history else model.fit(labels, history)
         found = [(labels, fit.posterior)]
+        of_known = fit.state.labels["weight"][np.isfinite(labels.gold)[labels.label_items]]
+        if len(of_known) and of_known.mean() < 0.5:
+            text = "most answers to tasks whose number is known are far from it: are both in the same unit?"
+            given.notice(f"{given.gold or given.labels}: {text}")
     tasks, answers, score = 0, 0, _Score(given)
     with open_output(given.predictions) if given.predictions else nullcontext() as file:
         for labels, posterior in found:

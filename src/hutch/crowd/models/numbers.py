@@ -122,8 +122,9 @@ class Numbers(CrowdModel):
         noise, mean = 1 / (1 / noise2[met]).mean(), moments[1] / moments[0]
         wide = ((pull * crowd[3] * (bias**2 + variance))[met].sum() + noise) / (met.sum() + 1)
         tau2 = max(moments[2] / moments[0] - mean**2, _TINY)
-        # as B is learned from few biases, the level has the tails of Student's distribution
-        level2 = (quantile(0.95, int(met.sum())) / SURE) ** 2 / trust.sum() if moments[5] else 0.0
+        # as far as the level comes from B, it has the tails of Student's distribution: B is learned from few biases
+        wider = (quantile(0.95, int(met.sum())) / SURE) ** 2 - 1
+        level2 = (1 + wider * float(trust @ (pull / firm)) / trust.sum()) / trust.sum() if moments[5] else 0.0
         crowd[:6] = mean, tau2, noise, wide, (moments[3] + 1) / (moments[4] + 100), level2
 
     def expect(self, labels: Labels, state: State, learned: bool) -> tuple[float, float]:
@@ -135,7 +136,7 @@ class Numbers(CrowdModel):
             total = np.bincount(item, weight, labels.items) + 1 / tau2
             fresh = np.bincount(item, weight * (_answers(labels, state) - bias), labels.items) + mean / tau2
             fresh /= total
-            before = state.items["posterior"][:, 0].copy()
+            before = state.items["posterior"][:, 0]
             _believe(labels, state, fresh, 1 / total)
             after = state.items["posterior"][:, 0]
             change = float(np.abs(after - before).max(initial=0.0) / math.sqrt(tau2))
