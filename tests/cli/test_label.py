@@ -243,3 +243,11 @@ def test_items_that_cannot_be(hutch, here, text, wanted):
     (here / "items.csv").write_text(text)
     done = hutch("label", "items.csv", "--who", "who.yaml", "--store", "s.db")
     assert done.code == 1 and wanted in done.err
+
+
+@pytest.mark.parametrize("text", ["id\nt1\nt2\n", "text\tid\nt1\ta\n"])
+def test_a_table_by_another_name_is_not_taken_as_lines(hutch, here, text):
+    write_world(here)
+    (here / "items.txt").write_text(text)
+    done = hutch("label", "items.txt", "--who", "who.yaml", "--store", "s.db")
+    assert done.code == 1 and "items.txt:1: got the header of a table, wanted it in a file .csv or .tsv" in done.err

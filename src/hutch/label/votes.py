@@ -142,7 +142,8 @@ def read_items(path: str) -> Items:
     """Read items: a table (CSV, TSV, Parquet, JSON lines) with a column `id`, or lines, each an item and its name.
 
     Raises:
-        DataError: the file cannot be read, is empty, or an item has no name or that of another.
+        DataError: the file cannot be read, is empty, is a table by another name, or an item has no name or that of
+            another.
     """
     first = 1
     rows: Iterator[tuple[Any, dict[str, Any]]]
@@ -151,7 +152,9 @@ def read_items(path: str) -> Items:
         rows = ((document.get("id"), document) for document in read_documents(path))
     else:
         data = b"".join(bytes(chunk.data) for chunk in Chunks([path]))
-        lines = filter(None, map(str.strip, data.decode(errors="replace").splitlines()))
+        lines = list(filter(None, map(str.strip, data.decode(errors="replace").splitlines())))
+        if lines and "id" in lines[0].replace("\t", ",").split(","):
+            raise DataError(at(path, 1, None, "got the header of a table, wanted it in a file .csv or .tsv"))
         rows = ((line, {"id": line, "text": line}) for line in lines)
     found: dict[str, dict[str, Any]] = {}
     for number, (name, document) in enumerate(rows, first):
