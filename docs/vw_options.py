@@ -3,8 +3,8 @@
 import textwrap
 from collections.abc import Iterator
 
-from hutch.core.chain.vw_option import Option
 from hutch.vw.absent import ABSENT
+from hutch.vw.option import Option
 from hutch.vw.table import OPTIONS
 
 BEGIN = "### Every refused option\n"

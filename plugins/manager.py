@@ -1,19 +1,17 @@
 """Loading plugins: the default tuple, then everything installed under the entry-point group `hutch`."""
 
-import importlib
-import inspect
 import os
 import sys
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib.metadata import Distribution, entry_points
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from hutch.core.chain.registry import Registry
+from hutch.core.chain.registry import KINDS, Command, Registry, Table, Warmup
 from hutch.core.errors import HutchError, PluginError
 from hutch.core.hooks import PROJECT
 from hutch.core.version import version
@@ -21,13 +19,9 @@ from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
 from hutch.plugins.third_party import failure, printable, reason
 
-_REGISTERING = {
-    "hutch_register_losses": "losses",
-    "hutch_register_reductions": "reductions",
-    "hutch_register_readers": "readers",
-    "hutch_register_crowd_models": "crowd_models",
-    "hutch_register_em_models": "em_models",
-}
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution  # imported where third parties are looked for: it takes a while
+
 _BLOCKED = "blocked under plugins: in the chain"
 _loaded: list["Plugins"] = []  # by `installed`
 
@@ -53,6 +47,59 @@ class Plugin:
     failure: str = ""
 
 
+Add = Callable[[str, Any], None]
+
+
+def _item(add: Add) -> Callable[..., None]:
+    """`register` of items that know their name, or are given with it."""
+
+    def register(item: Any, name: str | None = None) -> None:
+        if name is None and isinstance(item, str):
+            raise PluginError(f'{item!r}: a place needs a name, as in register({item!r}, name="bag")')
+        if name is None and isinstance(item, type) and not hasattr(item, "name"):
+            raise PluginError(f"{item!r}: no attribute 'name', wanted the key in YAML, as in name = \"bag\"")
+        add(str(name or getattr(item, "name", item)), item)
+
+    return register
+
+
+def _named(add: Add) -> Callable[..., None]:
+    """`register` of items by a name of somebody else."""
+
+    def register(name: str, item: Any) -> None:
+        add(name, item)
+
+    return register
+
+
+def _command(add: Add) -> Callable[..., None]:
+    """`register` of commands."""
+
+    def register(name: str, place: str, help: str) -> None:
+        add(name, Command(place, help))
+
+    return register
+
+
+def _warmup(add: Add) -> Callable[..., None]:
+    """`register` of small runs."""
+
+    def register(command: str, files: Mapping[str, str], usual: bool = False) -> None:
+        add(command, Warmup(command, files, usual))
+
+    return register
+
+
+_REGISTER: dict[str, Callable[[Add], Callable[..., None]]] = {
+    "commands": _command,
+    "vw_layers": _named,
+    "checks": _named,
+    "inspectors": _named,
+    "warmups": _warmup,
+}
+"""What a hook is given to call, by the kind of items; for the others it is `_item`."""
+
+
 def _warn(text: str) -> None:
     """Print one line on stderr."""
     print(f"hutch: {printable(text)}", file=sys.stderr)
@@ -65,30 +112,45 @@ class Plugins:
         only: names of third-party plugins or distributions to load; None loads all.
         block: names of plugins or distributions to leave out.
         trace: print every hook call on stderr.
+        third_parties: False leaves all of them out without looking for them.
     """
 
-    def __init__(self, only: Iterable[str] | None = None, block: Iterable[str] = (), trace: bool = False) -> None:
+    def __init__(
+        self,
+        only: Iterable[str] | None = None,
+        block: Iterable[str] = (),
+        trace: bool = False,
+        third_parties: bool = True,
+    ) -> None:
         self.manager = pluggy.PluginManager(PROJECT)
         self.manager.add_hookspecs(hookspecs)
-        self.registry = Registry()
+        tables: dict[str, Any] = {kind: Table(partial(self._collect, kind)) for kind in KINDS}
+        self.registry = Registry(**tables)
         self.failures: dict[str, str] = {}
         self._origins: dict[str, Distribution | None] = {}  # None: Hutch itself
         self._trace = trace
-        blocked, wanted = set(block), None if only is None else set(only)
-        for module, kinds in DEFAULT_PLUGINS.items():
-            if module.removesuffix(".layer").rpartition(".")[2] in blocked or module in blocked:
-                self.registry.left_out[module] = _BLOCKED
+        self._blocked = frozenset(block)
+        for module in DEFAULT_PLUGINS:
+            name = module.removesuffix(".plugin")
+            if self._blocked & {name, module}:
+                self.registry.left_out[name] = _BLOCKED
                 continue
-            self._origins[module] = None
-            for kind, registered in kinds.items():
-                self.registry.expect(kind, registered, module, partial(self._load, module))
-        if trace:
-            self._load_all()
+            try:
+                self.manager.register(import_module(module), name=name)
+            except ImportError as error:
+                raise HutchError(f"this installation of hutch is incomplete: {error}") from error
+            self._origins[name] = None
+        if third_parties:
+            self._load_third_parties(None if only is None else set(only))
+
+    def _load_third_parties(self, wanted: set[str] | None) -> None:
+        from importlib.metadata import entry_points
+
         for entry in entry_points(group=PROJECT):
             distribution = entry.dist
             assert distribution is not None
             names = {entry.name, distribution.metadata["Name"]}
-            if names & blocked:
+            if names & self._blocked:
                 self.registry.left_out[f"{entry.name} ({_title(distribution)})"] = _BLOCKED
                 continue
             if wanted is not None and not names & wanted:
@@ -101,27 +163,8 @@ class Plugins:
                 self._leave_out(entry.name, distribution, reason(error))
                 continue
             self._add(entry.name, plugin, distribution)
-        for name in self._origins:
-            if name not in DEFAULT_PLUGINS:
-                self._register(name, self.manager.get_plugin(name))
 
-    def _load(self, module: str) -> None:
-        """Load a default plugin, unless it is loaded."""
-        if self.manager.has_plugin(module):
-            return
-        try:
-            plugin = importlib.import_module(module)
-        except ImportError as error:
-            raise HutchError(f"this installation of hutch is incomplete: {error}") from error
-        self.manager.register(plugin, name=module)
-        self._register(module, plugin)
-
-    def _load_all(self) -> None:
-        for name in self._origins:
-            if name in DEFAULT_PLUGINS:
-                self._load(name)
-
-    def _add(self, name: str, plugin: Any, distribution: Distribution) -> None:
+    def _add(self, name: str, plugin: Any, distribution: "Distribution") -> None:
         if name in self._origins:
             self._leave_out(name, distribution, f"{_title(self._distribution(name))} has a plugin of that name")
             return
@@ -134,32 +177,44 @@ class Plugins:
             return
         self._origins[name] = distribution
 
-    def _leave_out(self, name: str, distribution: Distribution, why: str) -> None:
+    def _leave_out(self, name: str, distribution: "Distribution", why: str) -> None:
         _warn(f"plugin {name!r} ({_title(distribution)}) left out: {why}")
         self.registry.left_out[f"{name} ({_title(distribution)})"] = printable(why)
 
-    def _register(self, plugin_name: str, plugin: Any) -> None:
-        others = [other for _, other in self.manager.list_name_plugin() if other is not plugin]
-        for hook, kind in _REGISTERING.items():
+    def _collect(self, kind: str) -> None:
+        """Have every plugin register its items of a kind."""
+        hook = f"hutch_register_{kind}"
+        for name in self._origins:
+            plugin = self.manager.get_plugin(name)
             implementation = getattr(plugin, hook, None)
             if implementation is None:
                 continue
-
-            def register(item: Any, name: str | None = None, *, kind: str = kind) -> None:
-                if name is None and isinstance(item, type) and not hasattr(item, "name"):
-                    raise PluginError(f"{item!r}: no attribute 'name', wanted the key in YAML, as in name = \"bag\"")
-                self.registry.add(kind, str(name or getattr(item, "name", item)), item, plugin_name)
-
             if self._trace:
-                _warn(f"{hook}(register=...) of {plugin_name}")
+                _warn(f"{hook}(register=...) of {name}")
+            others = [other for _, other in self.manager.list_name_plugin() if other is not plugin]
+            register = _REGISTER.get(kind, _item)(partial(self._take, name, kind))
             try:
                 with redirect_stdout(sys.stderr):
                     self.manager.subset_hook_caller(hook, others)(register=register)
             except (Exception, SystemExit) as error:
-                self._blame(plugin_name, implementation, error)
+                self._blame(name, implementation, error)
+
+    def _take(self, plugin_name: str, kind: str, name: str, item: Any) -> None:
+        """Register an item, unless the module that it comes from is blocked."""
+        module = item.partition(":")[0] if isinstance(item, str) else str(getattr(item, "__module__", ""))
+        if self._blocked & {module, module.removesuffix(".layer").rpartition(".")[2]}:
+            self.registry.left_out[module] = _BLOCKED
+        else:
+            self.registry.add(kind, name, item, plugin_name)
+
+    def _collect_all(self) -> None:
+        for kind in KINDS:
+            len(getattr(self.registry, kind))
 
     def _blame(self, plugin_name: str, function: Any, error: BaseException) -> None:
-        what = f"failed in {function.__name__}{inspect.signature(function)}: {reason(error)}"
+        from inspect import signature
+
+        what = f"failed in {function.__name__}{signature(function)}: {reason(error)}"
         _warn(f"{self._named(plugin_name)} {what}")
         self.failures.setdefault(plugin_name, printable(what))
 
@@ -176,8 +231,8 @@ class Plugins:
                 found[str(module).partition(".")[0]] = self._named(name)
         for (kind, item), name in self.registry.origins.items():
             if self._origins.get(name) is not None:
-                module = getattr(getattr(self.registry, kind)[item], "__module__", "")
-                found.setdefault(str(module).partition(".")[0], self._named(name))
+                module = getattr(self.registry, kind).module_of(item)
+                found.setdefault(module.partition(".")[0], self._named(name))
         return {package: plugin for package, plugin in found.items() if package not in ("", "hutch", "builtins")}
 
     def on_progress(self, event: Any) -> None:
@@ -192,7 +247,9 @@ class Plugins:
                 self.manager.hook.hutch_on_progress._remove_plugin(hook.plugin)
 
     def __iter__(self) -> Iterator[Plugin]:
-        self._load_all()
+        from inspect import getfile
+
+        self._collect_all()
         for name in self._origins:
             plugin, distribution = self.manager.get_plugin(name), self._distribution(name)
             hooks = tuple(sorted(hook.name for hook in self.manager.get_hookcallers(plugin) or ()))
@@ -201,7 +258,7 @@ class Plugins:
                 distribution.metadata["Name"],
                 distribution.version,
                 hooks,
-                str(getattr(plugin, "__file__", None) or inspect.getfile(type(plugin))),
+                str(getattr(plugin, "__file__", None) or getfile(type(plugin))),
                 self.failures.get(name, ""),
             )
 
@@ -215,24 +272,26 @@ class Plugins:
         found = {id(self._origins[name]): self._origins[name] for name in names}
         return dict(sorted((PROJECT, version()) if each is None else _told(each) for each in found.values()))
 
-    def _distribution(self, name: str) -> Distribution:
+    def _distribution(self, name: str) -> "Distribution":
         """The distribution that a plugin belongs to."""
         return self._origins[name] or _own()
 
 
 @cache
-def _own() -> Distribution:
+def _own() -> "Distribution":
     """The distribution that this file belongs to; to find it all folders of packages are searched."""
+    from importlib.metadata import Distribution
+
     return Distribution.from_name(PROJECT)
 
 
 @cache
-def _told(distribution: Distribution) -> tuple[str, str]:
+def _told(distribution: "Distribution") -> tuple[str, str]:
     """Name and version of a distribution, which are read from its files each time they are asked for."""
     return distribution.metadata["Name"], distribution.version
 
 
-def _title(distribution: Distribution) -> str:
+def _title(distribution: "Distribution") -> str:
     return f"{distribution.metadata['Name']} {distribution.version}"
 
 
@@ -257,6 +316,24 @@ def installed(block: Iterable[str] = ()) -> Plugins:
     True
     """
     return _installed(frozenset(block))
+
+
+@cache
+def _own_plugins() -> Plugins:
+    return Plugins(third_parties=False)
+
+
+def commands_with(name: str) -> Mapping[str, Command]:
+    """The commands to look a name up in: Hutch's own if it is among these, else those of all installed plugins.
+
+    Args:
+        name: as typed behind `hutch`.
+
+    >>> commands_with("train")["train"].help
+    'Learn from data.'
+    """
+    own = _own_plugins().registry.commands
+    return own if name in own else installed().registry.commands
 
 
 def failure_of(error: BaseException) -> str | None:

@@ -6,7 +6,6 @@ import numpy as np
 
 from hutch.core.chain.declarations import Parallel
 from hutch.core.chain.reduction import Kernels, Labels, Predictions, Reduction
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
@@ -44,6 +43,3 @@ class Binary(Reduction):
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     kernels = Kernels(learn, predict, pass_importance_to, pass_sensitivity)
-
-
-hutch_register_reductions = registering(Binary)

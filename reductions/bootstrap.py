@@ -16,7 +16,6 @@ from numpy import uint64
 
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -149,6 +148,3 @@ class Bootstrap(Reduction):
     def answers(self) -> Answers:
         """A score for each model: its prediction."""
         return replace(super().answers, score_count=self.parameters.models)
-
-
-hutch_register_reductions = registering(Bootstrap)

@@ -7,7 +7,6 @@ from numpy import int64, uint32, uint64
 
 from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -126,6 +125,3 @@ class CostSensitiveOneAgainstAll(PerClass):
     def __init__(self, parameters: CostSensitiveParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(COST_SENSITIVE, classes=parameters.classes, first=first_of(parameters.first_class))
-
-
-hutch_register_reductions = registering(CostSensitiveOneAgainstAll)

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from hutch.core.chain.declarations import Parallel
 from hutch.core.chain.derived import lacking
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -344,6 +343,3 @@ class ErrorCorrectingTournament(Reduction):
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn, predict, calls=self._calls)
-
-
-hutch_register_reductions = registering(ErrorCorrectingTournament)

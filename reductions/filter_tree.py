@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -364,6 +363,3 @@ class CostSensitiveFilterTree(FilterTree):
     name: ClassVar[str] = "cost_sensitive_filter_tree"
     takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
     kernels = Kernels(learn_costs, predict_costs, importance_to)
-
-
-hutch_register_reductions = registering(FilterTree, CostSensitiveFilterTree)

@@ -24,7 +24,6 @@ from hutch.core.chain.derived import declared
 from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     LAYER,
     UNLABELED,
@@ -265,6 +264,3 @@ class Hedge(Reduction):
     def weights(self) -> NDArray[np.float64]:
         """Of the copies, (sub-models, copies); a copy of the array."""
         return self._weights.copy()
-
-
-hutch_register_reductions = registering(Hedge)

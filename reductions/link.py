@@ -8,7 +8,6 @@ import numpy as np
 
 from hutch.core.chain.declarations import Answers, Parallel
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import importance_to_next, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
@@ -99,6 +98,3 @@ class Link(Reduction):
         below = found.decision_threshold
         rises = {"logistic": 1 / (1 + math.exp(-below)), "glf1": math.tanh(below / 2), "poisson": math.exp(below)}
         return replace(found, decision_threshold=rises.get(self.parameters.function, below))
-
-
-hutch_register_reductions = registering(Link)

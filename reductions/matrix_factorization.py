@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels
-from hutch.core.chain.vw_option import VwLayer, new_int
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -32,12 +30,12 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.learner.features import Features, features_of, gather, rows_of, values_of
+from hutch.core.learner.first_weights import AT_ONCE, next_numbers
 from hutch.core.loss.kernels import update_of
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
-from hutch.reductions.linear.features import Features, features_of, gather, rows_of, values_of
-from hutch.reductions.linear.first_weights import AT_ONCE, next_numbers
 from hutch.reductions.linear.kernels import predicted
 from hutch.reductions.linear.layer import HashedLearner, Linear, NonNegative
 
@@ -170,11 +168,6 @@ class MatrixFactorization(HashedLearner):
 
     name: ClassVar[str] = "matrix_factorization"
     Parameters: ClassVar[type[Parameters]] = MatrixFactorizationParameters
-    vw = VwLayer(
-        learner="gd_mf",
-        options=(new_int("rank", "Factorize the pair of -q with rank N.", sets="rank", note="one pair only"),),
-        in_place_of="linear",
-    )
     kernels = Kernels(learn, predict)
     keeps: ClassVar[Mapping[str, Limits]] = {"learning_rate": POSITIVE}
 
@@ -215,6 +208,3 @@ class MatrixFactorization(HashedLearner):
                 states += np.uint64(1)
 
     end_pass = Linear.end_pass
-
-
-hutch_register_reductions = registering(MatrixFactorization)

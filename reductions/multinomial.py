@@ -11,7 +11,6 @@ from hutch.core.chain.derived import lacking, learns_once
 from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -256,6 +255,3 @@ class Multinomial(PerClass):
             scale=math.sqrt(min(parameters.classes, _MOST_SCALED) / 4.0),
             numbers=np.zeros((5 + ROOM) * parameters.classes),
         )
-
-
-hutch_register_reductions = registering(Multinomial)

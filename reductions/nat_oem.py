@@ -19,7 +19,6 @@ from hutch.core.chain.limits import Limits
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.reduction import Context, Kernels, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, learn_next, predict_next, shared_of
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
 from hutch.core.parameters import Parameters, Within
@@ -131,6 +130,3 @@ class NatOEMLayer(Reduction):
     def limits(self) -> Mapping[str, Limits]:
         """Those of the boundaries."""
         return self._boundaries.limits()
-
-
-hutch_register_reductions = registering(NatOEMLayer)

@@ -8,7 +8,6 @@ from numpy import int64, uint64
 
 from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -217,6 +216,3 @@ class OneAgainstAll(PerClass):
             split=self.answers.loss_kind in (kinds.HINGE, kinds.POISSON, kinds.QUANTILE),
             predictions=np.zeros(parameters.classes, np.float32),
         )
-
-
-hutch_register_reductions = registering(OneAgainstAll)

@@ -23,7 +23,6 @@ from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE
 from hutch.core.chain.limits import ANY, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     call_loss,
@@ -45,10 +44,10 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.random import merand48
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back, show, shown_by
+from hutch.core.learner.memory import Buffer, append
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.reductions.linear.kernels import clip
-from hutch.reductions.linear.memory import Buffer, append
 
 _0, _1, _2, _3, _HALF = np.float32(0), np.float32(1), np.float32(2), np.float32(3), np.float32(0.5)
 _ONE = uint64(1)
@@ -267,6 +266,3 @@ class OneHiddenLayer(Reduction):
     def width(cls, parameters: OneHiddenLayerParameters) -> int:
         """A sub-model for each unit, and one for the output."""
         return parameters.units + 1
-
-
-hutch_register_reductions = registering(OneHiddenLayer)

@@ -21,7 +21,6 @@ from hutch.core.chain.declarations import Answers, Inputs
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -234,6 +233,3 @@ class Pairwise(Reduction):
     def answers(self) -> Answers:
         """Left is expected to win above one half; labels are 1 for left, -1 for right, 0 for a tie."""
         return replace(super().answers, decision_threshold=0.5, labels=(-1, 0, 1))
-
-
-hutch_register_reductions = registering(Pairwise)

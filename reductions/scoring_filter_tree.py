@@ -17,7 +17,6 @@ from numpy import uint64
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.first_class import detect, smallest_label
 from hutch.core.chain.reduction import Kernels, Labels
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -256,6 +255,3 @@ class CostSensitiveScoringFilterTree(ScoringFilterTree):
     name: ClassVar[str] = "cost_sensitive_scoring_filter_tree"
     takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
     kernels = Kernels(learn_costs, predict_costs, importance_to)
-
-
-hutch_register_reductions = registering(ScoringFilterTree, CostSensitiveScoringFilterTree)

@@ -128,15 +128,17 @@ def _import_all() -> None:
     from importlib import import_module
 
     from hutch.cli.dispatch import run
-    from hutch.cli.table import COMMANDS
-    from hutch.plugins.defaults import DEFAULT_PLUGINS
+    from hutch.plugins import manager
 
+    registry = manager.Plugins(third_parties=False).registry
     later = ("chain", "cli.files", "cli.main", "core.config.adapter", "core.config.check", "core.run.reporters")
-    modules = {place.partition(":")[0] for place, _ in COMMANDS.values()} | {f"hutch.{name}" for name in later}
-    for module in (*modules, *DEFAULT_PLUGINS):
+    for module in {*(command.module for command in registry.commands.values()), *(f"hutch.{name}" for name in later)}:
         import_module(module)
+    for kind in ("reductions", "losses", "readers", "em_models"):
+        [*getattr(registry, kind).values()]
     with contextlib.redirect_stdout(io.StringIO()):
         run(["train", "--help"])
+    manager._installed.cache_clear()  # a test installs plugins of its own
 
 
 def _answer(connection: "socket.socket") -> None:  # noqa: F821

@@ -101,7 +101,7 @@ def _crowds(folder: Path, chosen: Collection[str]) -> dict[str, Model]:
         return Model(path.read_bytes(), lambda path: crowd.load(str(path)), use)
 
     online = crowd.Options("online", slots=8)
-    made = {f"crowd {m.name}": (m, crowd.Options(), _given(m)) for m in BUILT_IN}
+    made = {f"crowd {m.name}": (m, crowd.Options(), _given(m)) for m in BUILT_IN if m.kind == "classes"}
     made |= {f"crowd {m.name} online": (m, online, {}) for m in BUILT_IN if m.name in ("two_level", "nominal")}
     return {name: of(*given) for name, given in made.items() if not chosen or name in chosen}
 

@@ -2,10 +2,8 @@
 
 from fault import Fault
 
-_DECIMALS, _CELLS = "core/text/decimals.py", "core/data/cells.py"
-_BUILD, _STATE, _CHECK, _DERIVED, _OPTION = (
-    f"core/chain/{name}.py" for name in ("build", "state", "label_check", "derived", "vw_option")
-)
+_DECIMALS, _CELLS, _OPTION = "core/text/decimals.py", "core/data/cells.py", "src/hutch/vw/option.py"
+_BUILD, _STATE, _CHECK, _DERIVED = (f"core/chain/{name}.py" for name in ("build", "state", "label_check", "derived"))
 
 _CHAIN = "tests/core/chain/test_"
 TESTS: dict[str, list[str]] = {

@@ -4,7 +4,7 @@ A cell that is a number is the feature `column` with that value, any other cell 
 `column:cell` of VW's text, whatever bytes it holds; an empty cell is not a feature.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, Problem, at, reading, shortened
-from hutch.core.hooks import hookimpl
 from hutch.core.kernel.cache import compiled
 from hutch.core.text.decimals import read_decimal
 from hutch.core.text.hashing import hash_name, hash_namespace
@@ -171,12 +170,5 @@ def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimi
         raise DataError(at(path, None, None, "is empty, wanted a header and records"))
 
 
-def _read_tsv(path: str, options: ParserOptions, columns: Any = None) -> Iterator[Batch]:
+def read_tsv(path: str, options: ParserOptions, columns: Any = None) -> Iterator[Batch]:
     return read_csv(path, options, columns, "\t")
-
-
-@hookimpl
-def hutch_register_readers(register: Callable[..., None]) -> None:
-    """Register the readers for `.csv` and `.tsv`."""
-    register(read_csv, name=".csv")
-    register(_read_tsv, name=".tsv")

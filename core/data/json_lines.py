@@ -4,7 +4,7 @@ A number or a word at the top of a record is a cell of a table: it becomes the f
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Never
 
 from hutch.core.batch import Batch
@@ -12,7 +12,6 @@ from hutch.core.data.chunks import Chunks
 from hutch.core.data.roles import REST, AnyRoles, Roles
 from hutch.core.data.sources import reader_of
 from hutch.core.errors import Problem, reading, shortened
-from hutch.core.hooks import hookimpl
 from hutch.core.strict_json import NO_TEXT, half_pair
 from hutch.core.text.parser import LONGEST_LINE, ParserOptions
 
@@ -115,10 +114,3 @@ def _in_sequence(objects: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[tupl
         piece.append(found)
     if piece:
         yield first, piece
-
-
-@hookimpl
-def hutch_register_readers(register: Callable[..., None]) -> None:
-    """Register the reader for `.jsonl` and `.ndjson`."""
-    register(read_json_lines, name=".jsonl")
-    register(read_json_lines, name=".ndjson")

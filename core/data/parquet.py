@@ -1,14 +1,13 @@
 """Parquet files as batches, a row group at a time."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from hutch.core.batch import Batch
 from hutch.core.data.arrow import arrow, table_reader
 from hutch.core.data.places import opened_anywhere
 from hutch.core.data.roles import AnyRoles
 from hutch.core.errors import DataError, at, reading
-from hutch.core.hooks import hookimpl
 from hutch.core.text.parser import ParserOptions
 
 
@@ -41,9 +40,3 @@ def read_parquet(path: str, options: ParserOptions, columns: AnyRoles = None) ->
         ) from None
     except error as reason:
         raise DataError(at(path, None, None, f"not a Parquet file:  {reason}")) from None
-
-
-@hookimpl
-def hutch_register_readers(register: Callable[..., None]) -> None:
-    """Register the reader for `.parquet`."""
-    register(read_parquet, name=".parquet")

@@ -130,10 +130,10 @@ def _of_every_kernel() -> str:
 
 @cache
 def _plugin_source() -> str:
-    """The file of `hutch.plugin`, which only re-exports names of other modules."""
+    """The file that imports all that `hutch.plugin` re-exports."""
     spec = find_spec("hutch.plugin")  # read, not imported
     assert spec is not None and spec.origin is not None
-    return os.path.realpath(spec.origin)
+    return os.path.realpath(f"{spec.origin}i")
 
 
 @cache

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import ConfigError, PluginError, did_you_mean
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import LOSS, PLAIN_LOSS_SIGNATURE
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.loss import kernels as kernels
@@ -283,38 +282,34 @@ def _builtin(name: str, kind: int, **more: Any) -> Loss:
     return Loss(name, **found, kind=kind, **more)
 
 
-BUILTIN_LOSSES: tuple[Loss, ...] = (
-    _builtin("squared", kinds.SQUARED),
-    Loss(
-        "classic",
-        kernels.classic_value,
-        kernels.classic_derivative,
-        kernels.squared_unsafe_update,
-        kernels.squared_unsafe_update,
-        kernels.squared_square_gradient,
-        kind=kinds.CLASSIC,
-    ),
-    _builtin("hinge", kinds.HINGE, labels=LossLabels.BINARY),
-    _builtin(
-        "logistic",
-        kinds.LOGISTIC,
-        parameters=(LossParameter("lower", -1.0, slot="lower"), LossParameter("upper", 1.0, slot="upper")),
-        labels=LossLabels.BINARY,
-        prediction_range=(-50.0, 50.0),
-    ),
-    _builtin("quantile", kinds.QUANTILE, parameters=(LossParameter("tau", 0.5, 0.0, 1.0),)),
-    _builtin("expectile", kinds.EXPECTILE, parameters=(LossParameter("tau", 0.5, 0.0, 1.0),)),
-    _builtin(
-        "poisson",
-        kinds.POISSON,
-        labels=LossLabels.COUNT,
-        prediction_range=(-50.0, 50.0),
-        known_failures={
-            "gradient": "VW reports the deviance, which is twice the loss that its derivative belongs to",
-        },
-    ),
+SQUARED = _builtin("squared", kinds.SQUARED)
+CLASSIC = Loss(
+    "classic",
+    kernels.classic_value,
+    kernels.classic_derivative,
+    kernels.squared_unsafe_update,
+    kernels.squared_unsafe_update,
+    kernels.squared_square_gradient,
+    kind=kinds.CLASSIC,
 )
+HINGE = _builtin("hinge", kinds.HINGE, labels=LossLabels.BINARY)
+LOGISTIC = _builtin(
+    "logistic",
+    kinds.LOGISTIC,
+    parameters=(LossParameter("lower", -1.0, slot="lower"), LossParameter("upper", 1.0, slot="upper")),
+    labels=LossLabels.BINARY,
+    prediction_range=(-50.0, 50.0),
+)
+QUANTILE = _builtin("quantile", kinds.QUANTILE, parameters=(LossParameter("tau", 0.5, 0.0, 1.0),))
+EXPECTILE = _builtin("expectile", kinds.EXPECTILE, parameters=(LossParameter("tau", 0.5, 0.0, 1.0),))
+POISSON = _builtin(
+    "poisson",
+    kinds.POISSON,
+    labels=LossLabels.COUNT,
+    prediction_range=(-50.0, 50.0),
+    known_failures={
+        "gradient": "VW reports the deviance, which is twice the loss that its derivative belongs to",
+    },
+)
+BUILTIN_LOSSES = (SQUARED, CLASSIC, HINGE, LOGISTIC, QUANTILE, EXPECTILE, POISSON)
 """The losses that come with Hutch, each as VW 9.11.9 computes it; squared first, the default."""
-
-
-hutch_register_losses = registering(*BUILTIN_LOSSES)

@@ -30,9 +30,6 @@ from hutch.core.chain.reduction import Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import PluginError, did_you_mean
 from hutch.core.loss.losses import Loss, LossLabels
-from hutch.crowd import checks as crowd_checks
-from hutch.crowd.models.model import CrowdModel
-from hutch.crowd.table import BUILT_IN
 from hutch.plugins.checks.chain import Bench, bench
 from hutch.plugins.checks.loss import LOSS_CHECKS, Points, importance_aware
 from hutch.plugins.checks.reduction import REDUCTION_CHECKS, huge_importance, magnitudes, parameters_documented
@@ -82,8 +79,20 @@ def checks_of_loss(loss: Loss, parameters: Mapping[str, float] | None = None) ->
         loss: the loss; it need not be installed.
         parameters: values of its parameters; those left out have their defaults.
     """
+    return _checks(loss, runs_of_loss(loss, _registry(None), parameters))
+
+
+def runs_of_loss(
+    loss: Loss, registry: Registry, parameters: Mapping[str, float] | None = None
+) -> dict[str, Callable[[], None]]:
+    """What the checks of a loss run, by the name of the check.
+
+    Args:
+        loss, parameters: as for `checks_of_loss`.
+        registry: the reductions of the chain that it is tried in.
+    """
     chosen = {loss.name: dict(parameters)} if parameters else loss.name
-    known = _registry(None)
+    known = _registry(registry)
     known.losses[loss.name] = loss
     points = cache(lambda: Points(loss, parameters or {}))
 
@@ -95,7 +104,7 @@ def checks_of_loss(loss: Loss, parameters: Mapping[str, float] | None = None) ->
                 check(made)
 
     runs = {check.__name__: partial(lambda check: check(points()), check) for check in LOSS_CHECKS}
-    return _checks(loss, runs | {"in_a_chain": in_a_chain})
+    return runs | {"in_a_chain": in_a_chain}
 
 
 def checks_of_reduction(
@@ -112,6 +121,16 @@ def checks_of_reduction(
         below: the layers below it, as in YAML; None: `linear`, or the layers that the reduction requires.
         registry: the installed plugins; None: those of this process.
     """
+    return _checks(reduction, runs_of_reduction(reduction, registry, parameters, below))
+
+
+def runs_of_reduction(
+    reduction: type[Reduction],
+    registry: Registry | None,
+    parameters: Mapping[str, Any] | None = None,
+    below: Sequence[Mapping[str, Any] | str] | None = None,
+) -> dict[str, Callable[[], None]]:
+    """What the checks of a reduction run, by the name of the check; arguments as for `checks_of_reduction`."""
     made = cache(lambda: bench(reduction, _registry(registry), parameters, below))
 
     @cache
@@ -127,23 +146,25 @@ def checks_of_reduction(
             raise AssertionError(why)
         check(made())
 
-    return _checks(reduction, {check.__name__: partial(run, check) for check in REDUCTION_CHECKS})
+    return {check.__name__: partial(run, check) for check in REDUCTION_CHECKS}
 
 
-def _checks(subject: Loss | type[Reduction], runs: Mapping[str, Callable[[], None]]) -> list[Check]:
-    for name in subject.known_failures:
+def _checks(subject: Any, runs: Mapping[str, Callable[[], None]]) -> list[Check]:
+    known_failures = getattr(subject, "known_failures", {})
+    for name in known_failures:
         if name not in runs:
             raise PluginError(f"{subject.name}.known_failures: no check {name!r}; {did_you_mean(name, runs)}")
-    return [Check(subject.name, name, run, subject.known_failures.get(name, "")) for name, run in runs.items()]
+    return [Check(subject.name, name, run, known_failures.get(name, "")) for name, run in runs.items()]
 
 
-def checks_of_crowd_model(model: type[CrowdModel]) -> list[Check]:
+def checks_of_crowd_model(model: type[Any]) -> list[Check]:
     """The checks of a crowd model: probabilities, sums over items, history, storing.
 
     Args:
         model: the class; it need not be installed.
     """
-    return [Check(model.name, check.__name__, partial(check, model)) for check in crowd_checks.MODEL_CHECKS]
+    registry = installed().registry
+    return _checks(model, registry.checks["crowd_models"](model, registry))
 
 
 def check_loss(loss: Loss, parameters: Mapping[str, float] | None = None) -> None:
@@ -169,7 +190,7 @@ def check_reduction(
     _run_all(checks_of_reduction(reduction, parameters, below, registry))
 
 
-def check_crowd_model(model: type[CrowdModel]) -> None:
+def check_crowd_model(model: type[Any]) -> None:
     """Run the checks of a crowd model; arguments as for `checks_of_crowd_model`.
 
     Raises:
@@ -207,22 +228,16 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     plugins = plugins or installed()
     registry = plugins.registry
     origins = {plugin.name for plugin in plugins if name in (plugin.name, plugin.distribution)}
-    kinds: dict[str, Callable[[Any], list[Check]]] = {
-        "losses": checks_of_loss,
-        "crowd_models": checks_of_crowd_model,
-        "reductions": partial(checks_of_reduction, registry=registry),
-    }
-    own = {"crowd_models": {model.name: model for model in BUILT_IN}}  # the manager knows only third-party ones
-    parts: dict[str, dict[str, Any]] = {kind: {**own.get(kind, {}), **getattr(registry, kind)} for kind in kinds}
+    parts: dict[str, Mapping[str, Any]] = {kind: getattr(registry, kind) for kind in registry.checks}
     found = [
         check
-        for kind, checks in kinds.items()
-        for key, part in parts[kind].items()
-        if key == name or registry.origins.get((kind, key)) in origins
-        for check in checks(part)
+        for kind, items in parts.items()
+        for key, part in items.items()
+        if key == name or registry.origins[kind, key] in origins
+        for check in _checks(part, registry.checks[kind](part, registry))
     ]
     if not found:
-        known = {part for kind in kinds for part in parts[kind]}
+        known = {key for items in parts.values() for key in items}
         known |= {each for plugin in plugins for each in (plugin.name, plugin.distribution)}
         what = f"is not installed; {did_you_mean(name, known)}"
         if origins:

@@ -18,7 +18,6 @@ from hutch.core.chain.limits import ANY, COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, ModelError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     EXAMPLE,
     UNLABELED,
@@ -382,6 +381,3 @@ class Active(Reduction):
             raise ModelError(f"active.replayed: got {replayed}, wanted at most the {seen} examples seen")
         memory = {n.removeprefix("memory."): dense(a) for n, a in arrays.items() if n.startswith("memory.")}
         self._memory.check_saved(memory, 1 << self.context.bits)
-
-
-hutch_register_reductions = registering(Active)

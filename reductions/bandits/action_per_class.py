@@ -17,9 +17,7 @@ from numpy import int64, uint32, uint64
 from hutch.core.batch import Batch
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Reduction
-from hutch.core.chain.vw_option import VwLayer, new_int
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     example_of,
     float32s_at,
@@ -34,8 +32,8 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decision import ACTION, DECISION, actions_at, decision_at, decision_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.learner.memory import Buffer, reserve
 from hutch.core.parameters import ExampleValue, Within
-from hutch.reductions.linear.memory import Buffer, reserve
 
 _ENOUGH = 256
 """Features to examine before judging how features are named."""
@@ -212,14 +210,6 @@ class ActionPerClass(WithCopies):
 
     name: ClassVar[str] = "action_per_class"
     Parameters: ClassVar[type[Parameters]] = ActionPerClassParameters
-    vw = VwLayer(
-        learner="cb_to_cbadf",
-        options=(
-            new_int("cb", "Contextual bandit with actions 1 to N: learn the chosen action's cost.", sets="classes"),
-            new_int("cb_explore", "Contextual bandit with actions 1 to N: explore.", sets="classes"),
-        ),
-        makes_actions=True,
-    )
     takes = Labels.LOGGED_CLASS
     asks = (Labels.LOGGED_ACTION, None)
     kernels = Kernels(learn, predict)
@@ -228,6 +218,3 @@ class ActionPerClass(WithCopies):
     def answers(self) -> Answers:
         """A score or a probability per class."""
         return replace(super().answers, score_count=self.parameters.classes)
-
-
-hutch_register_reductions = registering(ActionPerClass)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.chain.reduction import Kernels, Labels, Predictions, Reduction
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import float32s_at, kernel, learn_next, predict_next
 from hutch.core.kernel.decision import decision_of, place_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -64,6 +63,3 @@ class ActionProbabilities(Reduction):
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.ACTION_COSTS, Predictions.ACTION_SCORES)
     kernels = Kernels(learn, predict)
-
-
-hutch_register_reductions = registering(ActionProbabilities)

@@ -21,8 +21,6 @@ from numpy import int64, uint64
 from hutch.core.batch import CONSTANT_NAMESPACE, SLOT_LETTER, Batch, ends_of_groups
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.chain.vw_option import VwLayer, new_flag
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -38,9 +36,9 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decision import ACTION_BYTES, DECISION, actions_at, decision_at, decision_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.learner.memory import Buffer, reserve
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
-from hutch.reductions.linear.memory import Buffer, reserve
 
 _0, _1 = np.float32(0), np.float32(1)
 SLOT_NAMESPACE, OWN_NAMESPACE = "\u00ff", "slot"
@@ -281,14 +279,6 @@ class ChooseSlots(Reduction):
 
     name: ClassVar[str] = "choose_slots"
     Parameters: ClassVar[type[Parameters]] = ChooseSlotsParameters
-    vw = VwLayer(
-        learner="ccb_explore_adf",
-        options=(
-            new_flag("ccb_explore_adf", "Conditional contextual bandit: choose an action per slot, at a cost each."),
-            new_flag("all_slots_loss", "report the cost of all slots.", sets="all_slots", needs=("ccb_explore_adf",)),
-        ),
-        makes_actions=True,
-    )
     takes = Labels.LOGGED_SLOTS
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
@@ -338,12 +328,4 @@ class ChooseSlate(ChooseSlots):
 
     name: ClassVar[str] = "choose_slate"
     Parameters: ClassVar[type[Parameters]] = ChooseSlateParameters
-    vw = VwLayer(
-        learner="ccb_explore_adf, slates",
-        options=(new_flag("slates", "Slates: choose an action per slot, at one cost for all."),),
-        makes_actions=True,
-    )
     takes = Labels.LOGGED_SLATE
-
-
-hutch_register_reductions = registering(ChooseSlots, ChooseSlate)

@@ -22,8 +22,6 @@ from numpy import int64, uint64
 
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float, new_text
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     array_at,
@@ -41,10 +39,10 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
+from hutch.core.learner.memory import Buffer
 from hutch.core.parameters import Within
 from hutch.reductions.bandits.probabilities import softmax
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
 _HUNDRED = np.float32(100)
@@ -232,35 +230,6 @@ class ContextualBandit(Reduction):
 
     name: ClassVar[str] = "contextual_bandit"
     Parameters: ClassVar[type[Parameters]] = ContextualBanditParameters
-    vw = VwLayer(
-        learner="cb_adf",
-        options=(
-            new_flag("cb_adf", "Contextual bandit on actions with features: learn the chosen action's cost."),
-            new_text(
-                "cb_type",
-                "TYPE",
-                "Estimator of costs: mtr, ips, dm, dr or sm.",
-                choices=("mtr", "ips", "dm", "dr", "sm"),
-                default="mtr",
-                sets="type",
-                needs=("cb_adf", "cb", *EXPLORING),
-            ),
-            new_float(
-                "clip_p",
-                "Clip logged probabilities below X to X.",
-                default=0,
-                sets="clip",
-                needs=("cb_adf", "cb", *EXPLORING),
-            ),
-            new_flag("rank_all", "write all actions with their scores.", needs=("cb_adf",)),
-            new_flag(
-                "no_predict",
-                "Accepted for compatibility; has no effect.",
-                note="accepted, and changes nothing",
-                needs=("cb_adf", "ccb_explore_adf"),
-            ),
-        ),
-    )
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_SCORES
     asks = (Labels.ACTION_COSTS, Predictions.ACTION_SCORES)
@@ -286,6 +255,3 @@ class ContextualBandit(Reduction):
     def judge_by_propensity(self) -> None:
         """Estimate the loss of `dr` as that of `ips`, in a chain that only predicts from here on."""
         self.state["type"] = IPS
-
-
-hutch_register_reductions = registering(ContextualBandit)

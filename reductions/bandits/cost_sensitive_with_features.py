@@ -13,8 +13,6 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_text
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, learn_next, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, sort_actions, values_of
 from hutch.core.kernel.decorators import helper, inlined
@@ -118,27 +116,6 @@ class CostSensitiveWithFeatures(Reduction):
 
     name: ClassVar[str] = "cost_sensitive_with_features"
     Parameters: ClassVar[type[Parameters]] = CostSensitiveWithFeaturesParameters
-    vw = VwLayer(
-        learner="csoaa_ldf",
-        options=(
-            new_text(
-                "csoaa_ldf",
-                "m|mc",
-                "Cost-sensitive one against all, on actions with features, one line each.",
-                choices=("m", "multiline", "mc", "multiline-classifier"),
-                sets="method",
-                means=(
-                    ("m", "regression"),
-                    ("multiline", "regression"),
-                    ("mc", "classification"),
-                    ("multiline-classifier", "classification"),
-                ),
-            ),
-            new_flag(
-                "csoaa_rank", "Write all actions with their scores.", needs=("csoaa_ldf", "cb_adf", "cb", *EXPLORING)
-            ),
-        ),
-    )
     takes = Labels.ACTION_COSTS
     predicts = Predictions.ACTION_SCORES
     asks = (Labels.SIMPLE, Predictions.SCALAR)
@@ -147,6 +124,3 @@ class CostSensitiveWithFeatures(Reduction):
     def __init__(self, parameters: CostSensitiveWithFeaturesParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(STATE, classifies=parameters.method == "classification")
-
-
-hutch_register_reductions = registering(CostSensitiveWithFeatures)

@@ -12,8 +12,6 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_int
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, layer_of, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.parameters import ExampleValue, Within
@@ -99,15 +97,6 @@ class ExploreBag(Explorer):
 
     name: ClassVar[str] = "explore_bag"
     Parameters: ClassVar[type[Parameters]] = ExploreBagParameters
-    vw = VwLayer(
-        learner="cb_explore_adf_bag",
-        options=(
-            new_int("bag", "Explore by a vote of N policies, bootstrapped.", sets="policies", needs=EXPLORING),
-            new_flag("greedify", "the first policy learns every decision once.", sets="greedy_first", needs=("bag",)),
-        ),
-        beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
-        explores=True,
-    )
     kernels = Kernels(learn, predict)
     dtype = STATE
 
@@ -115,6 +104,3 @@ class ExploreBag(Explorer):
     def width(cls, parameters: ExploreBagParameters) -> int:
         """One sub-model per policy."""
         return parameters.policies
-
-
-hutch_register_reductions = registering(ExploreBag)

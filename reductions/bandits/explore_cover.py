@@ -19,9 +19,7 @@ from numpy import int64, uint64
 
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float, new_int
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, kernel, layer_of, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -179,16 +177,6 @@ class ExploreCover(Explorer):
 
     name: ClassVar[str] = "explore_cover"
     Parameters: ClassVar[type[Parameters]] = ExploreCoverParameters
-    vw = VwLayer(
-        learner="cb_explore_adf_cover",
-        options=(
-            new_int("cover", "Explore with N policies trained to disagree.", sets="policies", needs=EXPLORING),
-            new_float("psi", "how strongly the policies disagree.", default=1, sets="psi", needs=("cover",)),
-            new_flag("nounif", "avoid actions that no policy prefers.", sets="uniform", value=False, needs=("cover",)),
-        ),
-        beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
-        explores=True,
-    )
     kernels = Kernels(learn, predict)
     dtype = STATE
     keeps: ClassVar[Mapping[str, Limits]] = {"decisions": COUNT}
@@ -207,6 +195,3 @@ class ExploreCover(Explorer):
     def width(cls, parameters: ExploreCoverParameters) -> int:
         """One sub-model per policy, and one for `dr` below; twice as many with the regressor here, as in VW."""
         return (parameters.policies + 1) * (2 if parameters.regressor else 1)
-
-
-hutch_register_reductions = registering(ExploreCover)

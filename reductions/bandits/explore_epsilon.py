@@ -11,8 +11,6 @@ from typing import ClassVar
 import numpy as np
 
 from hutch.core.chain.reduction import Kernels, Parameters
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.reductions.bandits.explorer import Explorer, Probability
@@ -54,16 +52,5 @@ class ExploreEpsilon(Explorer):
 
     name: ClassVar[str] = "explore_epsilon"
     Parameters: ClassVar[type[Parameters]] = ExploreEpsilonParameters
-    vw = VwLayer(
-        learner="cb_explore_adf_greedy",
-        options=(
-            new_flag("cb_explore_adf", "Contextual bandit on actions with features: explore."),
-            new_float("epsilon", "Probability of choosing at random.", sets="epsilon", needs=EXPLORING),
-            new_flag("first_only", "Break ties in favour of the first action.", sets="first_only", needs=EXPLORING),
-        ),
-    )
     kernels = Kernels(predict_and_teach, predict)
     dtype = STATE
-
-
-hutch_register_reductions = registering(ExploreEpsilon)

@@ -10,8 +10,6 @@ from numpy import uint64
 
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_int
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.core.parameters import ExampleValue, Within
@@ -67,18 +65,9 @@ class ExploreFirst(Explorer):
 
     name: ClassVar[str] = "explore_first"
     Parameters: ClassVar[type[Parameters]] = ExploreFirstParameters
-    vw = VwLayer(
-        learner="cb_explore_adf_first",
-        options=(new_int("first", "Choose at random for the first N decisions.", sets="decisions", needs=EXPLORING),),
-        beside=(("epsilon", "epsilon"),),
-        explores=True,
-    )
     kernels = Kernels(learn, predict)
     dtype = STATE
 
     def __init__(self, parameters: ExploreFirstParameters, context: Context) -> None:
         super().__init__(parameters, context, left=parameters.decisions)
         self.keeps = {"left": Limits(most=parameters.decisions)}  # type: ignore[misc]
-
-
-hutch_register_reductions = registering(ExploreFirst)

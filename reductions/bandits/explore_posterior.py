@@ -23,8 +23,6 @@ from numpy import uint64
 
 from hutch.core.chain.limits import COUNT, FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, show_action, values_of
 from hutch.core.kernel.decorators import helper
@@ -165,22 +163,6 @@ class ExplorePosterior(Explorer):
 
     name: ClassVar[str] = "explore_posterior"
     Parameters: ClassVar[type[Parameters]] = ExplorePosteriorParameters
-    vw = VwLayer(
-        learner="cb_explore_adf_thompson",
-        options=(
-            new_flag("thompson", "Explore by Thompson sampling.", note="Vowpal Wabbit lacks it", needs=EXPLORING),
-            new_float(
-                "posterior_width",
-                "multiply all standard deviations by X.",
-                default=0.1,
-                sets="width",
-                note="Vowpal Wabbit lacks it",
-                needs=("thompson",),
-            ),
-        ),
-        beside=(("epsilon", "epsilon"),),
-        explores=True,
-    )
     kernels = Kernels(learn, predict, calls=("sensitivity",))
     dtype = STATE
     keeps: ClassVar[Mapping[str, Limits]] = {"decisions": COUNT, "mean": FINITE, "squares": FINITE}
@@ -189,6 +171,3 @@ class ExplorePosterior(Explorer):
         require_mtr(self.name, context)
         super().__init__(parameters, context, optimistic=parameters.method == "optimism")
         self.state["is_variance"] = super().answers.sensitivity_is_variance
-
-
-hutch_register_reductions = registering(ExplorePosterior)

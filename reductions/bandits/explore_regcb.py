@@ -16,8 +16,6 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Context, Kernels, Parameters
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -92,34 +90,8 @@ class ExploreRegCb(RangeExplorer):
 
     name: ClassVar[str] = "explore_regcb"
     Parameters: ClassVar[type[Parameters]] = ExploreRegCbParameters
-    vw = VwLayer(
-        learner="cb_explore_adf_regcb",
-        options=(
-            new_flag("regcb", "Choose among actions that may be the best.", needs=EXPLORING),
-            new_flag("regcbopt", "Choose the most promising action.", sets="method", value="optimism", needs=EXPLORING),
-            new_float(
-                "cb_min_cost",
-                "lowest possible cost.",
-                default=0,
-                sets="lowest_cost",
-                needs=("squarecb", "regcb", "regcbopt"),
-            ),
-            new_float(
-                "cb_max_cost",
-                "highest possible cost.",
-                default=1,
-                sets="highest_cost",
-                needs=("squarecb", "regcb", "regcbopt"),
-            ),
-        ),
-        beside=(("mellowness", "mellowness"), ("first_only", "first_only")),
-        explores=True,
-    )
     kernels = Kernels(learn_as_certain, predict, calls=("sensitivity",))
     dtype = STATE
 
     def __init__(self, parameters: ExploreRegCbParameters, context: Context) -> None:
         super().__init__(parameters, context, optimistic=parameters.method == "optimism")
-
-
-hutch_register_reductions = registering(ExploreRegCb)

@@ -9,8 +9,6 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.reductions.bandits.explorer import Explorer, NonNegative, Probability
@@ -54,24 +52,5 @@ class ExploreSoftmax(Explorer):
 
     name: ClassVar[str] = "explore_softmax"
     Parameters: ClassVar[type[Parameters]] = ExploreSoftmaxParameters
-    vw = VwLayer(
-        learner="cb_explore_adf_softmax",
-        options=(
-            new_flag("softmax", "Explore with probabilities from a softmax of the scores.", needs=EXPLORING),
-            new_float(
-                "lambda",
-                "inverse temperature; higher prefers the best action more.",
-                default=1,
-                sets="rate",
-                reads="size",
-                needs=("softmax",),
-            ),
-        ),
-        beside=(("epsilon", "epsilon"),),
-        explores=True,
-    )
     kernels = Kernels(predict_and_teach, predict)
     dtype = STATE
-
-
-hutch_register_reductions = registering(ExploreSoftmax)

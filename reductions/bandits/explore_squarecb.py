@@ -16,8 +16,6 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag, new_float
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -110,30 +108,9 @@ class ExploreSquareCb(RangeExplorer):
 
     name: ClassVar[str] = "explore_squarecb"
     Parameters: ClassVar[type[Parameters]] = ExploreSquareCbParameters
-    vw = VwLayer(
-        learner="cb_explore_adf_squarecb",
-        options=(
-            new_flag("squarecb", "Explore inversely to the gap between a score and the best.", needs=EXPLORING),
-            new_float("gamma_scale", "gamma after one decision.", default=10, sets="scale", needs=("squarecb",)),
-            new_float(
-                "gamma_exponent", "exponent of gamma's growth.", default=0.5, sets="exponent", needs=("squarecb",)
-            ),
-            new_flag("elim", "leave out actions that cannot be the best.", sets="eliminate", needs=("squarecb",)),
-        ),
-        beside=(
-            ("epsilon", "epsilon"),
-            ("mellowness", "mellowness"),
-            ("cb_min_cost", "lowest_cost"),
-            ("cb_max_cost", "highest_cost"),
-        ),
-        explores=True,
-    )
     dtype = STATE
 
     @property
     def kernels(self) -> Kernels:
         """The layer's compiled functions."""
         return Kernels(learn_as_certain, predict, calls=("sensitivity",) if self.parameters.eliminate else ())
-
-
-hutch_register_reductions = registering(ExploreSquareCb)

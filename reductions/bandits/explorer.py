@@ -6,8 +6,8 @@ import numpy as np
 
 from hutch.core.chain.reduction import Context, Labels, Predictions, Reduction
 from hutch.core.kernel.record import Record
+from hutch.core.learner.memory import Buffer
 from hutch.core.parameters import Within
-from hutch.reductions.linear.memory import Buffer
 
 Probability = Annotated[float, Within(ge=0, le=1)]
 NonNegative = Annotated[float, Within(ge=0)]

@@ -15,8 +15,6 @@ from numpy import uint64
 
 from hutch.core.chain.limits import COUNT, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions
-from hutch.core.chain.vw_option import VwLayer, new_flag, new_float
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, float32s_at, kernel, learn_next, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, place_of, values_of
 from hutch.core.kernel.decorators import helper
@@ -109,14 +107,6 @@ class RejectionSampling(Explorer):
 
     name: ClassVar[str] = "rejection_sampling"
     Parameters: ClassVar[type[Parameters]] = RejectionSamplingParameters
-    vw = VwLayer(
-        learner="explore_eval",
-        options=(
-            new_flag("explore_eval", "Replay a log: learn from the decisions that rejection sampling accepts."),
-            new_float("multiplier", "accept with probability X pi / p.", sets="multiplier", needs=("explore_eval",)),
-            new_float("target_rate", "share of decisions to accept.", sets="target_rate", needs=("explore_eval",)),
-        ),
-    )
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
     kernels = Kernels(learn, predict)
     dtype = STATE
@@ -126,6 +116,3 @@ class RejectionSampling(Explorer):
         multiplier, rate = parameters.multiplier, parameters.target_rate
         is_fixed = multiplier is not None or rate is not None
         super().__init__(parameters, context, multiplier=multiplier or 1, is_fixed=is_fixed, target_rate=rate or 0)
-
-
-hutch_register_reductions = registering(RejectionSampling)

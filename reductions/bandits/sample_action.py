@@ -14,8 +14,6 @@ from numpy import uint64
 
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.chain.vw_option import EXPLORING, VwLayer, new_flag
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import array_at, example_of, kernel, learn_next, predict_next, shared_of, state_of
 from hutch.core.kernel.decision import decision_of, place_of
 from hutch.core.kernel.decorators import helper
@@ -69,9 +67,6 @@ class SampleAction(Reduction):
     """Draws an action and lists it first."""
 
     name: ClassVar[str] = "sample_action"
-    vw = VwLayer(
-        learner="cb_sample", options=(new_flag("cb_sample", "Draw an action and list it first.", needs=EXPLORING),)
-    )
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_PROBABILITIES
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
@@ -92,6 +87,3 @@ class SampleAction(Reduction):
             if tag.startswith(_SEED) and len(tag) > len(_SEED):
                 seeds[i], seeded[i] = hash_namespace(tag[len(_SEED) :], 0, "all"), 1
         self._seeds.set(seeds=seeds, seeded=seeded)
-
-
-hutch_register_reductions = registering(SampleAction)

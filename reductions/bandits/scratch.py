@@ -4,7 +4,7 @@ from numpy import uint64
 
 from hutch.core.kernel.abi import float32s_at, uint32s_at
 from hutch.core.kernel.decorators import inlined
-from hutch.reductions.linear.memory import reserve
+from hutch.core.learner.memory import reserve
 
 
 @inlined

@@ -19,8 +19,6 @@ from numpy import int64, uint64
 
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions
-from hutch.core.chain.vw_option import VwLayer, new_flag, new_float, new_int
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -34,12 +32,12 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decision import decision_of, ranked_of, values_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.random import merand48
+from hutch.core.learner.memory import Buffer
 from hutch.core.parameters import ExampleValue, Within
 from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.bandits.action_per_class import WithCopies, end_copies, fill_importance, make_copies
 from hutch.reductions.bandits.random import draw_first
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
-from hutch.reductions.linear.memory import Buffer
 
 _0, _1 = np.float32(0), np.float32(1)
 CLASS, COSTS = range(2)
@@ -186,16 +184,6 @@ class SimulateBandit(_Simulation):
     name: ClassVar[str] = "simulate_bandit"
     kind = CLASS
     Parameters: ClassVar[type[Parameters]] = SimulateBanditParameters
-    vw = VwLayer(
-        learner="cbify-adf",
-        options=(
-            new_int("cbify", "Learn classes 1 to N as a bandit: from costs of predictions only.", sets="classes"),
-            new_float("loss0", "cost of the right class.", default=0, needs=("cbify",), sets="right"),
-            new_float("loss1", "cost of every other class.", default=1, needs=("cbify",), sets="wrong"),
-            new_flag("flip_loss_sign", "negate costs, so that they are rewards.", needs=("cbify",)),
-        ),
-        makes_actions=True,
-    )
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     known_failures = {
@@ -211,15 +199,6 @@ class SimulateCostSensitiveBandit(_Simulation):
     name: ClassVar[str] = "simulate_cost_sensitive_bandit"
     kind = COSTS
     Parameters: ClassVar[type[Parameters]] = SimulateCostSensitiveBanditParameters
-    vw = VwLayer(
-        learner="cbify-adf",
-        options=(new_flag("cbify_cs", "labels are costs per class instead of classes.", needs=("cbify",)),),
-        beside=(("cbify", "classes"), ("loss0", "right"), ("loss1", "wrong")),
-        makes_actions=True,
-    )
     takes = Labels.COST_SENSITIVE
     predicts = Predictions.CLASS
     known_failures = SimulateBandit.known_failures
-
-
-hutch_register_reductions = registering(SimulateBandit, SimulateCostSensitiveBandit)

@@ -36,13 +36,13 @@ from hutch.core.kernel.abi import (
     widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.learner.features import features_of, gather, rows_of, values_of
+from hutch.core.learner.memory import reserve
 from hutch.em.constrained.natural_kernel import dot
 from hutch.reductions.bayesian_linear.full import multiply_full
 from hutch.reductions.bayesian_linear.kernels import judge
 from hutch.reductions.bayesian_linear.state import bayesian_of, matrix_at, vector_at, workspace_of
-from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
 from hutch.reductions.linear.kernels import clip
-from hutch.reductions.linear.memory import reserve
 
 MOST_PRIORS = 8
 _LEAST, _LARGEST = 1e-24, 1e300

@@ -23,8 +23,10 @@ from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, ModelError
-from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
+from hutch.core.learner.dense_row import DenseNamespace
+from hutch.core.learner.memory import Buffer
+from hutch.core.learner.terms import MOST_TERMS
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.reductions.bayesian_linear.blocks import MOST_PRIORS, SUMS, learn_blocks, predict_blocks, sensitivity_blocks
@@ -39,10 +41,7 @@ from hutch.reductions.bayesian_linear.kernels import (
 )
 from hutch.reductions.bayesian_linear.low_rank import check_low_rank, low_rank_size, workspace_size
 from hutch.reductions.bayesian_linear.state import BAYESIAN, GROUP, LEARNED
-from hutch.reductions.linear.dense_row import DenseNamespace
 from hutch.reductions.linear.layer import Linear, namespaces_of
-from hutch.reductions.linear.memory import Buffer
-from hutch.reductions.linear.terms import MOST_TERMS
 
 _OF_ALL = ("dimension", "loss", "covariance", "min_prediction", "max_prediction")
 _OF_BLOCKS = ("priors", "blocks", "interactions", "permutations", "duplicate_interactions", "ignore_linear")
@@ -350,6 +349,3 @@ class BayesianLinear(Reduction):
             places[at] = place
         self.state["used"] = used
         self.state["size"] = used if self._rank is None else self.parameters.dimension + 1
-
-
-hutch_register_reductions = registering(BayesianLinear)

@@ -11,7 +11,7 @@ from numpy import int64, uint64
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel.abi import float32s_at, float64s_at, int64s_at, record_of, shared_of, state_of, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.reductions.linear.dense_row import read_dense
+from hutch.core.learner.dense_row import read_dense
 
 BAYESIAN = np.dtype(
     [

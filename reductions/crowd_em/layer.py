@@ -21,7 +21,6 @@ from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, DataError, ModelError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import UNLABELED, call, example_of, kernel, layer_of, shared_of
 from hutch.core.kernel.record import Record
 from hutch.core.parameters import Parameters, Within
@@ -248,6 +247,3 @@ def _untouched(p: CrowdEMParameters) -> dict[str, NDArray[np.float64]]:
     arrays = {**state.workers, **state.shared, "touches": np.zeros(p.slots), "seen": np.zeros(p.slots), "clock": clock}
     arrays["log_weights"] = np.zeros(len(p.powers))
     return {name: arrays[name].reshape(-1) for name in LEARNED}
-
-
-hutch_register_reductions = registering(CrowdEM)

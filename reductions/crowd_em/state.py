@@ -9,8 +9,8 @@ from hutch.core.kernel.abi import EXAMPLE, example_of, float32s_at, float64s_at,
 from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
+from hutch.core.learner.memory import Buffer, reserve
 from hutch.crowd.models.two_level_kernels import Crowd
-from hutch.reductions.linear.memory import Buffer, reserve
 
 TABLES = ("counts", "rows", "habits", "masses", "skill", "population", "habit_prior", "strengths")
 """The arrays of `hutch.crowd.models.two_level_kernels.Crowd`."""

@@ -19,6 +19,7 @@ from hutch.core.dyad.step import importance_to_
 from hutch.core.kernel.abi import UNLABELED, call, call_loss, example_of, kernel, layer_of, loss_of, shared_of
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.shown import outcome_of, put_back
+from hutch.core.learner.features import features_of, gather, scratch_of
 from hutch.core.loss import kinds
 from hutch.reductions.dyadic.rates import factor_rate, rate_of
 from hutch.reductions.dyadic.state import (
@@ -43,7 +44,6 @@ from hutch.reductions.dyadic.state import (
     touch_sides,
     unit_of,
 )
-from hutch.reductions.linear.features import features_of, gather, scratch_of
 
 _0, _1, _NOTHING = np.float32(0), np.float32(1), np.uint64(0)
 

@@ -19,8 +19,9 @@ from hutch.core.chain.declarations import Inputs, Parallel, Shortcuts
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
+from hutch.core.learner.features import Features
+from hutch.core.learner.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 from hutch.core.loss import kinds
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Parameters, Within
@@ -29,8 +30,6 @@ from hutch.reductions.dyadic import rates as dyadic_rates
 from hutch.reductions.dyadic import steps as dyadic_steps
 from hutch.reductions.dyadic.kernels import importance_to, learn, predict, sensitivity
 from hutch.reductions.dyadic.state import DYADIC, LEARNED, POSTERIOR
-from hutch.reductions.linear.features import Features
-from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 
 NonNegative = Annotated[float, Within(ge=0)]
 Positive = Annotated[float, Within(gt=0)]
@@ -260,6 +259,3 @@ class Dyadic(Reduction):
             for offset in range(len(learned)):
                 dyadic_rates.end_pass(self._weights[offset::multiplier], learned[offset], _NOISE_SHARE)
             learned["pace"] = 1.0 / (1.0 + 0.1 * float(self.context.shared["pass"][0]))
-
-
-hutch_register_reductions = registering(Dyadic)

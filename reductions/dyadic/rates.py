@@ -24,6 +24,7 @@ from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.kernel.abi import UNLABELED, example_of, int64s_at, kernel, uint32s_at
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
+from hutch.core.learner.features import features_of, scratch_of
 from hutch.reductions.dyadic.state import (
     POSTERIOR,
     POWER,
@@ -36,7 +37,6 @@ from hutch.reductions.dyadic.state import (
     side_of,
     storable,
 )
-from hutch.reductions.linear.features import features_of, scratch_of
 
 RATES = {"power": POWER, "posterior": POSTERIOR}
 HEADS = {"power": 1, "posterior": 6}

@@ -23,7 +23,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.random import GOLDEN, mixed
-from hutch.reductions.linear.features import features_of, rows_of, values_of
+from hutch.core.learner.features import features_of, rows_of, values_of
 
 DYADIC = np.dtype(
     [

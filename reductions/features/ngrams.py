@@ -16,13 +16,12 @@ from numpy import int64, uint64
 from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.chain.declarations import Inputs, Parallel
 from hutch.core.chain.reduction import Context, Kernels, Reduction
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, kernel, shared_of, state_of, uint32s_at
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.learner.memory import Buffer, reserve
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
-from hutch.reductions.linear.memory import Buffer, reserve
 
 _FACTOR = np.uint64(27942141)
 
@@ -146,6 +145,3 @@ class Ngrams(Reduction):
             joins=not isinstance(context.below, Ngrams),
             built=Buffer(),
         )
-
-
-hutch_register_reductions = registering(Ngrams)

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Reduction
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -41,9 +40,9 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.random import GOLDEN, mixed
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show, shown_by
+from hutch.core.learner.memory import Buffer, append
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import hash_namespace, namespace_id
-from hutch.reductions.linear.memory import Buffer, append
 
 _NORMAL = 4096
 
@@ -168,6 +167,3 @@ class RandomFeatures(Reduction):
             angles=np.zeros(max(p.count // 2, 1)),
             built=Buffer(),
         )
-
-
-hutch_register_reductions = registering(RandomFeatures)

@@ -22,7 +22,6 @@ from hutch.core.batch import CONSTANT_NAMESPACE
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Reduction
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -40,9 +39,9 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show, shown_by
+from hutch.core.learner.memory import Buffer, reserve
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
-from hutch.reductions.linear.memory import Buffer, reserve
 
 
 class StandardiseParameters(Parameters):
@@ -223,6 +222,3 @@ class Standardise(Reduction):
     def limits(self) -> Mapping[str, Limits]:
         """Indices, and numbers."""
         return {"keys": Limits(-1, (1 << 32) - 1), "weight": POSITIVE, "mean": FINITE, "squares": POSITIVE}
-
-
-hutch_register_reductions = registering(Standardise)

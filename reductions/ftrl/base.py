@@ -22,9 +22,9 @@ from hutch.core.kernel.abi import (
 )
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
+from hutch.core.learner.features import features_of, gather, rows_of, values_of
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Within
-from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
 from hutch.reductions.linear.kernels import predicted
 from hutch.reductions.linear.layer import HashedLearner
 from hutch.reductions.linear.layer import NonNegative as NonNegative

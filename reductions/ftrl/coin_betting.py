@@ -17,12 +17,10 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
-from hutch.core.chain.vw_option import VwLayer, new_flag
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
+from hutch.core.learner.features import features_of, rows_of, values_of
 from hutch.reductions.ftrl.base import Positive, Sums, SumsParameters, gradient, judge, learns, predict, score, sums_of
-from hutch.reductions.linear.features import features_of, rows_of, values_of
 from hutch.reductions.linear.kernels import clip
 
 _0 = np.float32(0)
@@ -105,12 +103,6 @@ class CoinBetting(Sums):
 
     name: ClassVar[str] = "coin_betting"
     Parameters: ClassVar[type[Parameters]] = CoinBettingParameters
-    vw = VwLayer(
-        learner="ftrl-Coin Betting",
-        options=(new_flag("coin", "Learn with coin betting."),),
-        beside=(("ftrl_alpha", "alpha"), ("ftrl_beta", "beta")),
-        in_place_of="linear",
-    )
     known_failures = {
         "magnitudes": "one divided by the square of a feature of 1e-20 is beyond float32",
         "loss_while_learning": "the loss is that of the newest bets, which are learned from",
@@ -118,6 +110,3 @@ class CoinBetting(Sums):
     kernels = Kernels(learn, predict)
     stride = 8
     """Weight, sum of gradients, sum of their sizes, greatest value, winnings, steepest slope; two are not used."""
-
-
-hutch_register_reductions = registering(CoinBetting)

@@ -10,10 +10,9 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
-from hutch.core.chain.vw_option import VwLayer, new_flag, new_float
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
+from hutch.core.learner.features import features_of, rows_of, values_of
 from hutch.reductions.ftrl.base import (
     NonNegative,
     Positive,
@@ -26,7 +25,6 @@ from hutch.reductions.ftrl.base import (
     score,
     sums_of,
 )
-from hutch.reductions.linear.features import features_of, rows_of, values_of
 from hutch.reductions.linear.kernels import clip
 
 _0, _1 = np.float32(0), np.float32(1)
@@ -86,18 +84,6 @@ class FtrlProximal(Sums):
 
     name: ClassVar[str] = "ftrl_proximal"
     Parameters: ClassVar[type[Parameters]] = FtrlProximalParameters
-    vw = VwLayer(
-        learner="ftrl-Proximal-FTRL",
-        options=(
-            new_flag("ftrl", "Learn with FTRL-Proximal."),
-            new_float("ftrl_alpha", "its alpha.", sets="alpha", needs=("ftrl", "pistol", "coin")),
-            new_float("ftrl_beta", "its beta.", sets="beta", needs=("ftrl", "pistol", "coin")),
-        ),
-        in_place_of="linear",
-    )
     kernels = Kernels(learn, predict)
     stride = 4
     """Weight, sum of shifted gradients, sum of squared gradients."""
-
-
-hutch_register_reductions = registering(FtrlProximal)

@@ -15,12 +15,10 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.reduction import Kernels, Parameters
-from hutch.core.chain.vw_option import VwLayer, new_flag
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, kernel, shared_of, weights_of, widen
 from hutch.core.kernel.decorators import helper
+from hutch.core.learner.features import features_of, gather, rows_of, values_of
 from hutch.reductions.ftrl.base import Positive, Sums, SumsParameters, gradient, learns, predict, score, sums_of
-from hutch.reductions.linear.features import features_of, gather, rows_of, values_of
 from hutch.reductions.linear.kernels import predicted
 
 _1, _2 = np.float32(1), np.float32(2)
@@ -75,16 +73,7 @@ class Pistol(Sums):
 
     name: ClassVar[str] = "pistol"
     Parameters: ClassVar[type[Parameters]] = PistolParameters
-    vw = VwLayer(
-        learner="ftrl-PiSTOL",
-        options=(new_flag("pistol", "Learn with PiSTOL."),),
-        beside=(("ftrl_alpha", "alpha"), ("ftrl_beta", "beta")),
-        in_place_of="linear",
-    )
     known_failures = {"magnitudes": "one divided by the square of a feature of 1e-20 is beyond float32"}
     kernels = Kernels(learn, predict)
     stride = 4
     """Weight, sum of gradients, sum of their sizes, greatest value."""
-
-
-hutch_register_reductions = registering(Pistol)

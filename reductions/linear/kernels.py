@@ -22,13 +22,13 @@ from hutch.core.kernel.abi import (
     widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.learner.features import features_of, fetch_rest, gather, rows_of, values_of
+from hutch.core.learner.memory import buffer_of
+from hutch.core.learner.terms import fill_wildcards, have_wildcards_of_vw
 from hutch.core.loss import kinds
 from hutch.core.loss.flow import budget_to
 from hutch.core.loss.kernels import square_gradient_of, update_of, value_of
-from hutch.reductions.linear.features import features_of, fetch_rest, gather, rows_of, values_of
-from hutch.reductions.linear.memory import buffer_of
 from hutch.reductions.linear.rates import measure, measure_default, rates_of
-from hutch.reductions.linear.terms import fill_wildcards, have_wildcards_of_vw
 
 LINEAR = np.dtype(
     [

@@ -11,13 +11,13 @@ from hutch.core.chain.declarations import Inputs, Parallel, Shortcuts
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.hooks import registering
 from hutch.core.kernel.record import Record
+from hutch.core.learner.features import Features
+from hutch.core.learner.first_weights import Kind, fill_weights
+from hutch.core.learner.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
-from hutch.reductions.linear.features import Features
-from hutch.reductions.linear.first_weights import Kind, fill_weights
 from hutch.reductions.linear.kernels import (
     LINEAR,
     importance_to,
@@ -28,7 +28,6 @@ from hutch.reductions.linear.kernels import (
     sensitivity,
 )
 from hutch.reductions.linear.rates import RATES
-from hutch.reductions.linear.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
 
 NonNegative = Annotated[float, Within(ge=0)]
 
@@ -282,6 +281,3 @@ class Linear(HashedLearner):
     def end_pass(self) -> None:
         """Let the learning rate decay."""
         self.state["learning_rate"] *= np.float32(self.parameters.decay)
-
-
-hutch_register_reductions = registering(Linear)

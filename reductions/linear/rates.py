@@ -28,7 +28,7 @@ from hutch.core.kernel.abi import (
     weights_of,
 )
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.reductions.linear.features import rows_of, scratch_of, squared_length, values_of
+from hutch.core.learner.features import rows_of, scratch_of, squared_length, values_of
 
 RATES = np.dtype(
     [

@@ -19,18 +19,17 @@ from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.reduction import Context, Kernels
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, ModelError
-from hutch.core.hooks import registering
 from hutch.core.kernel.abi import example_of, kernel, learn_next, predict_next, shared_of
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show
+from hutch.core.learner.dense_row import DenseNamespace
+from hutch.core.learner.memory import Buffer
 from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.core.text.hashing import hash_feature, namespace_id
 from hutch.em.constrained.alignment import alignment_size
 from hutch.em.constrained.natural_kernel import workspace_size
 from hutch.em.constrained.record import CLASS
 from hutch.em.ppca.model import PPCAParameters
-from hutch.reductions.linear.dense_row import DenseNamespace
-from hutch.reductions.linear.memory import Buffer
 from hutch.reductions.ppca.learn import prepare, score_row
 from hutch.reductions.ppca.state import PPCA, is_unlabeled, ppca_of, read_row, show_latent, sketch_size, take_row
 
@@ -201,6 +200,3 @@ class PPCALayer(MStepReduction):
             used = name != "past" or classes
             if name in arrays and used and not dense(arrays[name])[0] > 0:
                 raise ModelError(f"ppca.{name}: got no noise after {samples} rows, wanted some")
-
-
-hutch_register_reductions = registering(PPCALayer)

@@ -8,9 +8,9 @@ from hutch.core.kernel.abi import UNLABELED, float32s_at, float64s_at, int64s_at
 from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.shown import shown_by
+from hutch.core.learner.dense_row import read_dense
+from hutch.core.learner.memory import reserve
 from hutch.em.constrained.natural_kernel import dot
-from hutch.reductions.linear.dense_row import read_dense
-from hutch.reductions.linear.memory import reserve
 
 PPCA = np.dtype(
     [

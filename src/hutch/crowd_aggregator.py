@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.frames import FrameVotes, is_frame, make_frame, read_frame
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.exports.found import name_of
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.ordinal import Ordinal
-from hutch.crowd.table import BUILT_IN, DEFAULT, create
+from hutch.crowd.table import DEFAULT, create, find
 from hutch.plugins.manager import installed
 
 
@@ -96,14 +97,16 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
 
     def _infer(self) -> Self:
         labels = from_triples(self._votes.triples, self._votes.classes)
-        models = {model.name: model for model in BUILT_IN} | installed().registry.crowd_models
+        models = installed().registry.crowd_models
         parameters, name = dict(self.parameters or {}), self.model or (Ordinal.name if self._votes.ordered else DEFAULT)
         if self.reference:
             patterns = (self.reference,) if isinstance(self.reference, str) else tuple(self.reference)
             name, parameters["reference"] = self.model or Mixed.name, patterns
-            if name == Mixed.name and self._votes.ordered:
+            if find(name, models).wants_people and self._votes.ordered:
                 parameters.setdefault("ordered", True)
         model = create(name, models, **parameters)
+        if model.kind != "classes":
+            raise UsageError(f"model: got {name!r}, which is for numbers; use hutch crowd --model {name}")
         found: Aggregate = aggregate(labels, model, Options())
         people, tasks, answers = self._votes.originals
         classes = [answers.get(name, name) for name in found.labels.classes]

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hutch.cli import table
+from hutch.cli import plugin as failing
 from hutch.cli.commands import Commands
-from hutch.cli.table import COMMANDS
 from hutch.core.chain.model_file import load_compact
+from hutch.core.chain.registry import Command
 from hutch.core.chain.stored import dense
 from hutch.core.errors import HutchError
+from hutch.plugins.manager import installed
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
-HEAVY = ("numpy", "numba", "pydantic", "pluggy", "rich", "yaml", "safetensors")
+HEAVY = ("numpy", "numba", "pydantic", "rich", "yaml", "safetensors")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
@@ -53,7 +54,7 @@ for name in Commands.names():
 def test_help_lists_every_command_with_its_purpose(hutch: Callable[..., Any]) -> None:
     text = hutch("--help").out
     for name in Commands.names():
-        assert name in text and COMMANDS[name][1].split()[0] in text
+        assert name in text and installed().registry.commands[name].help.split()[0] in text
 
 
 def test_the_version_is_the_distribution_s(hutch: Callable[..., Any]) -> None:
@@ -65,8 +66,14 @@ def test_a_misspelt_command_gets_the_nearest(hutch: Callable[..., Any]) -> None:
     assert result.code == 2 and "no command 'tran'; did you mean 'train'?" in result.err and not result.out
 
 
+def _register(monkeypatch: pytest.MonkeyPatch, name: str, command: Command) -> None:
+    commands = installed().registry.commands
+    assert commands
+    monkeypatch.setitem(commands, name, command)
+
+
 def test_a_command_without_its_module_is_left_out(monkeypatch: pytest.MonkeyPatch, hutch: Callable[..., Any]) -> None:
-    monkeypatch.setitem(COMMANDS, "gone", ("hutch.cli.gone:gone", "Not here."))
+    _register(monkeypatch, "gone", Command("hutch.cli.gone:gone", "Not here."))
     assert "gone" not in Commands.names() and hutch("gone").code == 2
 
 
@@ -117,10 +124,9 @@ def test_errors_become_one_message_and_a_status(
     def fail() -> None:
         raise error
 
-    monkeypatch.setitem(COMMANDS, "warmup", ("failing:fail", "Fail."))
-    monkeypatch.setattr(table, "find_spec", lambda name: True)
-    monkeypatch.setattr(table, "import_module", lambda name: type("module", (), {"fail": staticmethod(fail)}))
-    result = hutch("warmup")
+    monkeypatch.setattr(failing, "fail", fail, raising=False)
+    _register(monkeypatch, "failing", Command(f"{failing.__name__}:fail", "Fail."))
+    result = hutch("failing")
     assert (result.code, result.err) == (code, text)
 
 
@@ -128,10 +134,10 @@ def test_a_bug_is_a_traceback(monkeypatch: pytest.MonkeyPatch, hutch: Callable[.
     def fail() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(table, "find_spec", lambda name: True)
-    monkeypatch.setattr(table, "import_module", lambda name: type("module", (), {"warmup": staticmethod(fail)}))
+    monkeypatch.setattr(failing, "fail", fail, raising=False)
+    _register(monkeypatch, "failing", Command(f"{failing.__name__}:fail", "Fail."))
     with pytest.raises(ZeroDivisionError):
-        hutch("warmup")
+        hutch("failing")
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:

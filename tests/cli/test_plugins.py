@@ -13,21 +13,19 @@ Run = Callable[..., Any]
 def test_what_is_installed_is_listed(hutch: Run) -> None:
     result = hutch("plugins", "list")
     assert result.code == 0 and result.out == hutch("plugins").out
-    first = result.out.index(f"hutch.reductions.linear.layer (hutch {version('hutch')})\n")
-    title, *lines = result.out[first:].splitlines()[:4]
-    assert [line.partition(": ")[0] for line in lines] == ["  hooks", "  file", "  reductions"]
-    assert (
-        lines[0].endswith("hutch_register_reductions")
-        and lines[1].endswith("linear/layer.py")
-        and lines[2].endswith(": linear")
-    )
+    first = result.out.index(f"hutch.em (hutch {version('hutch')})\n")
+    title, *lines = result.out[first:].splitlines()[:6]
+    assert [line.partition(": ")[0] for line in lines] == [
+        "  hooks", "  file", "  commands", "  em_models", "  warmups",
+    ]  # fmt: skip
+    assert "hutch_register_em_models" in lines[0] and lines[1].endswith("em/plugin.py") and lines[3].endswith(": ppca")
 
 
 def test_the_list_as_json(hutch: Run) -> None:
     found = {plugin["name"]: plugin for plugin in json.loads(hutch("plugins", "list", "--json").out)["plugins"]}
-    losses = found["hutch.core.loss.losses"]
+    losses = found["hutch.core.loss"]
     assert {"squared", "hinge", "logistic"} <= set(losses["registered"]["losses"])
-    assert losses["hooks"] == ["hutch_register_losses"] and losses["file"].endswith("losses.py")
+    assert losses["hooks"] == ["hutch_register_losses"] and losses["file"].endswith("loss/plugin.py")
 
 
 def outcomes(*texts: str) -> Callable[[str], list[checks.Check]]:

@@ -6,10 +6,11 @@ import pytest
 import yaml
 
 from hutch.cli import warmup
-from hutch.cli.warmup import CHAINS, USUAL
+from hutch.core.chain.registry import Warmup
 from hutch.core.errors import HutchError
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.loss.kernels import hinge_value
+from hutch.plugins.manager import installed
 
 
 def test_every_kernel_of_the_installed_plugins_is_found() -> None:
@@ -22,13 +23,14 @@ def test_pieces_are_kernels_functions_and_command_lines(capsys: pytest.CaptureFi
     warmup.compile_piece("hutch.core.loss.kernels:hinge_value")
     assert isinstance(hinge_value, AddressKernel) and "address" in vars(hinge_value)
     warmup.compile_piece("hutch.cli.demo:compile_parser")
-    for command in USUAL:
-        warmup.compile_piece(command)
-    warmup.compile_piece("no-such-command")
+    for command, each in installed().registry.warmups.items():
+        if each.usual:
+            warmup.compile_piece(command)
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_command_line_that_fails_is_told() -> None:
+def test_a_command_line_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(installed().registry.warmups, "train none.vw", Warmup("train none.vw", {}))
     with pytest.raises(HutchError, match="hutch train none.vw ended with status 1: none.vw: no such file"):
         warmup.compile_piece("train none.vw")
 
@@ -36,8 +38,8 @@ def test_a_command_line_that_fails_is_told() -> None:
 @pytest.mark.slow
 def test_the_command_compiles_everything(hutch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "installed_kernels", lambda: {"hutch.core.loss.kernels:hinge_value"})
-    monkeypatch.setattr(warmup, "RUNS", ("crowd none.tsv && em fit none.npy",))
-    monkeypatch.setattr(warmup, "USUAL", ())
+    fails = "crowd none.tsv && em fit none.npy"
+    monkeypatch.setattr(installed().registry, "warmups", {fails: Warmup(fails, {})})
     assert '"kernels": 1' in hutch("warmup", "--json", "-j", "1", "--usual").out
     assert hutch("warmup", "--quiet", "--usual").err == ""
     said = hutch("warmup", "--usual", "-j", "1").err.splitlines()
@@ -48,4 +50,6 @@ def test_the_command_compiles_everything(hutch: Callable[..., Any], monkeypatch:
 
 def test_the_chains_that_runs_compile_are_the_shipped_ones() -> None:
     shipped = {path.stem: yaml.safe_load(path.read_text())["chain"] for path in Path("configs").glob("*.yaml")}
-    assert {name: yaml.safe_load(layers) for name, layers in CHAINS.items()} == shipped
+    files = {file: text for each in installed().registry.warmups.values() for file, text in each.files.items()}
+    run = {name: yaml.safe_load(files[f"{name}.yaml"])["chain"] for name in shipped if name != "linear"}
+    assert run == {name: chain for name, chain in shipped.items() if name != "linear"}  # every run has `linear`

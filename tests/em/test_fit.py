@@ -11,7 +11,8 @@ from hutch.core.errors import ConfigError, ModelError
 from hutch.em.base.learner import Learner
 from hutch.em.base.model import Array, Model
 from hutch.em.fit import Settings, create, find, load, save
-from hutch.em.models import BUILT_IN, ModelEntry, hutch_register_em_models
+from hutch.em.models import BUILT_IN, ModelEntry
+from hutch.plugins.manager import Plugins
 
 ENTRIES = {entry.name: entry for entry in BUILT_IN}
 
@@ -147,9 +148,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
 
 
 def test_built_in_models_come_through_the_hook() -> None:
-    entries: list[ModelEntry] = []
-    hutch_register_em_models(register=entries.append)
-    assert tuple(entries) == BUILT_IN
+    assert tuple(Plugins(third_parties=False).registry.em_models.values()) == BUILT_IN
 
 
 @pytest.mark.parametrize(

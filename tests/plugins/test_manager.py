@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hutch.core.chain.model_file import check_plugins
-from hutch.core.chain.registry import Registry
+from hutch.core.chain.registry import KINDS, Registry
 from hutch.core.config.read import read_chain, validate
 from hutch.core.errors import ConfigError, ModelError, PluginError
 from hutch.plugins.defaults import DEFAULT_PLUGINS
@@ -105,7 +105,7 @@ BROKEN = {
     "clash": (
         GOOD.format(name="hinge"),
         "plugin 'bad_entry' (bad 1.5) failed in hutch_register_losses(register): PluginError: loss 'hinge' is already "
-        "registered by hutch.core.loss.losses",
+        "registered by hutch.core.loss",
     ),
     "kind": (
         HEAD + "def hutch_register_losses(register):\n    register(3)",
@@ -126,10 +126,10 @@ def test_a_broken_plugin_is_named_in_one_line(kind: str, install: Install, capsy
     install("bad", source)
     install("good", GOOD.format(name="my_good"))
     plugins = Plugins()
+    assert mine(plugins) == ["my_good"]
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith(f"hutch: {message}")
-    assert mine(plugins) == ["my_good"]
     assert {"hinge", "squared"} <= set(plugins.registry.losses)
 
 
@@ -236,20 +236,49 @@ print(reductions["dyadic"].name, *(name in sys.modules for name in others))
     assert done.stdout.split() == ["False", "False", "True", "False", "dyadic", "True", "False"]
 
 
-def test_default_plugins_register_what_the_table_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_parts_of_hutch_come_through_the_door_and_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     plugins = Plugins(only=[])
-    expected = {(kind, name) for kinds in DEFAULT_PLUGINS.values() for kind, names in kinds.items() for name in names}
-    assert set(plugins.registry.origins) == expected
-    assert [plugin.name for plugin in plugins] == list(DEFAULT_PLUGINS)  # loads them all
-    assert set(plugins.registry.origins) == expected
-    for kind, name in expected:
-        assert getattr(plugins.registry, kind)[name] is not None
-    assert capsys.readouterr().err == ""
+    assert [f"{plugin.name}.plugin" for plugin in plugins] == list(DEFAULT_PLUGINS)
+    for kind in KINDS:
+        items = getattr(plugins.registry, kind)
+        assert items, kind
+        for name in items:
+            assert items[name] is not None, (kind, name)
+            assert getattr(items[name], "name", name) in (name, items[name].__class__.__name__), (kind, name)
+    for command in plugins.registry.commands.values():
+        assert callable(command.load()) or command.load() is not None
+    assert not plugins.failures and capsys.readouterr().err == ""
 
 
-def test_a_plugin_that_does_not_register_what_it_should_is_named() -> None:
+def test_no_reduction_of_the_folder_is_forgotten() -> None:
+    """Every final class with a name of its own in reductions/ is registered."""
+    from hutch.core.chain.reduction import Reduction
+
+    known = set(Plugins(only=[]).registry.reductions.values())
+    waiting, found = [Reduction], set()
+    while waiting:
+        waiting += (below := waiting.pop().__subclasses__())
+        found |= {each for each in below if each.__module__.startswith("hutch.reductions.") and "name" in vars(each)}
+    assert found == known
+
+
+PLACES = {
+    "no_module:Nothing": "reduction 'bag' of somewhere: No module named 'no_module'",
+    "math:Nothing": "reduction 'bag' of somewhere: module 'math' has no attribute 'Nothing'",
+    "math:pi": "reduction 'bag': got 3.14",
+    "hutch.reductions.binary:Binary": "which calls itself 'binary'",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_without_its_item_is_named_when_it_is_looked_up(place: str) -> None:
     registry = Registry()
-    registry.expect("readers", [".x"], "somewhere", lambda: None)
-    assert ".x" in registry.readers
-    with pytest.raises(PluginError, match="'.x' was not registered by the plugin that should"):
-        registry.readers[".x"]
+    registry.add("reductions", "bag", place, "somewhere")
+    assert "bag" in registry.reductions
+    with pytest.raises(PluginError, match=re.escape(PLACES[place])):
+        registry.reductions["bag"]
+
+
+def test_a_place_is_module_and_name() -> None:
+    with pytest.raises(PluginError, match="reader '.x': got the place 'module.Name', wanted module:Name"):
+        Registry().add("readers", ".x", "module.Name", "somewhere")

@@ -10,10 +10,10 @@ import typer
 from typer.main import get_command
 
 from hutch.cli.commands import app
-from hutch.core.chain.vw_option import Option
 from hutch.core.errors import UsageError
 from hutch.plugins.manager import installed
 from hutch.vw.absent import ABSENT
+from hutch.vw.option import Option
 from hutch.vw.parse import parse
 from hutch.vw.table import NAMED, OPTIONS
 from hutch.vw.translate import chain_of

@@ -1,6 +1,7 @@
 """All commands of `hutch` in Typer."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -9,8 +10,29 @@ from typer.main import get_command
 from hutch.cli.shell.declared import PLAIN, as_app
 from hutch.cli.shell.help import Group
 from hutch.cli.shell.outcome import one_message
-from hutch.cli.table import COMMANDS, installed, load
+from hutch.core.chain.registry import Command
 from hutch.core.errors import did_you_mean
+from hutch.plugins.manager import commands_with, installed
+
+
+def find(name: str) -> Command | None:
+    """The command of that name, if its module is part of this installation."""
+    found = commands_with(name).get(name)
+    return found if found is not None and _is_there(found) else None
+
+
+def _is_there(command: Command) -> bool:
+    try:
+        return find_spec(command.module) is not None
+    except ModuleNotFoundError:  # not even its package
+        return False
+
+
+def of_group(words: list[str]) -> list[str]:
+    """A command line with `group command` as one word where a command has that name."""
+    both = " ".join(words[:2])
+    known = words[1:] and not words[0].startswith("-") and both in commands_with(words[0])
+    return [both, *words[2:]] if known else words
 
 
 class Commands(Group):
@@ -22,25 +44,26 @@ class Commands(Group):
     @staticmethod
     def names() -> list[str]:
         """The commands of this installation."""
-        return [name for name in COMMANDS if installed(name)]
+        return [name for name, command in installed().registry.commands.items() if _is_there(command)]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return self.names()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if not installed(cmd_name):
+        found = find(cmd_name)
+        if found is None:
             return None
-        command = get_command(as_app(load(cmd_name), cmd_name))
+        command = get_command(as_app(found.load(), cmd_name))
         command.name = cmd_name
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if not installed(args[0]) and not args[0].startswith("-"):
+        if not args[0].startswith("-") and find(args[0]) is None:
             ctx.fail(f"no command {args[0]!r}; {did_you_mean(args[0], self.names())}")
         return super().resolve_command(ctx, args)
 
     def purposes(self, ctx: Any) -> Iterator[tuple[str, str]]:
-        yield from ((name, COMMANDS[name][1]) for name in self.names())
+        yield from ((name, installed().registry.commands[name].help) for name in self.names())
 
     def invoke(self, ctx: Any) -> Any:
         try:

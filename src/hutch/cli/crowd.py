@@ -43,7 +43,7 @@ def crowd(given: CrowdOptions) -> None:
         raise UsageError("--ask-of: needs --next, which lists the tasks to ask for")
     kinds = () if given.all_judges else reference_workers(given.labels, given.read_as)
     chosen, options, history = model_of(given, tuple(given.reference or kinds))
-    if chosen.name == "numbers":
+    if chosen.kind == "measurements":
         from hutch.cli.crowds.numbers import run
     elif given.multi_label:
         from hutch.cli.crowds.multi_label import run

@@ -3,8 +3,6 @@
 import os
 import sys
 
-from hutch.cli.table import COMMANDS
-
 
 def run(words: list[str]) -> int:
     """Run a command line; returns its exit status.
@@ -12,8 +10,6 @@ def run(words: list[str]) -> int:
     Args:
         words: behind `hutch`.
     """
-    if " ".join(words[:2]) in COMMANDS:
-        words = [" ".join(words[:2]), *words[2:]]
     try:
         if words[:1] == ["vw"] and "_HUTCH_COMPLETE" not in os.environ:  # it reads its options itself, without Typer
             from hutch.cli.shell.outcome import one_message
@@ -21,9 +17,9 @@ def run(words: list[str]) -> int:
 
             with one_message():
                 return vw(words[1:])
-        from hutch.cli.commands import app
+        from hutch.cli.commands import app, of_group
 
-        app(words, prog_name="hutch")
+        app(of_group(words), prog_name="hutch")
     except SystemExit as left:
         if left.code is None or isinstance(left.code, int):
             return left.code or 0

@@ -61,45 +61,19 @@ def inspect(
 
 
 def _show_other(path: Path, kind: str, as_json: bool) -> None:
-    """The description of a model of a crowd, of pairs or of online EM, and its parameters common to workers."""
+    """The description of a model that is no chain: its facts, its parameters common to all, and what its kind adds."""
     from hutch.core.chain.model_file import load_model
     from hutch.core.config.yaml import write
+    from hutch.plugins.manager import installed
 
     arrays, metadata = load_model(path, kind=kind)
     shared = {name: array for name, array in arrays.items() if name.startswith("shared.") and array.size <= _SMALL}
     values = {name: array.astype(float).round(6).tolist() for name, array in shared.items()}
     shapes = {name: list(array.shape) for name, array in arrays.items() if name not in shared}
-    facts = {"kind": kind, **metadata, **values, **(_usual_worker(path) if kind == "crowd" else {}), "shapes": shapes}
+    registry = installed().registry
+    more = registry.inspectors[kind](path, registry) if kind in registry.inspectors else {}
+    facts = {"kind": kind, **metadata, **values, **more, "shapes": shapes}
     print(dumps(facts) if as_json else write(facts).rstrip())
-
-
-def _usual_worker(path: Path) -> dict[str, Any]:
-    """An unknown worker's labels of each class, and the confusions of such a worker."""
-    from hutch.cli.crowds.model import create_model
-    from hutch.crowd.aggregate import Options, load, population_of, prior_of
-    from hutch.crowd.models.model import State
-    from hutch.crowd.questions import apart
-    from hutch.crowd.report import usual_confusions
-
-    saved, state = load(str(path))
-    model, options = create_model(saved["model"], saved["parameters"]), Options(saved["method"], slots=saved["slots"])
-
-    def usual(state: State) -> dict[str, Any]:
-        found, classes = population_of(model, options, state), state.classes
-        if found is None or found.size > _SMALL:
-            return {}
-        rows = [dict(zip(classes, row, strict=True)) for row in found.round(6).tolist()]
-        return {
-            "usual_worker": dict(zip(classes, rows, strict=True)),
-            "confusions": usual_confusions(found, classes),
-        }
-
-    if saved["model"] == "numbers":
-        from hutch.crowd.models.numbers import CROWD
-
-        return dict(zip(CROWD, prior_of(model, options, state).round(6).tolist(), strict=True))
-    several = apart(state)
-    return {label: usual(each) for label, each in several.items()} if several else usual(state)
 
 
 def _weights(chain: Any, index: int) -> list[list[float]]:

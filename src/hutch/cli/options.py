@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 from hutch.cli.shell.declared import Command, Option
-from hutch.core.chain.vw_option import LEARNER
-from hutch.core.chain.vw_option import Option as VWOption
+from hutch.vw.option import LEARNER
+from hutch.vw.option import Option as VWOption
 from hutch.vw.table import NAMED
 
 Overrides = Annotated[

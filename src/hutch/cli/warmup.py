@@ -5,63 +5,6 @@ from typing import Annotated
 from hutch.cli.shell.declared import Option
 from hutch.core.strict_json import dumps
 
-CHAINS = {
-    "linear": "[{linear: {loss: squared, learning_rate: 0.5, power_t: 0.5}}]",
-    "sentiment": "[{linear: {loss: logistic, learning_rate: 0.5, interactions: [[text, author]]}}]",
-    "active": "[{active: {}}, {linear: {loss: logistic}}]",
-    "crowd_em": "[{crowd_em: {classes: 3, worker: worker, passes: 2}}, {one_against_all: {classes: 3}}, "
-    "{linear: {loss: logistic, initial_t: 0.1}}]",
-    "explore": "[{explore_posterior: {method: optimism, width: 1}}, contextual_bandit, cost_sensitive_with_features, "
-    "{bayesian_linear: {covariance: blocks, dimension: 64, loss: squared}}]",
-    "ethnicity": "[{filter_tree: {classes: 5}}, "
-    "{dyadic: {left: rater, right: task, rank: 2, loss: hinge, learning_rate: 0.3, l2: 0.3, shift: 0.3}}]",
-    "ratings": "[{dyadic: {left: user, right: item, rank: 8, loss: squared}}]",
-    "ppca": "[{ppca: {namespace: pixel, dimension: 64, rank: 15}}, {one_against_all: {classes: 10}}, "
-    "{linear: {loss: squared, interactions: [[latent, latent]]}}]",
-}
-"""The chains of configs/, which are not part of an installation."""
-
-FILES = {
-    "lines.vw": "1 'a |text x:0.5 y |author z\n-1 |text x |author z\n",
-    "pool.vw": "|text x\n|text y\n|author z\n",
-    "blocks.vw": "1 |worker v |words a\n2 |worker w |words a\n\n2 |worker v |words b\n2 |worker w |words b\n",
-    "raters.vw": "3 |rater r |task t\n1 |rater s |task t\n",
-    "ratings.vw": "3.5 |user r |item t\n1 |user s |item t\n",
-    "decisions.vw": "0:1:0.5 |a x\n|a y\n\n|a x\n1:0:0.5 |a y\n\n",
-    "digits.vw": "1 |pixel 0:0.5 3:1\n2 |pixel 1:1 2:0.5\n3 |pixel 5:1\n",
-    "table.csv": "label,importance,tag,number,word,text\n1,1,a,0.5,x,good words\n0,2,b,,y,more words\n",
-    "labels.tsv": "".join(
-        f"w{w}\tt{t}\t{'ab'[(t + (w // 2 * t % 5 == 4)) % 2]}\n" for t in range(40) for w in range(1, 5)
-    ),
-    "gold.tsv": "t1\ta\n",
-    "votes.csv": "worker,left,right,winner\nv,a,b,a\nw,b,c,b\nv,c,a,a\nw,a,c,tie\n",
-    "rows.csv": "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(120)),
-    "text.yaml": "input: {columns: {text: [text], tag: tag}}\nchain: [{linear: {}}]\n",
-    **{f"{name}.yaml": f"chain: {layers}\n" for name, layers in CHAINS.items()},
-}
-"""The inputs of the runs, by name."""
-
-USUAL = ("train lines.vw --quiet -p out -f model", "train table.csv -C text.yaml --quiet -p out")
-"""The kernels that every run of a chain needs in addition to those of its layers."""
-
-RUNS = (
-    "train raters.vw -C ethnicity.yaml --passes 2 --quiet -p out -f model",
-    "train ratings.vw -C ratings.yaml --passes 2 --quiet -p out -f model",
-    "train digits.vw -C ppca.yaml --quiet -p out -f model && predict digits.vw -i model -p out",
-    "train blocks.vw -C crowd_em.yaml --passes 5 --quiet -r out -f model && predict blocks.vw -i model -p out",
-    "train lines.vw -C active.yaml --quiet -f model && active ask pool.vw -i model --store store -n 1 && "
-    "active report --store store",
-    "train decisions.vw -C explore.yaml --quiet -p out",
-    "vw -d table.csv --csv --quiet",
-    "train lines.vw -C sentiment.yaml --quiet -p out",
-    "crowd labels.tsv --quiet --next 1 -p out --workers out.tsv --gold gold.tsv",
-    "crowd labels.tsv --quiet --report report.txt --suspects out.tsv",
-    "crowd labels.tsv --quiet --method online -p out --workers out.tsv",
-    "crowd votes.csv --quiet --pairs",
-    "em fit rows.csv --rank 1 && em fit rows.csv --rank 2",
-)
-"""The runs of the shipped chains and of `hutch crowd`, `em` and `active`, the longest first."""
-
 
 def warmup(
     jobs: Annotated[
@@ -89,10 +32,11 @@ def warmup(
     from multiprocessing import get_context
 
     from hutch.core.threads import processor_count
+    from hutch.plugins.manager import installed
 
     start = time.perf_counter()
     kernels = sorted(name for name in installed_kernels() if all_ or name.startswith(_USUAL))
-    runs = USUAL if usual else (*RUNS, *USUAL)
+    runs = [command for command, each in installed().registry.warmups.items() if each.usual or not usual]
     pieces = [*runs, "hutch.cli.warmup:read_tables", *kernels]
     total, processes = len(pieces), min(jobs or processor_count(), len(pieces))
     told = sys.stderr if not (quiet or as_json) else None
@@ -141,7 +85,11 @@ def installed_kernels() -> set[str]:
 
     for needed in _EVERY_RUN:
         import_module(needed)
-    tops = {"hutch", *(plugin.name.partition(".")[0] for plugin in installed())}
+    plugins = installed()
+    for kind in ("reductions", "losses", "readers", "crowd_models", "em_models"):
+        for item in getattr(plugins.registry, kind).values():
+            import_module(item.__module__)
+    tops = {"hutch", *plugins.packages()}
     found = {}
     for name, module in sorted(sys.modules.items()):
         if name.partition(".")[0] in tops:
@@ -164,8 +112,7 @@ def compile_piece(piece: str) -> None:
     """Compile something for the cache on disk.
 
     Args:
-        piece: `module:name` of a kernel or of a function to call, or command lines that need the kernels to compile,
-            with `&&` between them; they run in a folder with `FILES`.
+        piece: the command line of an installed `Warmup`, or `module:name` of a kernel or of a function to call.
 
     Raises:
         HutchError: a command fails.
@@ -177,22 +124,23 @@ def compile_piece(piece: str) -> None:
     from pathlib import Path
 
     from hutch.cli.dispatch import run
-    from hutch.cli.table import installed
     from hutch.core.errors import HutchError
     from hutch.core.kernel.cache import AddressKernel
+    from hutch.plugins.manager import installed
 
-    module, _, name = piece.partition(":")
-    if name:
+    warmup = installed().registry.warmups.get(piece)
+    if warmup is None:
+        module, _, name = piece.partition(":")
         target = getattr(import_module(module), name)
         _ = target.address if isinstance(target, AddressKernel) else target()
         return
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for file, text in FILES.items():
+        for file, text in warmup.files.items():
             Path(file).write_text(text, encoding="utf-8")
-        for command in piece.split(" && "):
+        for command in warmup.command.split(" && "):
             said = io.StringIO()
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-                status = run(command.split()) if installed(command.split()[0]) else 0
+                status = run(command.split())
             if status:
                 raise HutchError(f"hutch {command} ended with status {status}: {said.getvalue()}")
 

@@ -3,16 +3,19 @@
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hutch.core.chain.registry import Registry
 from hutch.core.errors import UsageError
 from hutch.core.parameters import parameters_of
-from hutch.crowd.aggregate import Options, aggregate, load, save
+from hutch.crowd.aggregate import Options, load, save
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.models.model import Array, CrowdModel, State
+from hutch.crowd.models.numbers import MOMENTS
 from hutch.crowd.models.online import run, stream_of
 
 Model = type[CrowdModel]
@@ -31,6 +34,14 @@ def _labels(gold: bool = False) -> Labels:
     ]
     known = {task: truth[task] for task in [*truth][:9]} if gold else {}
     return from_triples(triples, classes=["0", "1", "2"], gold=known)
+
+
+def _labels_for(model: Model) -> Labels:
+    """The same crowd; for a model of measurements its labels are numbers."""
+    found = _labels()
+    if getattr(model, "kind", "classes") == "classes":
+        return found
+    return replace(found, labels=found.labels.astype(np.float64), classes=MOMENTS)
 
 
 def _made(model: Model) -> CrowdModel:
@@ -74,7 +85,7 @@ def finds_probabilities(model: Model) -> None:
 
 def counts_are_sums(model: Model) -> None:
     """`count` over all items is the sum of its results over parts of them, and changes nothing."""
-    labels, it = _labels(), _made(model)
+    labels, it = _labels_for(model), _made(model)
     state = it.start(labels, None)
     before, whole = _crowd(state), it.count(labels, state)
     _same(_crowd(state), before, "crowd after count")
@@ -85,7 +96,7 @@ def counts_are_sums(model: Model) -> None:
 
 def expects_item_by_item(model: Model) -> None:
     """`expect` gives each item the same result whichever other items are present, and leaves the crowd unchanged."""
-    labels, it = _labels(), _made(model)
+    labels, it = _labels_for(model), _made(model)
     state = it.start(labels, None)
     it.maximise(labels, state)
     pieces = [_part(labels, state, *ends) for ends in ((0, _CUT), (_CUT, labels.items))]
@@ -115,7 +126,7 @@ def history_grows(model: Model) -> None:
 
 def resumes(model: Model) -> None:
     """Online, a saved and loaded stream continues bit for bit; in batch a saved state is accepted again."""
-    labels, it, options = _labels(), _made(model), Options("online", slots=_SLOTS)
+    labels, it, options = _labels_for(model), _made(model), Options("online", slots=_SLOTS)
     whole = run(stream_of(it, labels.classes, _SLOTS), labels, 1)
     first = run(stream_of(it, labels.classes, _SLOTS), labels.between(0, _CUT), 1)
     with tempfile.TemporaryDirectory() as folder:
@@ -123,8 +134,8 @@ def resumes(model: Model) -> None:
         save(path, it, options, first.state)
         second = run(stream_of(it, labels.classes, _SLOTS, load(path)[1]), labels.between(_CUT, labels.items), 1)
         _same(_crowd(second.state), _crowd(whole.state), "stream that was saved between two parts")
-        save(path, it, Options(), aggregate(labels, it).fit.state)
-        aggregate(labels, it, Options(test=True), load(path)[1])
+        save(path, it, Options(), it.fit(labels).state)
+        it.infer(labels, load(path)[1])
 
 
 def _part(labels: Labels, state: State, first: int, last: int) -> tuple[Labels, State]:
@@ -136,10 +147,23 @@ def _part(labels: Labels, state: State, first: int, last: int) -> tuple[Labels, 
     )
 
 
-MODEL_CHECKS: tuple[Callable[[Model], None], ...] = (
+_CHECKS: tuple[Callable[[Model], None], ...] = (
     finds_probabilities,
     counts_are_sums,
     expects_item_by_item,
     history_grows,
     resumes,
 )
+_OF_MEASUREMENTS = (counts_are_sums, expects_item_by_item, resumes)
+"""Those that also hold without classes."""
+
+
+def runs_of_model(model: Model, registry: Registry) -> dict[str, Callable[[], None]]:
+    """What the checks of a crowd model run, by the name of the check: probabilities, sums over items, history, storing.
+
+    Args:
+        model: the class; it need not be installed.
+        registry: the installed plugins, which are not needed.
+    """
+    checks = _CHECKS if getattr(model, "kind", "classes") == "classes" else _OF_MEASUREMENTS
+    return {check.__name__: partial(check, model) for check in checks}

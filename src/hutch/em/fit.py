@@ -99,7 +99,7 @@ def create(settings: Settings, rows: Rows, entry: ModelEntry) -> Learner[Any]:
     Raises:
         ConfigError: the regularizer has no form for the model.
     """
-    if settings.regularizer == "exact" and settings.model != "ppca":
+    if settings.regularizer == "exact" and not entry.exact:
         raise ConfigError(f"regularizer: exact is ppca's, got the model {settings.model!r}; wanted nat_oem or none")
     if settings.regularizer == "exact":
         return _closed(settings, rows)

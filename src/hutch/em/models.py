@@ -1,4 +1,4 @@
-"""The models of online EM by name: the built-in ones as one tuple, registered like those of plugins."""
+"""The models of online EM by name, and those that come with Hutch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hutch.core.hooks import registering
 from hutch.em.base.model import Model
 from hutch.em.ppca.model import PPCA, PPCAParameters
 
@@ -21,6 +20,7 @@ class ModelEntry:
         parameters: their type, a dataclass of float64 arrays and floats.
         rebuild: gives the model of its `constants()`.
         summary: one sentence.
+        exact: whether it is PPCA, which `--regularizer exact` solves in closed form.
     """
 
     name: str
@@ -28,6 +28,7 @@ class ModelEntry:
     parameters: type[Any]
     rebuild: Callable[[dict[str, NDArray[Any]]], Model[Any]]
     summary: str
+    exact: bool = False
 
 
 def _ppca(rows: Any, rank: int, seed: int, missing: bool) -> tuple[Model[Any], Any]:
@@ -35,10 +36,8 @@ def _ppca(rows: Any, rank: int, seed: int, missing: bool) -> tuple[Model[Any], A
     return model, model.start(seed)
 
 
-BUILT_IN = (
-    ModelEntry("ppca", _ppca, PPCAParameters, PPCA.from_constants, "Probabilistic principal component analysis."),
+PPCA_ENTRY = ModelEntry(
+    "ppca", _ppca, PPCAParameters, PPCA.from_constants, "Probabilistic principal component analysis.", exact=True
 )
-"""The built-in models."""
-
-
-hutch_register_em_models = registering(*BUILT_IN)
+BUILT_IN = (PPCA_ENTRY,)
+"""The models that come with Hutch."""

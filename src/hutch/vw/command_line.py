@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 from typing import Any
 
 from hutch.chain import Chain
-from hutch.core.chain.vw_option import Option
 from hutch.core.errors import HutchError, UsageError
 from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
+from hutch.vw.option import Option
 from hutch.vw.parse import parse
 from hutch.vw.table import NAMED, OPTIONS
 from hutch.vw.translate import LOSS_PARAMETERS, chain_of

@@ -3,9 +3,9 @@
 from argparse import Namespace
 from typing import Any
 
-from hutch.core.chain.vw_option import EXPLORING
 from hutch.core.errors import UsageError
 from hutch.vw.declared import BASES, DECLARED
+from hutch.vw.option import EXPLORING
 from hutch.vw.table import NAMED
 
 SLOT_NAMESPACE = "\u00ff"

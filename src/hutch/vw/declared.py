@@ -1,49 +1,29 @@
-"""Vowpal Wabbit's names for layers, from the layers' own files."""
+"""Vowpal Wabbit's names for the layers of all installed plugins, Hutch's own and third parties'."""
 
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 
-from hutch.core.chain import vw_option
-from hutch.core.chain.vw_option import Option, VwLayer
-from hutch.plugins.defaults import reduction_files
-
-_DECLARATION = re.compile(
-    r'\n    (?:name(?:: ClassVar\[str\])? = "(?P<name>\w+)"|vw = (?P<vw>VwLayer\((?:[^\n]+\)\n|\n.*?\n    \)\n)))',
-    re.DOTALL,
-)
-"""Of a class: its name, and its declaration for VW, which ends with a line that closes the parenthesis."""
+from hutch.plugins.manager import installed
+from hutch.vw.option import Option, VwLayer
 
 
-def declarations(source: str) -> Iterator[tuple[str, VwLayer]]:
-    """The layers of a file that declare their names in Vowpal Wabbit.
+def placed(name: str, layer: VwLayer) -> VwLayer:
+    """A declaration whose options say the layer that they belong to.
 
     Args:
-        source: its text; it is not imported, since that would import everything that compiles kernels.
+        name: of the layer.
+        layer: as its plugin declares it, where `sets` names a parameter alone.
 
-    >>> dict(declarations('\\n    name: ClassVar[str] = "top"\\n    vw = VwLayer(learner="best")\\n'))["top"].learner
-    'best'
+    >>> from hutch.vw.option import new_int
+    >>> placed("top", VwLayer(learner="top", options=(new_int("top", "Keep N.", sets="count"),))).options[0].sets
+    'top.count'
     """
-    name = ""
-    for found in _DECLARATION.finditer(source):
-        name = found["name"] or name
-        if found["vw"]:
-            layer: VwLayer = eval(found["vw"], vars(vw_option))
-            places = (f"{name}.{option.sets}" if option.sets else name for option in layer.options)
-            placed = (replace(option, sets=place) for option, place in zip(layer.options, places, strict=True))
-            yield name, replace(layer, options=tuple(placed))
+    places = (f"{name}.{option.sets}" if option.sets else name for option in layer.options)
+    options = (replace(option, sets=place) for option, place in zip(layer.options, places, strict=True))
+    return replace(layer, options=tuple(options))
 
 
-def _declared() -> Iterator[tuple[str, VwLayer]]:
-    for file in reduction_files().values():
-        with open(file, encoding="utf-8") as source:
-            text = source.read()
-        if "    vw = VwLayer(" in text:
-            yield from declarations(text)
-
-
-DECLARED = dict(sorted(_declared()))
-"""Vowpal Wabbit's view of each layer that declares it, by the layer's name."""
+DECLARED = {name: placed(name, layer) for name, layer in sorted(installed().registry.vw_layers.items())}
+"""Vowpal Wabbit's view of each layer that has one, by the layer's name."""
 
 BASES = {name: layer for name, layer in DECLARED.items() if layer.in_place_of}
 """Those of them that are learners in place of the usual one."""

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from hutch.core.chain.vw_option import Option
 from hutch.core.config.override import OptionOverride, layer_name
 from hutch.core.config.read import read_chain
 from hutch.core.errors import ConfigError, UsageError
+from hutch.vw.option import Option
 from hutch.vw.table import LEARNER_OPTIONS
 from hutch.vw.translate import letters, loss_of, terms_of
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from hutch.core.chain.vw_option import Option
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.help_text import entries, noted, paragraph, width
 from hutch.vw.absent import ABSENT
+from hutch.vw.option import Option
 from hutch.vw.table import GROUPS, OPTIONS
 
 

@@ -5,9 +5,9 @@ does the documentation. An option that sets a parameter of a layer needs only on
 both, or, for a layer that decides or is a learner without rates, in the layer's own file.
 """
 
-from hutch.core.chain.vw_option import LEARNER, Option, new_flag, new_float, new_int, new_text, new_words
 from hutch.vw.absent import ABSENT
 from hutch.vw.declared import BASE_OPTIONS, DECISION_OPTIONS
+from hutch.vw.option import LEARNER, Option, new_flag, new_float, new_int, new_text, new_words
 
 _CACHE = "keeps parsed batches, in Hutch's own format, and is used only while the data is unchanged"
 _ALWAYS_ON = "Accepted for compatibility; always on."

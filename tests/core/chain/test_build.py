@@ -11,10 +11,10 @@ from hutch.core.chain import derived, state
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.label_check import LabelCheck
 from hutch.core.chain.reduction import Kernels
-from hutch.core.chain.vw_option import Option
 from hutch.core.errors import ConfigError, PluginError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.passing import missing
+from hutch.vw.option import Option
 
 ALL = {"one_against_all": {"classes": 3}}
 TOURNAMENT = {"error_correcting_tournament": {"classes": 4}}

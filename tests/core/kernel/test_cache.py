@@ -94,7 +94,7 @@ def test_every_source_of_hutch_that_a_kernel_reaches_is_found() -> None:
 def test_a_plugin_is_compiled_again_when_the_records_change_however_it_imports(tmp_path: Path) -> None:
     root = Path(kernel_cache.__file__).resolve().parents[2]
     shutil.copytree(root / "core", tmp_path / "hutch" / "core", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("__init__.py", "plugin.py"):
+    for name in ("__init__.py", "plugin.py", "plugin.pyi"):
         shutil.copy(root / "src" / "hutch" / name, tmp_path / "hutch")
     spellings = [
         ("from hutch.plugin import compiled, example_of", ""),
@@ -134,7 +134,7 @@ def test_a_plugin_is_compiled_again_when_anything_handed_on_to_it_changes(tmp_pa
     source = tmp_path / "theirs.py"
     source.write_text("import hutch.plugin as h\nimport hutch.reductions.linear.kernels as kernels\n")
     reached = {Path(path).name for path in kernel_cache._reached(os.path.realpath(source))}
-    assert {"theirs.py", "plugin.py", "abi.py", "losses.py", "hashing.py", "probabilities.py", "kernels.py"} <= reached
+    assert {"theirs.py", "plugin.pyi", "abi.py", "losses.py", "hashing.py", "probabilities.py", "kernels.py"} <= reached
 
 
 def test_a_function_without_a_file_is_compiled_and_not_kept() -> None:

@@ -51,11 +51,11 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
     if given.all_judges and given.gold and model is None and method == "batch":
         model = "mixed"  # gold determines the weight of each judge
     if reference:
-        if model not in (None, "mixed"):
+        if model is not None and not _wants_people(model):
             wanted = "wanted mixed, which tells people from judges"
             raise UsageError(f"--reference, column kind: got model {model}, {wanted}")
-        model, settled = "mixed", {"reference": reference} | settled
-    if model == "mixed" and given.ordered is not None:
+        model, settled = model or "mixed", {"reference": reference} | settled
+    if model is not None and given.ordered is not None and _wants_people(model):
         settled["ordered"] = given.ordered
     if model is None and given.ordered:
         model = "ordinal"
@@ -72,19 +72,22 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
 
 def create_model(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
     """A crowd model, maybe a plugin's, by name; None: the default."""
-    from hutch.crowd.models.two_level import TwoLevel
+    if name is None:  # plugins need not be loaded for it
+        from hutch.crowd.models.two_level import TwoLevel
 
-    if not name or name == TwoLevel.name:  # the default; the others need not be imported
         return TwoLevel(**parameters)
-    from hutch.crowd.models.numbers import Numbers
-    from hutch.crowd.table import BUILT_IN, create
+    from hutch.crowd.table import create
+    from hutch.plugins.manager import installed
 
-    models: dict[str, type[CrowdModel]] = {model.name: model for model in BUILT_IN} | {Numbers.name: Numbers}
-    if name not in models:  # plugins are loaded only if they are asked for
-        from hutch.plugins.manager import installed
+    return create(name, installed().registry.crowd_models, **parameters)
 
-        models |= installed().registry.crowd_models
-    return create(name, models, **parameters)
+
+def _wants_people(name: str) -> bool:
+    """Whether a model tells people from judges."""
+    from hutch.crowd.table import find
+    from hutch.plugins.manager import installed
+
+    return find(name, installed().registry.crowd_models).wants_people
 
 
 def _settings(settings: Sequence[str]) -> dict[str, Any]:

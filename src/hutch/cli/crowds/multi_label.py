@@ -32,8 +32,8 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         DataError: labels or gold that cannot be used.
     """
     given.refuse(_REFUSED, "cannot be combined with --multi-label")
-    if model.name == "mixed":
-        raise UsageError("--multi-label: wanted no column kind, and no model mixed")
+    if model.wants_people:
+        raise UsageError(f"--multi-label: wanted no column kind, and no model {model.name}")
     assert given.read_as is not None
     if given.stream:
         return stream.run(given, model, options, history)

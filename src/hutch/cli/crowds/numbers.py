@@ -39,7 +39,8 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         UsageError: an option needs classes, or all labels at once.
         DataError: a label is not a number.
     """
-    assert isinstance(model, Numbers)
+    if not isinstance(model, Numbers):
+        raise UsageError(f"--model {model.name}: a model of measurements must be a subclass of Numbers")
     given.refuse(_REFUSED, "cannot be combined with --model numbers")
     online, problems = options.method == "online", Problems()
     given.refuse(("gold",) if online else ("stream",), f"cannot be combined with --method {options.method}")

@@ -45,7 +45,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given.notice(
             f"{given.labels}: the order of the classes is that of the alphabet: {order}; --classes sets another"
         )
-    if result.scale is not None and model.name == "ordinal":
+    if result.scale is not None and model.ordinal:
         shift = level_error(data, result.confusions, result.class_prior, result.scale)
         if shift > UNKNOWN_LEVEL * (result.scale[-1] - result.scale[0]):
             given.notice(

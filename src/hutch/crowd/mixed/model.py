@@ -71,6 +71,7 @@ class Mixed(CrowdModel):
 
     name = "mixed"
     summary = "people and judges: judges' labels forecast what people would say"
+    wants_people = True
     room: ClassVar[tuple[int, int]] = (15, 12)
     online = "hutch.crowd.mixed.stream:MixedStream"
     Parameters: ClassVar[type[Parameters]] = MixedParameters

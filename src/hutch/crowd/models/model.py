@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,7 +154,9 @@ class CrowdModel(ABC):
         online: module and class of its online form (`hutch.crowd.models.online.Stream`) as `module:Class`; empty: none.
             By default blocks of items, each with those before as its history.
         settlements: how often `count` and `settle` follow each other in an M step.
-        label_type: int32, codes of classes.
+        kind: of its labels: `classes`, as int32 codes, or `measurements`, float64 numbers without classes.
+        wants_people: whether it tells people, whose labels define the classes, from judges.
+        ordinal: whether its classes are a scale, on which some workers label higher than others.
 
     Args:
         **parameters: fields of `Parameters`.
@@ -171,7 +173,9 @@ class CrowdModel(ABC):
     online: ClassVar[str] = "hutch.crowd.models.block_stream:BlockStream"
     parameters: Any
     settlements: int = 1
-    label_type: ClassVar[type[np.int32 | np.float64]] = np.int32
+    kind: ClassVar[Literal["classes", "measurements"]] = "classes"
+    wants_people: ClassVar[bool] = False
+    ordinal: ClassVar[bool] = False
 
     def __init__(self, **parameters: Any) -> None:
         if not parameters and issubclass(self.Parameters, Parameters):
@@ -186,6 +190,11 @@ class CrowdModel(ABC):
             self.parameters = adapter(self.Parameters).validate_python(parameters)
         except ValidationError as error:
             raise ConfigError(_explain(self.name, self.Parameters, error)) from None
+
+    @property
+    def label_type(self) -> type[np.int32 | np.float64]:
+        """The type of a label in arrays."""
+        return np.int32 if self.kind == "classes" else np.float64
 
     @classmethod
     def of(cls, parameters: Any) -> Self:

@@ -41,7 +41,7 @@ class Numbers(CrowdModel):
 
     name = "numbers"
     summary = "numbers: bias and noise of each worker"
-    label_type = np.float64
+    kind = "measurements"
 
     def start(self, labels: Labels, history: State | None) -> State:
         """Medians as posteriors; estimates of the history, or robust ones of these labels."""

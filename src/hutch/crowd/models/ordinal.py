@@ -51,6 +51,7 @@ class Ordinal(CountModel):
 
     name = "ordinal"
     summary = "ordered classes: discrimination, bias and scale of each worker"
+    ordinal = True
     Parameters: ClassVar[type[Parameters]] = OrdinalParameters
     limits: ClassVar[Mapping[str, Limits]] = {
         **dict.fromkeys(("counts", "class_counts"), Limits(-1e-6)),

@@ -17,7 +17,6 @@ from hutch.core.batch import SHARED_ROW, Batch, joined
 from hutch.core.data.chunks import Chunk, Chunks
 from hutch.core.data.roles import AnyRoles
 from hutch.core.errors import UsageError, reading, warn
-from hutch.core.hooks import hookimpl
 from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, half_pair
 from hutch.core.text import problems
 from hutch.core.text.parser import PADDING, ParserOptions, TextParser
@@ -228,9 +227,3 @@ def read_decision_log(path: str, options: ParserOptions, columns: AnyRoles = Non
     yield from JsonReader(options, log=True, chained=False)(chunks, parser)
     for text in (*parser.problems.kept, *parser.problems.summary()):
         warn(str(text))
-
-
-@hookimpl
-def hutch_register_readers(register: Callable[..., None]) -> None:
-    """Register the reader for `.dsjson`."""
-    register(read_decision_log, name=".dsjson")

@@ -17,7 +17,7 @@ from hutch.core.batch import CONSTANT_NAMESPACE, SLOT_LETTER
 from hutch.core.kernel.abi import array_at, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
-from hutch.reductions.linear.memory import Buffer, reserve
+from hutch.core.learner.memory import Buffer, reserve
 
 WILDCARD = -1
 """Matches every namespace, in place of an id."""

@@ -7,7 +7,7 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import HutchError
-from hutch.reductions.linear.first_weights import fill_weights
+from hutch.core.learner.first_weights import fill_weights
 
 MASK = 2**64 - 1
 
@@ -53,7 +53,7 @@ def test_normal_is_the_polar_method_seeded_by_the_place():
 @pytest.mark.parametrize("kind", ["uniform", "normal"])
 def test_a_table_in_parts_is_the_table_at_once(kind, monkeypatch):
     whole = filled(kind, 300)
-    monkeypatch.setattr("hutch.reductions.linear.first_weights.AT_ONCE", 64)
+    monkeypatch.setattr("hutch.core.learner.first_weights.AT_ONCE", 64)
     in_parts = filled(kind, 300)
     assert np.array_equal(whole[0], in_parts[0]) and whole[1] == in_parts[1]
 

@@ -29,8 +29,8 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.decorators import helper, inlined, intrinsic
 from hutch.core.kernel.lanes import broadcast, load, places, store
 from hutch.core.kernel.record import Record
-from hutch.reductions.linear.memory import Buffer, buffer_of, reserve
-from hutch.reductions.linear.terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_of
+from hutch.core.learner.memory import Buffer, buffer_of, reserve
+from hutch.core.learner.terms import MAX_ORDER, Terms, find_terms, term_at, terms_record_of
 
 FEATURES = np.dtype(
     [

@@ -1,7 +1,7 @@
 """Options of Vowpal Wabbit, and its names for layers.
 
-A layer declares them in its own file, by the attribute `vw` of its class; `hutch vw`, its help and its documentation
-are made from that. The declaration is read without importing the file: it is an expression of the names of this module.
+`hutch.vw.layers` declares those of Hutch's layers; a plugin declares its own by the hook `hutch_register_vw_layers`.
+`hutch vw`, its help and its documentation are made from that.
 """
 
 from dataclasses import dataclass

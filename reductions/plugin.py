@@ -1,0 +1,110 @@
+"""The reductions that come with Hutch: a line each, by its name in YAML and its place."""
+
+from collections.abc import Callable
+
+from hutch.core.hooks import hookimpl
+
+REDUCTIONS = {
+    "action_per_class": "bandits.action_per_class:ActionPerClass",
+    "action_probabilities": "bandits.action_probabilities:ActionProbabilities",
+    "active": "active.layer:Active",
+    "bayesian_linear": "bayesian_linear.layer:BayesianLinear",
+    "binary": "binary:Binary",
+    "bootstrap": "bootstrap:Bootstrap",
+    "choose_slate": "bandits.choose_slots:ChooseSlate",
+    "choose_slots": "bandits.choose_slots:ChooseSlots",
+    "coin_betting": "ftrl.coin_betting:CoinBetting",
+    "contextual_bandit": "bandits.contextual_bandit:ContextualBandit",
+    "cost_sensitive_filter_tree": "filter_tree:CostSensitiveFilterTree",
+    "cost_sensitive_one_against_all": "cost_sensitive_one_against_all:CostSensitiveOneAgainstAll",
+    "cost_sensitive_scoring_filter_tree": "scoring_filter_tree:CostSensitiveScoringFilterTree",
+    "cost_sensitive_with_features": "bandits.cost_sensitive_with_features:CostSensitiveWithFeatures",
+    "crowd_em": "crowd_em.layer:CrowdEM",
+    "dyadic": "dyadic.layer:Dyadic",
+    "error_correcting_tournament": "error_correcting_tournament:ErrorCorrectingTournament",
+    "explore_bag": "bandits.explore_bag:ExploreBag",
+    "explore_cover": "bandits.explore_cover:ExploreCover",
+    "explore_epsilon": "bandits.explore_epsilon:ExploreEpsilon",
+    "explore_first": "bandits.explore_first:ExploreFirst",
+    "explore_posterior": "bandits.explore_posterior:ExplorePosterior",
+    "explore_regcb": "bandits.explore_regcb:ExploreRegCb",
+    "explore_softmax": "bandits.explore_softmax:ExploreSoftmax",
+    "explore_squarecb": "bandits.explore_squarecb:ExploreSquareCb",
+    "filter_tree": "filter_tree:FilterTree",
+    "ftrl_proximal": "ftrl.ftrl_proximal:FtrlProximal",
+    "hedge": "hedge:Hedge",
+    "linear": "linear.layer:Linear",
+    "link": "link:Link",
+    "matrix_factorization": "matrix_factorization:MatrixFactorization",
+    "multinomial": "multinomial:Multinomial",
+    "nat_oem": "nat_oem:NatOEMLayer",
+    "ngrams": "features.ngrams:Ngrams",
+    "one_against_all": "one_against_all:OneAgainstAll",
+    "one_hidden_layer": "one_hidden_layer:OneHiddenLayer",
+    "pairwise": "pairwise:Pairwise",
+    "pistol": "ftrl.pistol:Pistol",
+    "ppca": "ppca.layer:PPCALayer",
+    "random_features": "features.random_features:RandomFeatures",
+    "rejection_sampling": "bandits.rejection_sampling:RejectionSampling",
+    "sample_action": "bandits.sample_action:SampleAction",
+    "scoring_filter_tree": "scoring_filter_tree:ScoringFilterTree",
+    "simulate_bandit": "bandits.simulate_bandit:SimulateBandit",
+    "simulate_cost_sensitive_bandit": "bandits.simulate_bandit:SimulateCostSensitiveBandit",
+    "standardise": "features.standardise:Standardise",
+}
+
+
+@hookimpl
+def hutch_register_reductions(register: Callable[..., None]) -> None:
+    """Register each reduction by its place."""
+    for name, place in REDUCTIONS.items():
+        register(f"hutch.reductions.{place}", name=name)
+
+
+@hookimpl
+def hutch_register_warmups(register: Callable[..., None]) -> None:
+    """Register a run of each chain in configs/, the longest first."""
+    for command, chain, file, lines in (
+        (
+            "train raters.vw -C ethnicity.yaml --passes 2 --quiet -p out -f model",
+            "[{filter_tree: {classes: 5}}, {dyadic: {left: rater, right: task, rank: 2, loss: hinge, "
+            "learning_rate: 0.3, l2: 0.3, shift: 0.3}}]",
+            "raters.vw",
+            "3 |rater r |task t\n1 |rater s |task t\n",
+        ),
+        (
+            "train ratings.vw -C ratings.yaml --passes 2 --quiet -p out -f model",
+            "[{dyadic: {left: user, right: item, rank: 8, loss: squared}}]",
+            "ratings.vw",
+            "3.5 |user r |item t\n1 |user s |item t\n",
+        ),
+        (
+            "train digits.vw -C ppca.yaml --quiet -p out -f model && predict digits.vw -i model -p out",
+            "[{ppca: {namespace: pixel, dimension: 64, rank: 15}}, {one_against_all: {classes: 10}}, "
+            "{linear: {loss: squared, interactions: [[latent, latent]]}}]",
+            "digits.vw",
+            "1 |pixel 0:0.5 3:1\n2 |pixel 1:1 2:0.5\n3 |pixel 5:1\n",
+        ),
+        (
+            "train blocks.vw -C crowd_em.yaml --passes 5 --quiet -r out -f model && predict blocks.vw -i model -p out",
+            "[{crowd_em: {classes: 3, worker: worker, passes: 2}}, {one_against_all: {classes: 3}}, "
+            "{linear: {loss: logistic, initial_t: 0.1}}]",
+            "blocks.vw",
+            "1 |worker v |words a\n2 |worker w |words a\n\n2 |worker v |words b\n2 |worker w |words b\n",
+        ),
+        (
+            "train decisions.vw -C explore.yaml --quiet -p out",
+            "[{explore_posterior: {method: optimism, width: 1}}, contextual_bandit, cost_sensitive_with_features, "
+            "{bayesian_linear: {covariance: blocks, dimension: 64, loss: squared}}]",
+            "decisions.vw",
+            "0:1:0.5 |a x\n|a y\n\n|a x\n1:0:0.5 |a y\n\n",
+        ),
+        (
+            "train lines.vw -C sentiment.yaml --quiet -p out",
+            "[{linear: {loss: logistic, learning_rate: 0.5, interactions: [[text, author]]}}]",
+            "lines.vw",
+            "1 'a |text x:0.5 y |author z\n-1 |text x |author z\n",
+        ),
+    ):
+        config = command.partition(" -C ")[2].split()[0]
+        register(command, files={file: lines, config: f"chain: {chain}\n"})

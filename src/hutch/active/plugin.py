@@ -1,0 +1,26 @@
+"""The commands with which people answer label requests."""
+
+from collections.abc import Callable
+
+from hutch.core.hooks import hookimpl
+
+
+@hookimpl
+def hutch_register_commands(register: Callable[..., None]) -> None:
+    """Register `hutch active` and `hutch label-studio`."""
+    register("active", "hutch.cli.active.commands:app", help="Choose which labels to ask for, and learn them.")
+    register(
+        "label-studio", "hutch.cli.active.label_studio:app", help="Let people answer label requests in Label Studio."
+    )
+
+
+@hookimpl
+def hutch_register_warmups(register: Callable[..., None]) -> None:
+    """Register the loop: train, ask, report."""
+    files = {
+        "lines.vw": "1 'a |text x:0.5 y |author z\n-1 |text x |author z\n",
+        "pool.vw": "|text x\n|text y\n|author z\n",
+        "active.yaml": "chain: [{active: {}}, {linear: {loss: logistic}}]\n",
+    }
+    asking = "active ask pool.vw -i model --store store -n 1 && active report --store store"
+    register(f"train lines.vw -C active.yaml --quiet -f model && {asking}", files=files)

@@ -1,0 +1,11 @@
+"""The command that estimates a number over all items."""
+
+from collections.abc import Callable
+
+from hutch.core.hooks import hookimpl
+
+
+@hookimpl
+def hutch_register_commands(register: Callable[..., None]) -> None:
+    """Register `hutch estimate`."""
+    register("estimate", "hutch.cli.crowds.estimate:estimate", help="Estimate a number over all items from few labels.")

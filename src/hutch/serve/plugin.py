@@ -1,0 +1,12 @@
+"""The commands of the service."""
+
+from collections.abc import Callable
+
+from hutch.core.hooks import hookimpl
+
+
+@hookimpl
+def hutch_register_commands(register: Callable[..., None]) -> None:
+    """Register `hutch serve` and its log."""
+    register("serve", "hutch.cli.serve:serve", help="Predict and learn over HTTP.")
+    register("serve log", "hutch.cli.serve_log:app", help="Export, replay or compact the log of served models.")

@@ -1,0 +1,239 @@
+"""Vowpal Wabbit's names for Hutch's layers, and its options for them."""
+
+from collections.abc import Mapping
+
+from hutch.vw.option import EXPLORING, VwLayer, new_flag, new_float, new_int, new_text
+
+LAYERS: Mapping[str, VwLayer] = {
+    "action_per_class": VwLayer(
+        learner="cb_to_cbadf",
+        options=(
+            new_int("cb", "Contextual bandit with actions 1 to N: learn the chosen action's cost.", sets="classes"),
+            new_int("cb_explore", "Contextual bandit with actions 1 to N: explore.", sets="classes"),
+        ),
+        makes_actions=True,
+    ),
+    "choose_slate": VwLayer(
+        learner="ccb_explore_adf, slates",
+        options=(new_flag("slates", "Slates: choose an action per slot, at one cost for all."),),
+        makes_actions=True,
+    ),
+    "choose_slots": VwLayer(
+        learner="ccb_explore_adf",
+        options=(
+            new_flag("ccb_explore_adf", "Conditional contextual bandit: choose an action per slot, at a cost each."),
+            new_flag("all_slots_loss", "report the cost of all slots.", sets="all_slots", needs=("ccb_explore_adf",)),
+        ),
+        makes_actions=True,
+    ),
+    "coin_betting": VwLayer(
+        learner="ftrl-Coin Betting",
+        options=(new_flag("coin", "Learn with coin betting."),),
+        beside=(("ftrl_alpha", "alpha"), ("ftrl_beta", "beta")),
+        in_place_of="linear",
+    ),
+    "contextual_bandit": VwLayer(
+        learner="cb_adf",
+        options=(
+            new_flag("cb_adf", "Contextual bandit on actions with features: learn the chosen action's cost."),
+            new_text(
+                "cb_type",
+                "TYPE",
+                "Estimator of costs: mtr, ips, dm, dr or sm.",
+                choices=("mtr", "ips", "dm", "dr", "sm"),
+                default="mtr",
+                sets="type",
+                needs=("cb_adf", "cb", *EXPLORING),
+            ),
+            new_float(
+                "clip_p",
+                "Clip logged probabilities below X to X.",
+                default=0,
+                sets="clip",
+                needs=("cb_adf", "cb", *EXPLORING),
+            ),
+            new_flag("rank_all", "write all actions with their scores.", needs=("cb_adf",)),
+            new_flag(
+                "no_predict",
+                "Accepted for compatibility; has no effect.",
+                note="accepted, and changes nothing",
+                needs=("cb_adf", "ccb_explore_adf"),
+            ),
+        ),
+    ),
+    "cost_sensitive_with_features": VwLayer(
+        learner="csoaa_ldf",
+        options=(
+            new_text(
+                "csoaa_ldf",
+                "m|mc",
+                "Cost-sensitive one against all, on actions with features, one line each.",
+                choices=("m", "multiline", "mc", "multiline-classifier"),
+                sets="method",
+                means=(
+                    ("m", "regression"),
+                    ("multiline", "regression"),
+                    ("mc", "classification"),
+                    ("multiline-classifier", "classification"),
+                ),
+            ),
+            new_flag(
+                "csoaa_rank", "Write all actions with their scores.", needs=("csoaa_ldf", "cb_adf", "cb", *EXPLORING)
+            ),
+        ),
+    ),
+    "explore_bag": VwLayer(
+        learner="cb_explore_adf_bag",
+        options=(
+            new_int("bag", "Explore by a vote of N policies, bootstrapped.", sets="policies", needs=EXPLORING),
+            new_flag("greedify", "the first policy learns every decision once.", sets="greedy_first", needs=("bag",)),
+        ),
+        beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
+        explores=True,
+    ),
+    "explore_cover": VwLayer(
+        learner="cb_explore_adf_cover",
+        options=(
+            new_int("cover", "Explore with N policies trained to disagree.", sets="policies", needs=EXPLORING),
+            new_float("psi", "how strongly the policies disagree.", default=1, sets="psi", needs=("cover",)),
+            new_flag("nounif", "avoid actions that no policy prefers.", sets="uniform", value=False, needs=("cover",)),
+        ),
+        beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
+        explores=True,
+    ),
+    "explore_epsilon": VwLayer(
+        learner="cb_explore_adf_greedy",
+        options=(
+            new_flag("cb_explore_adf", "Contextual bandit on actions with features: explore."),
+            new_float("epsilon", "Probability of choosing at random.", sets="epsilon", needs=EXPLORING),
+            new_flag("first_only", "Break ties in favour of the first action.", sets="first_only", needs=EXPLORING),
+        ),
+    ),
+    "explore_first": VwLayer(
+        learner="cb_explore_adf_first",
+        options=(new_int("first", "Choose at random for the first N decisions.", sets="decisions", needs=EXPLORING),),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    ),
+    "explore_posterior": VwLayer(
+        learner="cb_explore_adf_thompson",
+        options=(
+            new_flag("thompson", "Explore by Thompson sampling.", note="Vowpal Wabbit lacks it", needs=EXPLORING),
+            new_float(
+                "posterior_width",
+                "multiply all standard deviations by X.",
+                default=0.1,
+                sets="width",
+                note="Vowpal Wabbit lacks it",
+                needs=("thompson",),
+            ),
+        ),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    ),
+    "explore_regcb": VwLayer(
+        learner="cb_explore_adf_regcb",
+        options=(
+            new_flag("regcb", "Choose among actions that may be the best.", needs=EXPLORING),
+            new_flag("regcbopt", "Choose the most promising action.", sets="method", value="optimism", needs=EXPLORING),
+            new_float(
+                "cb_min_cost",
+                "lowest possible cost.",
+                default=0,
+                sets="lowest_cost",
+                needs=("squarecb", "regcb", "regcbopt"),
+            ),
+            new_float(
+                "cb_max_cost",
+                "highest possible cost.",
+                default=1,
+                sets="highest_cost",
+                needs=("squarecb", "regcb", "regcbopt"),
+            ),
+        ),
+        beside=(("mellowness", "mellowness"), ("first_only", "first_only")),
+        explores=True,
+    ),
+    "explore_softmax": VwLayer(
+        learner="cb_explore_adf_softmax",
+        options=(
+            new_flag("softmax", "Explore with probabilities from a softmax of the scores.", needs=EXPLORING),
+            new_float(
+                "lambda",
+                "inverse temperature; higher prefers the best action more.",
+                default=1,
+                sets="rate",
+                reads="size",
+                needs=("softmax",),
+            ),
+        ),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    ),
+    "explore_squarecb": VwLayer(
+        learner="cb_explore_adf_squarecb",
+        options=(
+            new_flag("squarecb", "Explore inversely to the gap between a score and the best.", needs=EXPLORING),
+            new_float("gamma_scale", "gamma after one decision.", default=10, sets="scale", needs=("squarecb",)),
+            new_float(
+                "gamma_exponent", "exponent of gamma's growth.", default=0.5, sets="exponent", needs=("squarecb",)
+            ),
+            new_flag("elim", "leave out actions that cannot be the best.", sets="eliminate", needs=("squarecb",)),
+        ),
+        beside=(
+            ("epsilon", "epsilon"),
+            ("mellowness", "mellowness"),
+            ("cb_min_cost", "lowest_cost"),
+            ("cb_max_cost", "highest_cost"),
+        ),
+        explores=True,
+    ),
+    "ftrl_proximal": VwLayer(
+        learner="ftrl-Proximal-FTRL",
+        options=(
+            new_flag("ftrl", "Learn with FTRL-Proximal."),
+            new_float("ftrl_alpha", "its alpha.", sets="alpha", needs=("ftrl", "pistol", "coin")),
+            new_float("ftrl_beta", "its beta.", sets="beta", needs=("ftrl", "pistol", "coin")),
+        ),
+        in_place_of="linear",
+    ),
+    "matrix_factorization": VwLayer(
+        learner="gd_mf",
+        options=(new_int("rank", "Factorize the pair of -q with rank N.", sets="rank", note="one pair only"),),
+        in_place_of="linear",
+    ),
+    "pistol": VwLayer(
+        learner="ftrl-PiSTOL",
+        options=(new_flag("pistol", "Learn with PiSTOL."),),
+        beside=(("ftrl_alpha", "alpha"), ("ftrl_beta", "beta")),
+        in_place_of="linear",
+    ),
+    "rejection_sampling": VwLayer(
+        learner="explore_eval",
+        options=(
+            new_flag("explore_eval", "Replay a log: learn from the decisions that rejection sampling accepts."),
+            new_float("multiplier", "accept with probability X pi / p.", sets="multiplier", needs=("explore_eval",)),
+            new_float("target_rate", "share of decisions to accept.", sets="target_rate", needs=("explore_eval",)),
+        ),
+    ),
+    "sample_action": VwLayer(
+        learner="cb_sample", options=(new_flag("cb_sample", "Draw an action and list it first.", needs=EXPLORING),)
+    ),
+    "simulate_bandit": VwLayer(
+        learner="cbify-adf",
+        options=(
+            new_int("cbify", "Learn classes 1 to N as a bandit: from costs of predictions only.", sets="classes"),
+            new_float("loss0", "cost of the right class.", default=0, needs=("cbify",), sets="right"),
+            new_float("loss1", "cost of every other class.", default=1, needs=("cbify",), sets="wrong"),
+            new_flag("flip_loss_sign", "negate costs, so that they are rewards.", needs=("cbify",)),
+        ),
+        makes_actions=True,
+    ),
+    "simulate_cost_sensitive_bandit": VwLayer(
+        learner="cbify-adf",
+        options=(new_flag("cbify_cs", "labels are costs per class instead of classes.", needs=("cbify",)),),
+        beside=(("cbify", "classes"), ("loss0", "right"), ("loss1", "wrong")),
+        makes_actions=True,
+    ),
+}
+"""By the layer's name."""
