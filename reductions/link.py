@@ -82,6 +82,7 @@ class Link(Reduction):
     """Passes the prediction below through a function."""
 
     name: ClassVar[str] = "link"
+    linear = True
     parallel = Parallel(merging={})
     Parameters: ClassVar[type[Parameters]] = LinkParameters
     asks = (Labels.SIMPLE, Predictions.SCALAR)
@@ -93,8 +94,8 @@ class Link(Reduction):
 
     @property
     def answers(self) -> Answers:
-        """The threshold is that of the layer below, through the link."""
+        """The predictions are of the link, and the threshold is that of the layer below, through it."""
         found = super().answers
         below = found.decision_threshold
         rises = {"logistic": 1 / (1 + math.exp(-below)), "glf1": math.tanh(below / 2), "poisson": math.exp(below)}
-        return replace(found, decision_threshold=rises.get(self.parameters.function, below))
+        return replace(found, linked=True, decision_threshold=rises.get(self.parameters.function, below))

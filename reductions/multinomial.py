@@ -226,6 +226,7 @@ class Multinomial(PerClass):
     """A sub-model for each class, all learned at once by multinomial logistic loss."""
 
     name: ClassVar[str] = "multinomial"
+    linear = True
     Parameters: ClassVar[type[Parameters]] = MultinomialParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS

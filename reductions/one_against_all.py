@@ -197,6 +197,7 @@ class OneAgainstAll(PerClass):
     """A sub-model for each class against all others."""
 
     name: ClassVar[str] = "one_against_all"
+    linear = True
     Parameters: ClassVar[type[Parameters]] = OneAgainstAllParameters
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS

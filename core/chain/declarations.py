@@ -22,6 +22,8 @@ class Inputs:
         one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
             a second observation: layers above do not show it an example twice on their own.
         buys_labels: True for a layer that pays for the labels it learns: a second pass would pay for them again.
+        fits_scale: True for a layer that learns the scale of the columns of tables, which it is shown before they are
+            learned from; see `hutch.core.chain.capabilities.FitsScale`.
         keeps_zeros: True if a feature of value 0 differs from a missing one: readers then keep it.
     """
 
@@ -33,6 +35,7 @@ class Inputs:
     learns_any_label: bool = True
     one_pass: bool = False
     buys_labels: bool = False
+    fits_scale: bool = False
     keeps_zeros: bool = False
 
 
@@ -45,6 +48,7 @@ class Answers:
         score_count: number of scores per example on request; 0 if it has none.
         scores_are_probabilities: True if these scores are probabilities of the classes.
         decision_threshold: the prediction above which it means the upper of two labels.
+        linked: True if a function was applied to what the base learner predicts.
         labels: the only labels that it is made for; None: those of its classes, or of its loss.
         loss: the loss by which it learns; None if unknown.
         loss_kind: of that loss, one of `hutch.core.loss.kinds`; None if unknown.
@@ -55,6 +59,7 @@ class Answers:
     score_count: int = 0
     scores_are_probabilities: bool = False
     decision_threshold: float = 0.0
+    linked: bool = False
     labels: tuple[float, ...] | None = None
     loss: LossChoice | None = None
     loss_kind: int | None = None

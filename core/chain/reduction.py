@@ -171,6 +171,8 @@ class Reduction(ABC):
         predicts: kind of prediction it makes; None: that of the layer below.
         asks: kinds (labels, predictions; None: any) the layer below must have; None with `is_base` False: any.
         is_base: True for a learner at the bottom, which owns the rows of the weight table.
+        linear: True if its scores, before a link, are linear in an example's features without interactions; of a layer
+            above a learner, if they are where those of the layer below are.
         known_failures: the checks of `hutch.plugins.checks.run` that it fails on purpose, each with the reason.
         keeps: the fields of its state that belong in the model, or arrays whose addresses they hold, with their limits;
             see `saved` and `limits`.
@@ -188,6 +190,7 @@ class Reduction(ABC):
     predicts: ClassVar[Predictions | None] = None
     asks: ClassVar[tuple[Labels, Predictions | None] | None] = None
     is_base: ClassVar[bool] = False
+    linear: ClassVar[bool] = False
     known_failures: ClassVar[Mapping[str, str]] = {}
     keeps: ClassVar[Mapping[str, Limits]] = {}
     inputs: Inputs = Inputs()

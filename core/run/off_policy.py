@@ -18,7 +18,7 @@ counterfactual learning", NIPS 2015; M. Dudík, J. Langford, L. Li, "Doubly robu
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Engine
-from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.chain.reduction import Labels, Predictions, Reduction
 from hutch.core.errors import UsageError
 from hutch.core.intervals import quantile, wilson
 from hutch.core.kernel.abi import UNLABELED
 
-_DECIDES, _CLASSES = "cost_sensitive_with_features", "action_per_class"
+_DECIDES = "cost_sensitive_with_features"
 ENOUGH = 100
 """Effective decisions below which intervals rest on few decisions."""
 FAR = 6.0
@@ -69,23 +69,21 @@ class OffPolicyValue:
     warnings: tuple[str, ...] = ()
 
 
-def estimator_of(chain: dict[str, Any]) -> dict[str, Any]:
+def estimator_of(chain: dict[str, Any], layers: Sequence[Reduction]) -> dict[str, Any]:
     """The chain that regresses the costs of actions, with the learner of the evaluated chain.
 
     Args:
-        chain: a configuration with `cost_sensitive_with_features` among its layers.
+        chain: the configuration of the evaluated chain.
+        layers: its layers, one of which takes costs of actions.
 
     Raises:
-        UsageError: it has no such layer.
+        UsageError: none does.
     """
-    layers = chain["chain"]
-    names = [layer if isinstance(layer, str) else next(iter(layer)) for layer in layers]
-    if _DECIDES not in names:
+    deciding = [place for place, layer in enumerate(layers) if layer.takes is Labels.ACTION_COSTS]
+    if not deciding:
         raise UsageError(f"got a chain without {_DECIDES}, wanted one that decides among actions with features")
-    return {
-        **chain,
-        "chain": [*layers[: names[0] == _CLASSES], "contextual_bandit", _DECIDES, *layers[names.index(_DECIDES) + 1 :]],
-    }
+    classes = chain["chain"][: layers[0].takes is Labels.LOGGED_CLASS]
+    return {**chain, "chain": [*classes, "contextual_bandit", _DECIDES, *chain["chain"][deciding[-1] + 1 :]]}
 
 
 def evaluate(

@@ -27,6 +27,7 @@ from hutch.core.kernel.record import Record
 from hutch.core.learner.dense_row import DenseNamespace
 from hutch.core.learner.memory import Buffer
 from hutch.core.learner.terms import MOST_TERMS
+from hutch.core.loss import kinds
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.reductions.bayesian_linear.blocks import MOST_PRIORS, SUMS, learn_blocks, predict_blocks, sensitivity_blocks
@@ -131,6 +132,7 @@ class BayesianLinear(Reduction):
     """
 
     name: ClassVar[str] = "bayesian_linear"
+    linear = True
     Parameters: ClassVar[type[Parameters]] = BayesianLinearParameters
     state: Record
     takes = Labels.SIMPLE
@@ -264,11 +266,19 @@ class BayesianLinear(Reduction):
         """The posterior means, float64 (sub-models, dimension + 1), the constant's last; a copy."""
         return np.roll(self._means, self.parameters.dimension - self._constant, axis=1)
 
-    def rescale(self, ratio: float, shift: float) -> None:
-        """Make means predict ratio p + shift where they predicted p; weights outside the row are the chain's.
+    @property
+    def can_rescale(self) -> bool:
+        """Whether it keeps one row of means, and variances in units of the noise, which follows the labels' scale."""
+        return not self._in_blocks and self.answers.loss_kind == kinds.SQUARED
 
-        Under squared loss variances are in units of the noise, which follows the labels' scale.
+    def rescale(self, weights: NDArray[np.float32], ratio: float, shift: float) -> None:
+        """Make means, and weights of features outside the row, predict ratio p + shift where they predicted p.
+
+        Args:
+            weights: the chain's table.
+            ratio, shift: of the scales.
         """
+        weights[:, 0] *= ratio
         self._means *= ratio
         self._means[:, self._constant] += shift
 

@@ -7,6 +7,7 @@ size 2, then all of size 3, and so on. No gram has parts of both an action and t
 Source: VW 9.11.9 (kskip_ngram_transformer.cc).
 """
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Annotated, ClassVar
 
@@ -145,3 +146,14 @@ class Ngrams(Reduction):
             joins=not isinstance(context.below, Ngrams),
             built=Buffer(),
         )
+
+    def added(self, names: list[str]) -> Iterator[str]:
+        """Names of the grams of a namespace: that of the first feature, then the others without their namespace.
+
+        Args:
+            names: of its features, in order.
+        """
+        ends = [name.partition("^")[2] or name for name in names]
+        for first, *others in gram_masks(self.parameters.size, self.parameters.skips):
+            for i in range(len(names) - others[-1]):
+                yield "^".join([names[i + first], *(ends[i + k] for k in others)])

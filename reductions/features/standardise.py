@@ -180,7 +180,7 @@ class Standardise(Reduction):
     known_failures: ClassVar[Mapping[str, str]] = {
         "loss": "a row of twice the importance counts twice in its own mean and deviation, so its prediction differs"
     }
-    inputs = Inputs(keeps_zeros=True)
+    inputs = Inputs(keeps_zeros=True, fits_scale=True)
     kernels = Kernels.rewriting(rewrite, learn, predict)
 
     def __init__(self, parameters: StandardiseParameters, context: Context) -> None:

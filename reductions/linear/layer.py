@@ -15,6 +15,7 @@ from hutch.core.kernel.record import Record
 from hutch.core.learner.features import Features
 from hutch.core.learner.first_weights import Kind, fill_weights
 from hutch.core.learner.terms import MAX_ORDER, MOST_TERMS, WILDCARD, Terms
+from hutch.core.loss import kinds
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
@@ -165,6 +166,7 @@ class Linear(HashedLearner):
     """
 
     name: ClassVar[str] = "linear"
+    linear = True
     Parameters: ClassVar[type[Parameters]] = LinearParameters
 
     def __init__(self, parameters: LinearParameters, context: Context) -> None:
@@ -204,9 +206,9 @@ class Linear(HashedLearner):
         shared["time"] = self._initial_t
         updates, loss = (int(self.state[name].ctypes.data) for name in ("updates", "loss"))
         self.shortcuts = Shortcuts(updates_at=updates, loss_at=loss, looks_ahead=True)
-        kinds = {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
+        merged = {"norms": "add", "regularization": "keep", "learning_rate": "keep", "multiplier": "mean"}
         # pending l1 and l2 belong to one table of weights and cannot be shared
-        merging = None if p.l1 or p.l2 else {name: kinds[name] for name in self.saved()}
+        merging = None if p.l1 or p.l2 else {name: merged[name] for name in self.saved()}
         self.parallel = Parallel(merging=merging, scaled=1)
 
     @property
@@ -277,6 +279,29 @@ class Linear(HashedLearner):
         if contraction == 1 and gravity == 0:
             return weights
         return np.copysign(np.maximum(np.abs(weights) - gravity, np.float32(0)), weights) * contraction
+
+    @property
+    def can_rescale(self) -> bool:
+        """Every linear model can."""
+        return True
+
+    def rescale(self, weights: NDArray[np.float32], ratio: float, shift: float) -> None:
+        """Predict ratio p + shift where it predicted p, with the range of labels on the new scale.
+
+        Args:
+            weights: the chain's table.
+            ratio, shift: of the scales.
+        """
+        shared = self.context.shared
+        weights[:, 0] *= ratio
+        contraction, gravity = self._regularization
+        self._regularization[1] = gravity * ratio
+        if self.parameters.adaptive and self.answers.loss_kind == kinds.SQUARED:  # `quantile` has gradients of no scale
+            weights[:, 1] *= ratio * ratio
+        weights[CONSTANT_INDEX & int(shared["mask"][0]), 0] += shift / contraction
+        if not shared["fixed_range"][0]:
+            for name in ("min_label", "max_label"):
+                shared[name] = shared[name] * ratio + shift
 
     def end_pass(self) -> None:
         """Let the learning rate decay."""

@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hutch.chain import Chain
+from hutch.core.chain.capabilities import AsksForLabels, has
 from hutch.core.config.override import layer_name
+from hutch.plugins.manager import installed
 from hutch.reductions.active.drawing import choose, draw
 
 
-class AsksForLabels:
+class AskAndTell:
     """Label requests of a classifier; a mixin above an estimator that has the methods used here."""
 
     chain_: Chain
@@ -84,10 +86,11 @@ class AsksForLabels:
         if not hasattr(self, "chain_"):
             if classes is None:
                 raise ValueError(f"classes must be passed on the first call to {method}")
-            named = self.layers and layer_name(self.layers[0])
-            self._start(np.unique(np.asarray(classes)), [] if named == "active" else ["active"])
-        layer = self.chain_.layers[0]
-        if layer.name != "active":
+            top = installed().registry.reductions.get((self.layers and layer_name(self.layers[0])) or "")
+            asks = top is not None and has(top, AsksForLabels)
+            self._start(np.unique(np.asarray(classes)), [] if asks else ["active"])
+        layer: Any = self.chain_.layers[0]
+        if not has(layer, AsksForLabels):
             text = f"{method}: the classifier was fitted without the layer 'active'"
             raise ValueError(f"{text}, wanted a first call to ask or tell in place of fit")
         if layer.parameters.rule == "vw":

@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from hutch.core.chain.reduction import Labels
 from hutch.frames import as_table, roles_of, without_column, word_rows
 
-_LINEAR = ("linear", "bayesian_linear")
-_ABOVE: tuple[list[str], ...] = ([], ["link"], ["one_against_all"], ["multinomial"])
 _LEAST = float(np.finfo(np.float32).tiny)
 
 
@@ -89,12 +87,13 @@ class Explains:
     def _linear_weights(self: Any) -> NDArray[np.float64]:
         """Weights of the columns, and last of the constant, (sub-models, columns + 1)."""
         check_is_fitted(self)
-        names = [layer.name for layer in self.chain_.layers]
-        standardise = names[0] == "standardise"
-        *above, base = names[standardise:]
-        parameters, width = self.chain_.layers[-1].parameters, self.n_features_in_
-        if base not in _LINEAR or above not in _ABOVE or getattr(parameters, "interactions", False):
-            raise AttributeError(f"coef_: a chain of {', '.join(names)} is not linear in the columns; use explain(X)")
+        layers = self.chain_.layers
+        standardise = layers[0].inputs.fits_scale
+        learned, width = layers[standardise:], self.n_features_in_
+        linear = len(learned) <= 2 and all(layer.linear for layer in learned)
+        if not linear or getattr(layers[-1].parameters, "interactions", False):
+            names = ", ".join(layer.name for layer in layers)
+            raise AttributeError(f"coef_: a chain of {names} is not linear in the columns; use explain(X)")
         centre, unit = np.zeros(width), np.ones(width)
 
         def rows(values: NDArray[np.float64]) -> Any:
@@ -107,7 +106,7 @@ class Explains:
         if len(batch.indices) != width + 1 or len(batch.namespace_id) != 2:
             raise AttributeError("coef_: `columns` divides the columns or leaves some out; use explain(X)")
         if standardise:
-            known = self.chain_.layers[0].columns()
+            known = layers[0].columns()
             centre, unit = np.array([known.get(int(index), (0.0, 1.0)) for index in batch.indices[:-1]]).T
         steps = np.diag(np.where(unit > 0, unit, 1.0))
         found = self._margins(rows(np.vstack([centre, centre + steps])))

@@ -40,6 +40,6 @@ def evaluate(log: Any, chain: Chain | str | Path | Mapping[str, Any], *, confide
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence: got {confidence}, wanted above 0 and below 1")
     judged = deepcopy(chain) if isinstance(chain, Chain) else Chain.from_config(chain)
-    estimator = Chain.from_config(off_policy.estimator_of(judged.config.to_dict()))
+    estimator = Chain.from_config(off_policy.estimator_of(judged.config.to_dict(), judged.layers))
     learns = not isinstance(chain, Chain)
     return off_policy.evaluate(judged, estimator, judged.batches(log), learn=learns, confidence=confidence)

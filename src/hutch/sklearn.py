@@ -24,7 +24,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
-from hutch.asking import AsksForLabels
+from hutch.asking import AskAndTell
 from hutch.chain import Chain, with_classes
 from hutch.core.batch import Batch
 from hutch.core.chain.derived import learns_once
@@ -239,7 +239,7 @@ class _ChainEstimator(Explains, _Settings):
             self.chain_.learn(learned)
             self.chain_.end_pass()
         else:
-            if self.passes is None and self.chain_.layers[0].name == "standardise":
+            if self.passes is None and self.chain_.layers[0].inputs.fits_scale:
                 if self.layers is None and is_classifier(self):
                     self._choose_prior(batches(order[:_TRIAL]))
                 self._meet_columns(learned)
@@ -327,7 +327,7 @@ class _ChainEstimator(Explains, _Settings):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HutchClassifier(ClassifierMixin, AsksForLabels, _ChainEstimator):  # type: ignore[misc]
+class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ignore[misc]
     """A chain of reductions as a classifier.
 
     Parameters
@@ -564,7 +564,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         if chain.takes != Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes labels {chain.takes.value!r}, wanted 'simple'")
         loss = getattr(getattr(chain.layers[-1].parameters, "loss", None), "name", None)
-        scalable = loss in ("squared", "quantile") and all(layer.name != "link" for layer in chain.layers)
+        scalable = loss in ("squared", "quantile") and not chain.layers[0].answers.linked
         self._scaled, self._target, self._shift, self._told = self.scale_y and scalable, TargetScale(), 0.0, False
         if self._scaled and self.layers is None:
             [(name, given)] = layers[-1].items()

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.chain import Chain
-from hutch.core.batch import CONSTANT_INDEX
-from hutch.core.loss import kinds
+from hutch.core.chain.capabilities import Rescales, has
 
 
 class TargetScale:
@@ -90,23 +89,12 @@ class TargetScale:
 def can_rescale(chain: Chain) -> bool:
     """Whether `TargetScale.follow` can re-express it: the chain ends in one linear model with a constant."""
     base = chain.layers[-1]
-    row = base.name == "bayesian_linear" and base.parameters.covariance != "blocks"
-    known = base.name == "linear" or row and base.answers.loss_kind == kinds.SQUARED
-    return known and int(chain.shared["multiplier"][0]) == 1 and chain.parser.constant
+    alone = int(chain.shared["multiplier"][0]) == 1
+    return has(base, Rescales) and base.can_rescale and alone and chain.parser.constant
 
 
 def rescale(chain: Chain, ratio: float, shift: float) -> None:
     """Let a chain predict ratio p + shift where it predicted p, with all that it has learned on the new scale."""
-    weights, base = chain.weights, chain.layers[-1]
-    weights[:, 0] *= ratio
-    if base.name == "bayesian_linear":
-        base.rescale(ratio, shift)  # type: ignore[attr-defined]
-        return
-    contraction, gravity = base.saved()["regularization"]
-    base.saved()["regularization"][1] = gravity * ratio
-    if base.parameters.adaptive and base.answers.loss_kind == kinds.SQUARED:  # the gradient of `quantile` has no scale
-        weights[:, 1] *= ratio * ratio
-    weights[CONSTANT_INDEX & int(chain.shared["mask"][0]), 0] += shift / contraction
-    if not chain.shared["fixed_range"][0]:
-        for name in ("min_label", "max_label"):
-            chain.shared[name] = chain.shared[name] * ratio + shift
+    base = chain.layers[-1]
+    assert has(base, Rescales), "as `can_rescale` says"
+    base.rescale(chain.weights, ratio, shift)

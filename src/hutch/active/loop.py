@@ -14,6 +14,7 @@ import numpy as np
 from hutch.active.drawing import Scores
 from hutch.active.lines import labelled
 from hutch.active.pool import Pool
+from hutch.core.chain.capabilities import AsksForLabels, has
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ModelError, StoreError, UsageError, at
 from hutch.core.strict_json import dumps
@@ -43,12 +44,12 @@ def model_version(path: str | Path) -> str:
 
 
 def active_layer(chain: "Chain") -> Any:
-    """The `active` layer at the top of a chain.
+    """The layer at the top of a chain that asks for labels.
 
     Raises:
         UsageError: the top layer is another one.
     """
-    if chain.layers[0].name != "active":
+    if not has(chain.layers[0], AsksForLabels):
         top = chain.layers[0].name
         raise UsageError(f"chain[0]: got {top!r}, wanted 'active' on top, as in 'chain: [active, {top}]'")
     return chain.layers[0]

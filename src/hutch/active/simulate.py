@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from hutch.active.estimate import LossSums, score_interval
 from hutch.active.stopping import expected_gains, stop_after
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import AsksForLabels, has
 from hutch.core.chain.reduction import Predictions
 from hutch.core.config.override import layer_name
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.durable.records import canonical_label
+from hutch.plugins.manager import installed
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
@@ -153,15 +155,18 @@ def simulate(
     """
     examples = sum(len(batch) for batch in data())
     layers = list(config["chain"])
-    top: Any = layers.pop(0) if layer_name(layers[0]) == "active" else "active"
-    own = {} if isinstance(top, str) else top["active"] or {}
+    first = layer_name(layers[0]) or ""
+    kind = installed().registry.reductions.get(first)
+    top: Any = layers.pop(0) if kind is not None and has(kind, AsksForLabels) else "active"
+    asking = layer_name(top) or ""
+    own = {} if isinstance(top, str) else top[asking] or {}
     given = {"horizon": examples, **{key: value for key, value in own.items() if value is not None}}
     if budget is not None:
         given = {**{key: value for key, value in given.items() if key != "mellowness"}, "budget": budget}
     given["simulation"] = True
 
     def chain_of(active: dict[str, Any]) -> "Chain":
-        return build({**config, "chain": [{"active": active}, *layers]})
+        return build({**config, "chain": [{asking: active}, *layers]})
 
     chain = chain_of(given)
     kept = ("threshold", "labels", "memory", "seed")

@@ -38,7 +38,7 @@ def evaluate(
         raise UsageError("wanted either a chain, -C FILE, or a model, -i FILE")
     check_sources(log)
     found = Chain.from_config(chain, overrides or ()) if chain is not None else Chain.load(model or "", overrides or ())
-    estimator = Chain.from_config(estimator_of(found.config.to_dict()))
+    estimator = Chain.from_config(estimator_of(found.config.to_dict(), found.layers))
     files = found.files(log, lambda problem: print(problem, file=sys.stderr), strict=strict, kind=format)
     value = judge(found, estimator, files, learn=model is None, confidence=confidence)
     if json:

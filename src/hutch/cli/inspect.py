@@ -86,11 +86,12 @@ def _weights(chain: Any, index: int) -> list[list[float]]:
 
 def _explained(chain: Any, line: str) -> dict[str, Any]:
     """Each feature of a line with its weight and, above a linear base, its part in each sub-model's prediction."""
+    from hutch.core.chain.capabilities import SumsWeights, has
     from hutch.core.text.names import explain
 
     predictions = chain.predict([line])
     found: dict[str, Any] = {"prediction": float(predictions[0]) if len(predictions) else None}
-    if chain.layers[-1].name == "linear":
+    if has(chain.layers[-1], SumsWeights):
         features = _contributions(chain, line)
         sums = [sum(column) for column in zip(*(f["contributions"] for f in features), strict=True)]
         return {**found, "sums": sums, "features": features}
@@ -115,6 +116,7 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
     """
     import numpy as np
 
+    from hutch.core.chain.capabilities import AddsFeatures, has
     from hutch.core.text.names import feature_names
     from hutch.core.text.parser import TextParser
     from hutch.vw.lines import features_of
@@ -127,7 +129,7 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
     for feature in feature_names(line, chain.parser):
         called.setdefault(feature.index, {})[str(feature)] = None
     [rows] = features_of(chain, {index: list(several)[-1] for index, several in called.items()}, batch)
-    if any(layer.name == "ngrams" for layer in chain.layers):
+    if any(has(layer, AddsFeatures) for layer in chain.layers):
         names = {index: next(iter(several)) for index, several in called.items()}
         gathered, values, _ = base.gathered()
         gathered = gathered - gathered % np.uint32(multiplier)
@@ -135,7 +137,6 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
             (names.get(row // multiplier, "?") + (f"^{row % multiplier}" if row % multiplier else ""), row, value)
             for row, value in zip(gathered.tolist(), values.tolist(), strict=True)
         ]
-    contraction, gravity = map(np.float32, base.saved()["regularization"])
     named: dict[int, set[str]] = {}
     for name, row, _ in rows:
         own = () if row % multiplier else called.get(row // multiplier, ())
@@ -143,7 +144,7 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
     mask, found = int(chain.shared[0]["mask"]), []
     for name, row, value in rows:
         weights = [chain.weights[(row + k) & mask, 0] for k in range(base.context.submodels)]
-        shrunk = [float(np.sign(w) * max(abs(w) - gravity, np.float32(0)) * contraction) for w in weights]
+        shrunk = base.regularized(np.array(weights)).tolist()
         found.append(
             {
                 "feature": " = ".join(several) if name in (several := called.get(row // multiplier, {})) else name,
@@ -159,6 +160,7 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
 
 def _named_weights(chain: Any, data: str) -> Iterator[dict[str, Any]]:
     """The features that occur in a file, by name, with their rows."""
+    from hutch.core.chain.capabilities import SumsWeights, has
     from hutch.core.data.chunks import Chunks
     from hutch.core.text.names import feature_names
 
@@ -167,7 +169,7 @@ def _named_weights(chain: Any, data: str) -> Iterator[dict[str, Any]]:
         for line in bytes(chunk.data).decode(errors="replace").splitlines():
             for feature in feature_names(line, chain.parser):
                 names.setdefault(feature.index, {})[str(feature)] = None
-    linear = chain.layers[-1].name == "linear"
+    linear = has(chain.layers[-1], SumsWeights)
     for index, found in sorted(names.items(), key=lambda item: next(iter(item[1]))):
         weights = _weights(chain, index)
         for name in found:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from hutch.active.loop import active_layer, attach, labels_of
 from hutch.chain import Chain
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
+from hutch.core.chain.capabilities import AsksForLabels, has
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.limits import check_values
 from hutch.core.chain.model_file import overflow_of, save_model
@@ -162,7 +163,7 @@ class Served:
     @property
     def asks(self) -> bool:
         """Whether its top layer asks for labels."""
-        return self.chain.layers[0].name == "active"
+        return has(self.chain.layers[0], AsksForLabels)
 
     @property
     def _whole(self) -> list[str]:

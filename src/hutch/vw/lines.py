@@ -10,6 +10,7 @@ import numpy as np
 
 from hutch.chain import Chain
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch, joined
+from hutch.core.chain.capabilities import AddsFeatures, has
 from hutch.core.chain.reduction import Labels
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, UsageError, at, did_you_mean
@@ -17,7 +18,6 @@ from hutch.core.run.decisions import decisions_of, slot_rows
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
 from hutch.core.text.parser import TextParser
-from hutch.reductions.features.ngrams import gram_masks
 
 Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""
@@ -198,20 +198,11 @@ def _rewritten(chain: Chain, spaces: list[Space]) -> list[Space]:
     """The namespaces as the layers show them to the base learner."""
     for layer in chain.layers:
         given: Any = layer.parameters
-        if layer.name == "ngrams":
+        if has(layer, AddsFeatures):
             listed = _ids(chain, given.namespaces) or {name for name, _ in spaces}
-            masks = gram_masks(given.size, given.skips)
-            spaces = [(name, [*texts, *(_grams(texts, masks) if name in listed - {CONSTANT_NAMESPACE} else ())])
+            spaces = [(name, [*texts, *(layer.added(texts) if name in listed - {CONSTANT_NAMESPACE} else ())])
                       for name, texts in spaces]  # fmt: skip
     return spaces
-
-
-def _grams(texts: list[str], masks: list[tuple[int, ...]]) -> Iterator[str]:
-    """Names of grams: that of the first feature, then the others without their namespace."""
-    ends = [text.partition("^")[2] or text for text in texts]
-    for first, *others in masks:
-        for i in range(len(texts) - others[-1]):
-            yield "^".join([texts[i + first], *(ends[i + k] for k in others)])
 
 
 def _features(chain: Chain, names: dict[int, str], batch: Batch, spaces: list[Space]) -> list[Named]:

@@ -13,6 +13,10 @@ from hutch.core.run.off_policy import estimator_of, evaluate, value_of
 CHAIN = {"chain": ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]}
 
 
+def _regressor(judged: Chain) -> Chain:
+    return Chain.from_config(estimator_of(judged.config.to_dict(), judged.layers))
+
+
 def _log(seed, count=600):
     """Decisions between a cheap and an expensive action, chosen with probability 0.3 and 0.7."""
     random = np.random.default_rng(seed)
@@ -29,7 +33,7 @@ def _log(seed, count=600):
 
 def _evaluate(log, chain=CHAIN, **how):
     judged = Chain.from_config(chain)
-    return evaluate(judged, Chain.from_config(estimator_of(chain)), judged.batches(list(log)), **how)
+    return evaluate(judged, _regressor(judged), judged.batches(list(log)), **how)
 
 
 def test_estimates_find_the_true_cost_of_an_untrained_chain():
@@ -122,7 +126,8 @@ def test_classes_are_judged_as_actions_are():
     log = list(_log(5, 400))
     lines = [f"{d['chosen'] + 1}:{d['cost']:g}:{d['probability']} |f here" for d in log]
     lines.insert(7, "3:1:0.5 |f here")  # no such class
-    judged, estimator = (Chain.from_config(chain) for chain in (classes, estimator_of(classes)))
+    judged = Chain.from_config(classes)
+    estimator = _regressor(judged)
     found = evaluate(judged, estimator, judged.batches(lines))
     wanted = _evaluate(log)
     assert found.decisions == 400 and found.logged == pytest.approx(wanted.logged)
@@ -131,7 +136,7 @@ def test_classes_are_judged_as_actions_are():
         assert one.low < other.value < one.high and one.value == pytest.approx(other.value, abs=0.05)
     greedy = {"chain": [classes["chain"][0], *CHAIN["chain"][1:]]}
     judged = Chain.from_config(greedy)
-    best = evaluate(judged, Chain.from_config(estimator_of(greedy)), judged.batches(lines))
+    best = evaluate(judged, _regressor(judged), judged.batches(lines))
     assert best.ips.value < 0.4
 
 
@@ -141,7 +146,12 @@ def test_decisions_that_are_not_one_logged_choice_are_left_out():
     good = [decision.format("0:1:0.5", ""), decision.format("", "1:3:0.25")] * 3
     bad = [decision.format(*labels) for labels in (("0:1:0.5", "1:9:0.5"), ("", ""), ("0:9:0", ""))]
     judged = [
-        evaluate(chain, Chain.from_config(estimator_of(CHAIN)), chain.batches("".join(log).splitlines()), learn=False)
+        evaluate(
+            chain,
+            _regressor(chain),
+            chain.batches("".join(log).splitlines()),
+            learn=False,
+        )
         for log in (good, [*bad, *good, *bad])
         for chain in [Chain.from_config(CHAIN)]
     ]
@@ -163,7 +173,8 @@ def test_greedy_chains_choose_the_best_score():
 )
 def test_other_chains_are_refused(chain, text):
     with pytest.raises(UsageError, match=text):
-        evaluate(Chain.from_config(chain), Chain.from_config(estimator_of(chain)), [])
+        judged = Chain.from_config(chain)
+        evaluate(judged, _regressor(judged), [])
 
 
 def test_a_log_without_labels_is_refused():

@@ -1,0 +1,105 @@
+"""What a layer can do beyond the contract; a layer has an ability if its class has the methods.
+
+Rooms ask for these, never for a layer's name, so that a plugin's layer gets all that Hutch's own get.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeGuard, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.chain.reduction import Reduction
+
+Ability = TypeVar("Ability")
+
+
+class AsksForLabels(Protocol):
+    """A layer on top of a chain that chooses which examples to ask labels of.
+
+    Attributes:
+        parameters: with `rule`, `weighted` and `labels`; see `active`.
+        progress: structured array of length 1 with `bought`, labels so far, and what a store of answers notes in it:
+            `store`, its identity, and `learned`, the number of the last answer learned.
+    """
+
+    parameters: Any
+    progress: NDArray[Any]
+
+    @property
+    def threshold(self) -> float:
+        """Scalar predictions above it mean the upper label."""
+
+    @property
+    def simulation(self) -> bool:
+        """Whether labels stay hidden until asked for; settable."""
+
+    @property
+    def examples_per_label(self) -> float:
+        """Examples that each label stands for where labels are answers; settable."""
+
+    def trace(self, size: int) -> NDArray[Any]:
+        """Record the next decisions in an array of so many entries, which it returns."""
+
+    def pool_probabilities(
+        self, scores: NDArray[np.float64], count: int, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """The probability of asking for each example of a pool."""
+
+    def loss_sums(self) -> tuple[float, float, float, float, float]:
+        """Sums from which the loss over all examples is estimated."""
+
+
+class Rescales(Protocol):
+    """A base learner that can predict on another scale of labels with all that it has learned."""
+
+    @property
+    def can_rescale(self) -> bool:
+        """Whether it can with its parameters, where it has a constant and one sub-model."""
+
+    def rescale(self, weights: NDArray[np.float32], ratio: float, shift: float) -> None:
+        """Predict ratio p + shift where it predicted p.
+
+        Args:
+            weights: the chain's table.
+            ratio, shift: of the scales.
+        """
+
+
+class SumsWeights(Protocol):
+    """A base learner whose prediction is the sum over the features gathered of a weight times a value."""
+
+    def regularized(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Weights of the table's first column as predictions see them."""
+
+    def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
+        """The rows and values of the last example's features, interactions included."""
+
+
+class AddsFeatures(Protocol):
+    """A layer that adds features to a namespace, which have names made of those that are there."""
+
+    def added(self, names: list[str]) -> Iterable[str]:
+        """Names of the features that it adds to a namespace.
+
+        Args:
+            names: of the namespace's features, in order.
+        """
+
+
+class FitsScale(Protocol):
+    """A layer on top of a chain that learns the centre and the unit of each column."""
+
+    def columns(self, submodel: int = 0) -> dict[int, tuple[float, float]]:
+        """Mean and deviation of each column met, by the index of its feature."""
+
+
+def has(layer: Reduction | type[Reduction], ability: type[Ability]) -> TypeGuard[Ability]:
+    """Whether a layer, or every layer of a class, has an ability.
+
+    Args:
+        layer: the layer or the class.
+        ability: one of the protocols of this module.
+    """
+    owner = layer if isinstance(layer, type) else type(layer)
+    return all(hasattr(owner, name) for name in vars(ability) if not name.startswith("_"))
