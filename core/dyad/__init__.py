@@ -23,7 +23,6 @@ from hutch.core.dyad.step import importance_to_, step_exact, step_fast
 from hutch.core.errors import ConfigError, did_you_mean
 from hutch.core.kernel.abi import LOSS_SIGNATURE
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.object_store import address_of
 from hutch.core.loss import kinds
 
 _KINDS = {
@@ -147,6 +146,8 @@ def _derivative_kernel(function: Any) -> tuple[Any, int]:
     """A derivative under the signature of loss kernels, and its address, kept for the process's life."""
     from numba import njit
 
+    from hutch.core.kernel.private import pointer_to
+
     derivative = function if hasattr(function, "py_func") else njit(error_model="numpy")(function)
 
     def kernel(prediction: float, label: float, scale: float, norm: float, record: int) -> float:
@@ -155,7 +156,7 @@ def _derivative_kernel(function: Any) -> tuple[Any, int]:
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     dispatcher: Any = njit(LOSS_SIGNATURE, **options)(kernel)
     (result,) = dispatcher.overloads.values()
-    return dispatcher, address_of(result)
+    return dispatcher, pointer_to(result)
 
 
 def _broadcast(kernel: Any, *arguments: ArrayLike, last: tuple[Any, ...] = ()) -> Any:

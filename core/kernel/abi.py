@@ -127,8 +127,8 @@ PLAIN_LOSS_SIGNATURE = "float64(float64, float64, float64)"
 
 def _array(element: Any) -> tuple[Any, Callable[..., Any]]:
     from numba import from_dtype, types
-    from numba.core import cgutils
-    from numba.np.arrayobj import make_array, populate_array
+
+    from hutch.core.kernel.private import cgutils, make_array, populate_array
 
     kind = element if isinstance(element, types.Type) else from_dtype(np.dtype(element))
     array = types.Array(kind, 1, "C")
@@ -251,7 +251,9 @@ def caller_of(signature: str, raised: float | None = None) -> Any:
         signature: of the function.
         raised: the result where the function raises; None for functions that never do.
     """
-    from numba.core import cgutils, sigutils, types
+    from numba import types
+
+    from hutch.core.kernel.private import cgutils, sigutils
 
     arguments, result = sigutils.normalize_signature(signature)
 
@@ -290,7 +292,8 @@ def call_plain_loss(typing_context: Any, address: Any, prediction: Any, label: A
 def ask_for(builder: Any, place: Any) -> None:
     """Within an intrinsic: prefetch the cache line that a pointer points to; affects only timing."""
     from llvmlite import ir
-    from numba.core import cgutils
+
+    from hutch.core.kernel.private import cgutils
 
     byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
@@ -302,7 +305,7 @@ def ask_for(builder: Any, place: Any) -> None:
 def prefetch(typing_context: Any, address: Any) -> Any:
     """Ask for the cache line at `address`."""
     from llvmlite import ir
-    from numba.core import types
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         ask_for(builder, builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
@@ -315,7 +318,7 @@ def prefetch(typing_context: Any, address: Any) -> Any:
 def no_unroll(typing_context: Any) -> Any:
     """Keep LLVM from unrolling the surrounding loop: where sums wait for each other, unrolling only adds loop ends."""
     from llvmlite import ir
-    from numba.core import types
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         nothing = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
@@ -332,7 +335,9 @@ def likely(typing_context: Any, condition: Any) -> Any:
     Without it LLVM turns a choice between two values into a selection, and a walk down a tree into a chain of waits.
     """
     from llvmlite import ir
-    from numba.core import cgutils, types
+    from numba import types
+
+    from hutch.core.kernel.private import cgutils
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         bit = ir.IntType(1)

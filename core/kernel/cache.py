@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
@@ -188,7 +188,7 @@ def _dispatcher(function: Callable[..., Any], directory: Path | None, **options:
     """Numba's function, kept on disk."""
     import numba
 
-    from hutch.core.kernel.linked import KernelCompiler
+    from hutch.core.kernel import private
 
     prepare()
     config: Any = numba.config
@@ -198,27 +198,22 @@ def _dispatcher(function: Callable[..., Any], directory: Path | None, **options:
         config.CACHE_DIR = str(directory)
         try:
             cached = directory is not None and _usable(directory)
-            dispatcher = decorator(cache=cached, pipeline_class=KernelCompiler, **_OPTIONS, **options)(function)
+            dispatcher = decorator(cache=cached, **private.of_kernels(), **_OPTIONS, **options)(function)
             if cached:
-                _let_saving_fail(dispatcher._cache, str(directory))
+                private.let_saving_fail(dispatcher, partial(_save_if_possible, str(directory)))
         finally:
             config.CACHE_DIR = before
         _dispatchers.append(dispatcher)
     return dispatcher
 
 
-def _let_saving_fail(cache: Any, directory: str) -> None:
+def _save_if_possible(directory: str, save: Callable[[], None], where: str) -> None:
     """On a full disk, let compiled code serve this process alone; Numba would raise an error instead."""
-    save = cache.save_overload
-
-    def save_if_possible(signature: Any, compilation: Any) -> None:
-        try:
-            save(signature, compilation)
-            _remove_abandoned(Path(cache.cache_path))
-        except OSError as error:
-            _say_not_kept(directory, error)
-
-    cache.save_overload = save_if_possible
+    try:
+        save()
+        _remove_abandoned(Path(where))
+    except OSError as error:
+        _say_not_kept(directory, error)
 
 
 def _remove_abandoned(directory: Path) -> None:
@@ -279,12 +274,14 @@ class _Specialisation:
 
     def _compile(self, place: Path | None) -> object_store.Code:
         """Let Numba make or find the code, and keep the object."""
+        from hutch.core.kernel.private import plain, pointer_to
+
         with _compiling(self._function.__name__):
             dispatcher, made = self._make()
-            if place and dispatcher.stats.cache_hits:
+            if place and dispatcher.stats.cache_hits and not plain():
                 dispatcher.recompile()  # code from Numba's cache has no object to store
                 made = dispatcher.overloads[made.signature.args]
-        code = object_store.Code(object_store.address_of(made), result_of(made.signature.return_type))
+        code = object_store.Code(pointer_to(made), result_of(made.signature.return_type))
         if place and _usable(place.parent):
             object_store.save(place, made, code.result, kernel=self.name, signature=self.signature)
         return code
@@ -364,8 +361,7 @@ class AddressKernel:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's function, compiled."""
-        from numba.core.errors import NumbaError
-
+        from hutch.core.kernel.private import NumbaError
         from hutch.core.kernel.reason import reason
 
         dispatcher = _plain_dispatcher(self.function, self._directory)
@@ -406,6 +402,8 @@ class AddressKernel:
 @contextmanager
 def _compiling(name: str) -> Iterator[None]:
     """While something is compiled, show on a terminal or in a notebook its name, and the time spent so far."""
+    from hutch.core.kernel.private import comparing_fast
+
     global _spent
     shown = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
     if shown:
@@ -414,7 +412,8 @@ def _compiling(name: str) -> Iterator[None]:
     begun, collects = time.perf_counter(), gc.isenabled()
     gc.disable()  # Numba makes millions of small objects that stay: searching them is a tenth of the time
     try:
-        yield
+        with comparing_fast():
+            yield
     finally:
         if collects:
             gc.enable()

@@ -40,7 +40,8 @@ def prepare() -> None:
     """Let Numba's bounds checks name the place, the index and the length; to be called before it compiles or loads."""
     if CHECKED:
         import llvmlite.binding as llvm
-        from numba.core import cgutils
+
+        from hutch.core.kernel.private import cgutils
 
         llvm.add_symbol(VIOLATED, address_of_note())
         cgutils.do_boundscheck = _check_index
@@ -64,7 +65,8 @@ def require(context: Any, builder: Any, holds: Any, text: str, *numbers: Any) ->
     if not CHECKED:
         return
     from llvmlite import ir
-    from numba.core import cgutils
+
+    from hutch.core.kernel.private import cgutils
 
     word = ir.IntType(64)
     with cgutils.if_unlikely(builder, builder.not_(holds)):
@@ -77,7 +79,7 @@ def require(context: Any, builder: Any, holds: Any, text: str, *numbers: Any) ->
 
 def _place() -> str:
     """File, line and function that Numba is lowering: only the lowering object knows the line."""
-    from numba.core.lowering import BaseLower
+    from hutch.core.kernel.private import BaseLower
 
     frame = sys._getframe()
     while not isinstance(frame.f_locals.get("self"), BaseLower):
@@ -90,7 +92,7 @@ def _place() -> str:
 @intrinsic
 def check(typing_context: Any, condition: Any) -> Any:
     """State within a kernel that a condition holds: in checked mode a kernel fails where it does not."""
-    from numba.core import types
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         require(context, builder, arguments[0], "a condition that is checked does not hold")

@@ -61,11 +61,10 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     def make() -> Any:
         from numba import njit as decorator
 
-        if by_kernels_only:
-            from hutch.core.kernel.linked import LinkedCompiler
+        from hutch.core.kernel.private import of_helpers
 
-            options["pipeline_class"] = LinkedCompiler
-        return decorator(**options, boundscheck=CHECKED)(function)
+        linked = of_helpers() if by_kernels_only else {}
+        return decorator(**options, **linked, boundscheck=CHECKED)(function)
 
     return Deferred(function, make, not by_kernels_only)
 
@@ -87,12 +86,9 @@ class _Intrinsic:
 
     @cached_property
     def _numba_type_(self) -> Any:
-        from numba.core.registry import cpu_target
-        from numba.extending import intrinsic as decorator
+        from hutch.core.kernel.private import type_of_intrinsic
 
-        made = decorator(self._define)
-        cpu_target.typing_context.refresh()
-        return cpu_target.typing_context.resolve_value_type(made)
+        return type_of_intrinsic(self._define)
 
 
 def intrinsic(define: Callable[..., Any]) -> Any:

@@ -83,7 +83,8 @@ class Lanes:
     def called(self, name: str) -> "Lanes":
         """LLVM's intrinsic of this name, such as `ctpop`, of each."""
         from llvmlite import ir
-        from numba.core import cgutils
+
+        from hutch.core.kernel.private import cgutils
 
         kind = self.value.type
         function, full = ir.FunctionType(kind, [kind]), f"llvm.{name}.v{kind.count}i{kind.element.width}"
@@ -170,7 +171,8 @@ def flags(builder: Any, word: Any) -> Lanes:
 
 def places(context: Any, builder: Any, arrays: Any, values: Any, i: Any) -> list[Any]:
     """Pointers to element i of some arrays, given their Numba types and values."""
-    from numba.np.arrayobj import make_array
+
+    from hutch.core.kernel.private import make_array
 
     pairs = zip(arrays, values, strict=True)
     return [builder.gep(make_array(kind)(context, builder, value).data, [i]) for kind, value in pairs]

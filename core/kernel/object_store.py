@@ -23,6 +23,7 @@ from hutch.core.kernel.arguments import UNFIT
 from hutch.core.kernel.checked import VIOLATED, address_of_note, prepare
 from hutch.core.kernel.elf import ElfObject
 from hutch.core.kernel.home import distrust_reason
+from hutch.core.kernel.plain import plain_wanted
 
 _FORMAT = b"hutch object 2"
 _SETTINGS = Path(".numba_config.yaml")
@@ -61,7 +62,7 @@ class Code(NamedTuple):
 
 def enabled() -> bool:
     """Whether the store is used: on Linux, where alone it was tested, unless `HUTCH_OBJECT_STORE=0` turns it off."""
-    return sys.platform == "linux" and os.environ.get("HUTCH_OBJECT_STORE", "") != "0"
+    return sys.platform == "linux" and os.environ.get("HUTCH_OBJECT_STORE", "") != "0" and not plain_wanted()
 
 
 @cache
@@ -216,15 +217,6 @@ def _link(code: bytes, description: dict[str, Any]) -> int | None:
     return int(engine.get_function_address(description["symbol"]))
 
 
-def address_of(compiled: Any) -> int:
-    """Where the code of a kernel lies that Numba has compiled in this process.
-
-    Args:
-        compiled: Numba's result of the compilation, which must live as long as the address is used.
-    """
-    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
-
-
 def save(path: Path, compiled: Any, result: Any, **names: str) -> None:
     """Store a kernel that Numba has compiled in this process; a full disk is no error.
 
@@ -234,7 +226,12 @@ def save(path: Path, compiled: Any, result: Any, **names: str) -> None:
         result: the kind of its result.
         names: further entries of its description.
     """
-    symbol, code = compiled.fndesc.llvm_func_name, compiled.library.serialize_using_object_code()[2][0]
+    from hutch.core.kernel.private import object_of
+
+    found = object_of(compiled)
+    if found is None:
+        return
+    symbol, code = found
     needs = ElfObject(code).needs() if ElfObject.recognises(code) else None
     if needs is None or result == UNFIT or not (_C_LIBRARY | _RUNTIME.keys() | {VIOLATED}).issuperset(needs):
         code = b""  # marks this kernel as one for Numba

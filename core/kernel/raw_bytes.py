@@ -81,7 +81,8 @@ def copy_bytes(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         from llvmlite import ir
-        from numba.core import cgutils
+
+        from hutch.core.kernel.private import cgutils
 
         byte = ir.IntType(8).as_pointer()
         target, source = (builder.inttoptr(address, byte) for address in arguments[:2])

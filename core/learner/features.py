@@ -161,7 +161,8 @@ def _multiply(typing_context: Any, others: Any, made: Any, j: Any, n: Any, facto
     """
     from llvmlite import ir
     from numba import types
-    from numba.core import cgutils
+
+    from hutch.core.kernel.private import cgutils
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def elements(k: int) -> list[Any]:

@@ -42,7 +42,8 @@ def _strtof(typing_context: Any, start: Any) -> Any:
     """The number at an address as C's `strtof` reads it, and the address where it ends."""
     from llvmlite import ir
     from numba import types
-    from numba.core import cgutils
+
+    from hutch.core.kernel.private import cgutils
 
     result = types.Tuple((types.float32, types.int64))
 

@@ -1,4 +1,4 @@
-"""A reduction is added with three files: its own, its test and its page. The rest is found or generated."""
+"""A reduction is added with three files, its own, its test and its page, and one line. The rest is generated."""
 
 import os
 import shutil
@@ -56,10 +56,15 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_three_files_are_enough(project: Path) -> None:
+def test_three_files_and_a_line_are_enough(project: Path) -> None:
     before = contents(project)
     page = (project / "docs" / "writing-a-reduction.md").read_text()
-    (project / "reductions" / "bag.py").write_text(file_of(page, "hutch_bag.py"))
+    (project / "reductions" / "bag.py").write_text(
+        file_of(page, "hutch_bag.py").partition("\n\n\nhutch_register")[0] + "\n"
+    )
+    table = project / "reductions" / "plugin.py"
+    line = '    "bayesian_linear": '
+    table.write_text(table.read_text().replace(line, f'    "bag": "bag:Bag",\n{line}'))
     test = file_of(page, "test_bag.py").replace("from hutch_bag import", "from hutch.reductions.bag import")
     (project / "tests" / "reductions" / "test_bag.py").write_text(test)
     (project / "docs" / "reductions" / "bag.md").write_text(PAGE)
@@ -70,12 +75,12 @@ def test_three_files_are_enough(project: Path) -> None:
     tests = [
         "tests/reductions/test_bag.py",
         "tests/test_house.py",
-        "tests/plugins/test_manager.py::test_default_plugins_register_what_the_table_says",
+        "tests/plugins/test_manager.py::test_no_reduction_of_the_folder_is_forgotten",
     ]
     tests += ["tests/docs/test_docs.py", "tests/docs/test_site.py"]
     run(project, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", quick, *tests)
 
     after = contents(project)
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    written = {"reductions/bag.py", "tests/reductions/test_bag.py", "docs/reductions/bag.md"}
+    written = {"reductions/bag.py", "reductions/plugin.py", "tests/reductions/test_bag.py", "docs/reductions/bag.md"}
     assert changed == written | {"docs/reductions/index.md"}  # the last by docs/regenerate.py

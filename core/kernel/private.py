@@ -1,0 +1,196 @@
+"""All that Hutch uses of Numba beyond its documented interface; importing this module imports Numba.
+
+A release of Numba may rename any of it. If a part is missing that every kernel needs, one line says so. If a part is
+missing that only saves time, one notice says so, and plain `numba.njit` with its cache compiles the kernels;
+`HUTCH_PLAIN_NUMBA=1` asks for that.
+
+The compilers below are for functions that only kernels call. Numba takes each function through LLVM and on to machine
+code, and every function that calls it optimises all of it once more; where functions call functions, that is most of
+the time that compiling takes. Here LLVM sees them when the kernel that calls them is complete, and simplifies each
+before it puts it into its callers. Without permission to reorder arithmetic LLVM computes the same numbers either way.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numba
+from numba import types
+
+from hutch.core.errors import HutchError
+from hutch.core.kernel.plain import PLAIN, plain_wanted
+
+_UNKNOWN = f"numba {numba.__version__} is not one that Hutch knows"
+
+try:
+    from numba.core import cgutils as cgutils
+    from numba.core import sigutils as sigutils
+    from numba.core.errors import NumbaError as NumbaError
+    from numba.core.lowering import BaseLower as BaseLower
+    from numba.core.registry import cpu_target
+    from numba.np.arrayobj import make_array as make_array
+    from numba.np.arrayobj import populate_array as populate_array
+except (ImportError, AttributeError) as error:
+    raise HutchError(f"{_UNKNOWN}: {error}; install an older one") from error
+
+
+class _Known:
+    _numba_type_ = types.int64
+
+
+if numba.typeof(_Known()) is not types.int64:  # as kernels find the helpers that they call
+    raise HutchError(f"{_UNKNOWN}: it ignores _numba_type_; install an older one")
+
+
+def type_of_intrinsic(define: Callable[..., Any]) -> Any:
+    """Numba's type of a function that writes LLVM code."""
+    from numba.extending import intrinsic
+
+    made = intrinsic(define)
+    cpu_target.typing_context.refresh()
+    return cpu_target.typing_context.resolve_value_type(made)
+
+
+_compilers: tuple[Any, Any] | None = None
+_why = f"{PLAIN} is set" if plain_wanted() else ""
+
+try:
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+    from numba.core.compiler_machinery import PassManager
+    from numba.core.targetconfig import TargetConfig
+    from numba.core.typed_passes import AnnotateTypes
+
+    for owner, names in (
+        (JITCodeLibrary, "codegen _optimize_final_module _finalize_final_module _finalize_dynamic_globals"),
+        (JITCodeLibrary, "get_pointer_to_function serialize_using_object_code _ensure_finalized"),
+        (Compiler, "define_pipelines compile_extra"),
+        (PassManager, "add_pass finalize"),
+        (TargetConfig, "values __eq__ __hash__"),
+    ):
+        for name in names.split():
+            getattr(owner, name)
+except (ImportError, AttributeError) as error:
+    _why = _why or str(error)
+else:
+
+    class _NoMachine:
+        """Replaces the code generator where Numba would give machine code the addresses of its Python objects."""
+
+        def set_env(self, name: str, environment: Any) -> None:
+            """Do nothing: there is no machine code."""
+
+    class _LinkedLibrary(JITCodeLibrary):
+        """Functions that are linked into other libraries and never run from here."""
+
+        @property
+        def codegen(self) -> Any:
+            return _NoMachine()
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()  # type: ignore[no-untyped-call]
+            return 0
+
+    class _KernelCompiler(Compiler):
+        """Numba's compiler without the listing of types, which nobody reads."""
+
+        def define_pipelines(self) -> list[PassManager]:
+            pipelines = []
+            for found in super().define_pipelines():  # type: ignore[no-untyped-call]
+                pipeline = PassManager(found.pipeline_name)
+                for made, description in found.passes:
+                    if made is not AnnotateTypes:
+                        pipeline.add_pass(made, description)
+                pipeline.finalize()
+                pipelines.append(pipeline)
+            return pipelines
+
+    class _LinkedCompiler(_KernelCompiler):
+        """Compiles a function to a library for linking."""
+
+        def compile_extra(self, func: Callable[..., Any]) -> Any:
+            library: Any = _LinkedLibrary
+            self.state.library = library(self.state.targetctx.codegen(), func.__qualname__)
+            return super().compile_extra(func)  # type: ignore[no-untyped-call]
+
+    _compilers = None if _why else (_KernelCompiler, _LinkedCompiler)
+
+
+@cache
+def plain() -> bool:
+    """Whether kernels are compiled by plain `numba.njit`; says so once."""
+    if _compilers is None:
+        text = f"numba {numba.__version__} compiles kernels in its own way, which takes longer: {_why}"
+        print(f"hutch: {text}", file=sys.stderr)
+    return _compilers is None
+
+
+def of_kernels() -> dict[str, Any]:
+    """Options of `numba.njit` for a kernel."""
+    return {} if plain() or _compilers is None else {"pipeline_class": _compilers[0]}
+
+
+def of_helpers() -> dict[str, Any]:
+    """Options of `numba.njit` for a function that only kernels call."""
+    return {} if plain() or _compilers is None else {"pipeline_class": _compilers[1]}
+
+
+@contextmanager
+def comparing_fast() -> Iterator[None]:
+    """While kernels compile, compare sets of options by what they hold; not to be entered by two threads at once.
+
+    Numba reads each option by name, some 44,000 times in a bandit's start, since it compares the options of each
+    function at every call that it sees. Its own hash is one number for all, too. Afterwards the class is as it was.
+    """
+    if plain():
+        yield
+        return
+    options: Any = TargetConfig
+    before = options.__eq__, options.__hash__
+
+    def same(self: Any, other: object) -> bool:
+        return isinstance(other, TargetConfig) and (self._values == other._values or self.values() == other.values())
+
+    options.__eq__, options.__hash__ = same, lambda self: 0
+    try:
+        yield
+    finally:
+        options.__eq__, options.__hash__ = before
+
+
+def pointer_to(compiled: Any) -> int:
+    """Where the code of a kernel lies that Numba has compiled in this process.
+
+    Args:
+        compiled: Numba's result of the compilation, which must live as long as the address is used.
+    """
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+
+def object_of(compiled: Any) -> tuple[str, bytes] | None:
+    """The name and the object code of a kernel that Numba has compiled in this process; None where it keeps none."""
+    if plain():
+        return None
+    return compiled.fndesc.llvm_func_name, compiled.library.serialize_using_object_code()[2][0]
+
+
+def let_saving_fail(dispatcher: Any, save: Callable[[Callable[[], None], str], None]) -> None:
+    """Let a function of ours call the one with which Numba stores compiled code.
+
+    Args:
+        dispatcher: Numba's function, which has a cache.
+        save: gets what stores the code, and the folder where.
+    """
+    kept: Any = getattr(dispatcher, "_cache", None)
+    own = getattr(kept, "save_overload", None)
+    if own is not None:
+        kept.save_overload = lambda signature, code: save(lambda: own(signature, code), str(kept.cache_path))
