@@ -1,13 +1,21 @@
 """The marker by which a plugin, built in or third party, declares its hooks."""
 
 from collections.abc import Callable
-from typing import Any
-
-import pluggy
+from typing import Any, TypeVar
 
 PROJECT = "hutch"
-hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Decorates a hook implementation; the hooks are in `hutch.plugins.hookspecs`."""
+MARK = "hutch_hook"
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def hookimpl(function: Function) -> Function:
+    """Decorate a hook implementation; the hooks are in `hutch.plugins.hookspecs`.
+
+    The marker `pluggy.HookimplMarker("hutch")` does the same; this one does not import pluggy, which short commands do
+    not need.
+    """
+    setattr(function, MARK, True)
+    return function
 
 
 def registering(*items: Any) -> Callable[[Callable[[Any], None]], None]:

@@ -13,7 +13,7 @@ import pluggy
 
 from hutch.core.chain.registry import KINDS, Command, Registry, Table, Warmup
 from hutch.core.errors import HutchError, PluginError
-from hutch.core.hooks import PROJECT
+from hutch.core.hooks import MARK, PROJECT
 from hutch.core.version import version
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
@@ -105,6 +105,18 @@ def _warn(text: str) -> None:
     print(f"hutch: {printable(text)}", file=sys.stderr)
 
 
+class _Manager(pluggy.PluginManager):
+    """Knows hooks by our marker, too."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        """See pluggy."""
+        if getattr(getattr(plugin, name, None), MARK, False):
+            return pluggy.HookimplOpts(
+                wrapper=False, hookwrapper=False, optionalhook=False, tryfirst=False, trylast=False, specname=None
+            )
+        return super().parse_hookimpl_opts(plugin, name)
+
+
 class Plugins:
     """The plugins of this process and what they have registered.
 
@@ -122,7 +134,7 @@ class Plugins:
         trace: bool = False,
         third_parties: bool = True,
     ) -> None:
-        self.manager = pluggy.PluginManager(PROJECT)
+        self.manager = _Manager(PROJECT)
         self.manager.add_hookspecs(hookspecs)
         tables: dict[str, Any] = {kind: Table(partial(self._collect, kind)) for kind in KINDS}
         self.registry = Registry(**tables)
@@ -316,24 +328,6 @@ def installed(block: Iterable[str] = ()) -> Plugins:
     True
     """
     return _installed(frozenset(block))
-
-
-@cache
-def _own_plugins() -> Plugins:
-    return Plugins(third_parties=False)
-
-
-def commands_with(name: str) -> Mapping[str, Command]:
-    """The commands to look a name up in: Hutch's own if it is among these, else those of all installed plugins.
-
-    Args:
-        name: as typed behind `hutch`.
-
-    >>> commands_with("train")["train"].help
-    'Learn from data.'
-    """
-    own = _own_plugins().registry.commands
-    return own if name in own else installed().registry.commands
 
 
 def failure_of(error: BaseException) -> str | None:

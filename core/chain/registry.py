@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hutch.core.errors import PluginError, did_you_mean
 
@@ -18,8 +18,7 @@ _NAME = re.compile(r"\.?\w[\w.-]*")
 _PLACE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """An item that its plugin names by its place, `module:Name`, and that is imported when it is looked up."""
 
     kind: str
@@ -98,8 +97,7 @@ class Table(MutableMapping[str, Item]):
         return item.module if isinstance(item, Place) else str(getattr(item, "__module__", None) or "")
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command of `hutch`.
 
     Attributes:
@@ -120,8 +118,7 @@ class Command:
         return getattr(import_module(self.module), self.place.partition(":")[2])
 
 
-@dataclass(frozen=True, slots=True)
-class Warmup:
+class Warmup(NamedTuple):
     """A small run for which `hutch warmup` compiles.
 
     Attributes:
@@ -135,7 +132,7 @@ class Warmup:
     usual: bool = False
 
 
-@dataclass(slots=True)
+@dataclass
 class Registry:
     """All that plugins have registered.
 

@@ -12,7 +12,7 @@ from hutch.cli.shell.help import Group
 from hutch.cli.shell.outcome import one_message
 from hutch.core.chain.registry import Command
 from hutch.core.errors import did_you_mean
-from hutch.plugins.manager import commands_with, installed
+from hutch.plugins.commands import commands_with
 
 
 def find(name: str) -> Command | None:
@@ -44,7 +44,7 @@ class Commands(Group):
     @staticmethod
     def names() -> list[str]:
         """The commands of this installation."""
-        return [name for name, command in installed().registry.commands.items() if _is_there(command)]
+        return [name for name, command in commands_with("").items() if _is_there(command)]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return self.names()
@@ -63,7 +63,7 @@ class Commands(Group):
         return super().resolve_command(ctx, args)
 
     def purposes(self, ctx: Any) -> Iterator[tuple[str, str]]:
-        yield from ((name, installed().registry.commands[name].help) for name in self.names())
+        yield from ((name, commands_with("")[name].help) for name in self.names())
 
     def invoke(self, ctx: Any) -> Any:
         try:
