@@ -295,7 +295,7 @@ def vw_page() -> str:
 
 def comparison_page() -> str:
     """The page beside other tools: its tables are those of other pages, and its own measurement stays."""
-    sys.path.insert(0, str(DOCS.parent / "benchmarks"))
+    sys.path.insert(0, str(DOCS.parent / "benchmarks" / "research"))
     import comparison
 
     text = comparison.PAGE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`benchmarks/history.py`: figures by commit, compared with those before."""
+"""`benchmarks/speed/history.py`: figures by commit, compared with those before."""
 
 import importlib.util
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "history.py"
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "speed" / "history.py"
 SPEC = importlib.util.spec_from_file_location("history", SCRIPT)
 assert SPEC is not None and SPEC.loader is not None
 history: Any = importlib.util.module_from_spec(SPEC)

@@ -12,7 +12,7 @@ from hutch.durable.entries import Round
 from hutch.durable.records import Request
 from hutch.durable.store import Store
 
-driver = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "browser.py"))
+driver = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "browser.py"))
 CHROMIUM, Browser = driver["CHROMIUM"], driver["Browser"]
 
 pytestmark = [

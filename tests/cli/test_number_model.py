@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from benchmarks.crowd.measured_numbers import simulated
+from benchmarks.research.crowd.measured_numbers import simulated
 from hutch.crowd import label_stream
 
 

@@ -10,7 +10,7 @@ from scipy.stats import chi2, chi2_contingency
 from hutch.estimate.lot import chi_square_tail, examine
 from hutch.estimate.questions import Items
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "crowd" / "few_labels.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "research" / "crowd" / "few_labels.py"
 SPEC = importlib.util.spec_from_file_location("few_labels", SCRIPT)
 assert SPEC is not None and SPEC.loader is not None
 few_labels = importlib.util.module_from_spec(SPEC)

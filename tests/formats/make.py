@@ -25,7 +25,9 @@ from hutch.crowd.table import EXCHANGEABLE
 
 HERE = Path(__file__).resolve().parent
 ARCHIVE = HERE / "data" / "format-1.tar.xz"
-sys.path[:0] = [str(HERE.parents[1] / "benchmarks" / folder) for folder in ("attacks", "start", ".")]
+sys.path[:0] = [
+    str(HERE.parents[1] / "benchmarks" / folder) for folder in ("hardening/attacks", "speed/start", "speed")
+]
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
 FITS = {

@@ -16,7 +16,7 @@ from hutch.judges.output import as_json
 from hutch.judges.runs import read_runs
 
 _spec = importlib.util.spec_from_file_location(
-    "measuring", Path(__file__).parents[2] / "benchmarks" / "crowd" / "judges.py"
+    "measuring", Path(__file__).parents[2] / "benchmarks" / "research" / "crowd" / "judges.py"
 )
 bench = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(bench)

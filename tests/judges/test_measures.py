@@ -9,7 +9,7 @@ from scipy.stats import linregress, pearsonr
 
 from hutch.judges import measures
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "crowd" / "judges.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "research" / "crowd" / "judges.py"
 SPEC = importlib.util.spec_from_file_location("benchmark_of_judges", SCRIPT)
 assert SPEC is not None and SPEC.loader is not None
 bench = importlib.util.module_from_spec(SPEC)

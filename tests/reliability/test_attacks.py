@@ -1,4 +1,4 @@
-"""A small, seeded part of what `benchmarks/reliability.py` tries at length."""
+"""A small, seeded part of what `benchmarks/hardening/reliability.py` tries at length."""
 
 import random
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-ATTACKS = Path(__file__).parents[2] / "benchmarks" / "attacks"
+ATTACKS = Path(__file__).parents[2] / "benchmarks" / "hardening" / "attacks"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks processes whose memory is limited")
 
 

@@ -1,6 +1,6 @@
 """For every command that writes: the n-th write, sync, rename, statement or allocation fails, for some n.
 
-`benchmarks/attacks/nth_failure.py` tries every n.
+`benchmarks/hardening/attacks/nth_failure.py` tries every n.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Histories of the simulated world; `benchmarks/world.py` runs as many as are wanted."""
+"""Histories of the simulated world; `benchmarks/hardening/world.py` runs as many as are wanted."""
 
 from pathlib import Path
 

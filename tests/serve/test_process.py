@@ -18,7 +18,7 @@ import pytest
 from hutch import Chain
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "speed"
 
 
 def script(name: str) -> Any:

@@ -17,7 +17,7 @@ MODEL_TRIALS = 50.0
 """However many labels a worker gave, the truth is inferred: this adds an error as large as that of so many labels.
 
 On simulated crowds the intervals then hold how often a worker is right in 95 % of the cases or more, with 3, 8, 20 and
-100 labels (`benchmarks/crowd/dependence.py`).
+100 labels (`benchmarks/research/crowd/dependence.py`).
 """
 TOO_FEW = 5
 """A worker with fewer labels is not judged."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.crowd.measured_numbers import known_of, simulated
+from benchmarks.research.crowd.measured_numbers import known_of, simulated
 from hutch.core.errors import UsageError
 from hutch.core.intervals import quantile
 from hutch.crowd.aggregate import Options, load, save

@@ -118,7 +118,7 @@ def size_of(labels: Labels) -> float:
     """s: the trust that the numbers of workers and items allow.
 
     On ten labels of a set of judges, and on panels of three to five, posteriors would often be worse than equal
-    shares without it (`benchmarks/crowd/dependence.py --small`).
+    shares without it (`benchmarks/research/crowd/dependence.py --small`).
     """
     names = labels.worker_names
     workers = len({names[worker].removesuffix(DIVIDED) for worker in np.flatnonzero(np.bincount(labels.workers))})
