@@ -3,7 +3,7 @@
     python benchmarks/research/dyadic.py steps  nanoseconds and error of a step, by loss and dynamics
     python benchmarks/research/dyadic.py cost [PASSES]  CPU of rank 3 against linear on simulated ratings, 160 passes
     python benchmarks/research/dyadic.py trees  error and CPU of both filter trees on simulated ratings
-    python benchmarks/research/dyadic.py ratings DIR...  RMSE and CPU; DIR has train.tsv and test.tsv: user, item, rating
+    python benchmarks/research/dyadic.py ratings DIR...  RMSE and CPU; DIR has train.tsv, test.tsv: user, item, rating
     python benchmarks/research/dyadic.py command DIR...  RMSE of `hutch train`: shuffled or by user, a tenth held out
     python benchmarks/research/dyadic.py drift [SEEDS]  RMSE with a bias for each week of an item or user, simulated
     python benchmarks/research/dyadic.py ordered DIR...  RMSE and log-loss of ratings as numbers and as ordered classes
