@@ -109,7 +109,7 @@ def section(rows: list[str], runs: int, load: str) -> str:
         "<!-- written by benchmarks/speed/start/commands.py -->",
         "",
         "Written by `python benchmarks/speed/start/commands.py`: CPU seconds of whole processes on 100 lines, 300",
-        f"labels or 200 rows, the least of {runs} runs each, installed as from a wheel, kernels compiled beforehand. On",
+        f"labels or 200 rows, the least of {runs} runs each, installed as from a wheel, kernels compiled before. On",
         "a machine busy with other work CPU seconds are more for all alike: `hutch vw` is the measure.",
         f"Measured on: {about(load)}.",
         "",
