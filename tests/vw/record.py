@@ -1,0 +1,150 @@
+"""Record what Vowpal Wabbit 9.11.9 writes for command lines on made-up data.
+
+`python tests/vw/record.py` writes recorded.json. It needs the peer, `pip install vowpalwabbit==9.11.9`; the test beside it
+runs the same command lines with Hutch, on any machine.
+"""
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+FILE = Path(__file__).with_name("recorded.json")
+
+
+def simple(label: str, count: int = 14) -> str:
+    """Lines with labels `real`, `binary`, `count`, or `class` of 4."""
+    draw = random.Random(f"{label}{count}")
+    made = {
+        "real": lambda: f"{draw.uniform(-3, 3):.2f}",
+        "binary": lambda: draw.choice(("1", "-1")),
+        "count": lambda: str(draw.choice((0, 1, 2, 5))),
+        "class": lambda: str(draw.randint(1, 4)),
+    }[label]
+    lines = []
+    for k in range(count):
+        weight = draw.choice(("", "", " 2", " 0.5")) if label != "class" else ""
+        tag = f" 't{k}" if k % 3 == 0 else " "
+        words = " ".join(f"w{draw.randrange(9)}" for _ in range(draw.randint(1, 4)))
+        numbers = " ".join(f"n{draw.randrange(4)}:{draw.uniform(-2, 2):.3g}" for _ in range(draw.randint(0, 3)))
+        author = f" |c a{draw.randrange(5)}" if draw.random() < 0.7 else ""
+        lines.append(f"{made()}{weight}{tag}|a {words} |b:0.5 {numbers}{author}\n")
+    return "".join(lines)
+
+
+def costs(count: int = 8) -> str:
+    """Lines with a cost for each of three classes."""
+    draw = random.Random(count)
+    lines = []
+    for _ in range(count):
+        label = " ".join(f"{c}:{draw.choice((0, 0.5, 1, 2))}" for c in (1, 2, 3))
+        lines.append(f"{label} |a w{draw.randrange(5)} v{draw.randrange(3)}\n")
+    return "".join(lines)
+
+
+def decisions(logged: bool, count: int = 8) -> str:
+    """Decisions among actions with features, logged or with all costs."""
+    draw, blocks = random.Random(count + logged), []
+    for _ in range(count):
+        chosen, actions = draw.randrange(3), []
+        for k in range(3):
+            label = f"{k + 1}:{draw.choice((0, 1, 2))}" if not logged else ""
+            if logged and k == chosen:
+                label = f"0:{draw.choice((0, 0.5, 1))}:{draw.choice((0.25, 0.5, 0.8))}"
+            actions.append(f"{label} |x f{draw.randrange(6)} g{draw.randrange(3)}\n")
+        shared = f"shared |u u{draw.randrange(3)}\n"
+        blocks.append(shared + "".join(actions) + "\n")
+    return "".join(blocks)
+
+
+def classes_logged(count: int = 10) -> str:
+    """Lines whose label is one of three actions with cost and probability."""
+    draw, lines = random.Random(count), []
+    for _ in range(count):
+        label = f"{draw.randint(1, 3)}:{draw.choice((0, 0.5, 1))}:{draw.choice((0.25, 0.5))}"
+        lines.append(f"{label} |a w{draw.randrange(6)} v{draw.randrange(3)}\n")
+    return "".join(lines)
+
+
+REAL, BINARY, COUNT, CLASS = (simple(label) for label in ("real", "binary", "count", "class"))
+CASES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "plain": (REAL, ("",)),
+    "adaptive": (REAL, ("--adaptive -l 0.3",)),
+    "sgd": (REAL, ("--sgd -l 0.1 --power_t 0.3 --initial_t 2",)),
+    "normalized": (REAL, ("--normalized --invariant --power_t 0.4",)),
+    "quantile": (REAL, ("--loss_function quantile --quantile_tau 0.8 -l 0.2",)),
+    "expectile": (REAL, ("--loss_function expectile --expectile_q 0.3",)),
+    "classic": (REAL, ("--loss_function classic --sgd -l 0.05",)),
+    "poisson": (COUNT, ("--loss_function poisson --link poisson -l 0.2",)),
+    "hinge": (BINARY, ("--loss_function hinge --binary",)),
+    "logistic": (BINARY, ("--loss_function logistic --link logistic",)),
+    "l1": (BINARY, ("--loss_function logistic --l1 0.01",)),
+    "l2": (REAL, ("--l2 0.001 --noconstant",)),
+    "pairs": (REAL, ("-q ab -q cc",)),
+    "triples": (REAL, ("--cubic abc --interactions aabb",)),
+    "wildcard": (REAL, ("-q ::",)),
+    "ignored": (REAL, ("--ignore b --ignore_linear c -q ac",)),
+    "kept": (REAL, ("--keep a",)),
+    "grams": (REAL, ("--ngram a2 --skips a1",)),
+    "hashed whole": (REAL, ("--hash all --hash_seed 7",)),
+    "few bits": (REAL, ("-b 3 -q ab",)),
+    "first weights": (REAL, ("--initial_weight 0.2 -b 6",)),
+    "range": (REAL, ("--min_prediction -1 --max_prediction 1",)),
+    "passes": (REAL, ("-c -k --passes 3 --holdout_off --decay_learning_rate 0.9",)),
+    "held out": (REAL, ("-c -k --passes 4 --holdout_period 4",)),
+    "tested": (REAL, ("-l 0.4 -f {M}", "-t -i {M}")),
+    "continued": (
+        BINARY,
+        ("--loss_function logistic -f {M} --save_resume", "--loss_function logistic -i {M} --save_resume"),
+    ),
+    "ftrl": (BINARY, ("--ftrl --ftrl_alpha 0.1 --ftrl_beta 0.5 --l1 0.01 --loss_function logistic",)),
+    "pistol": (REAL, ("--pistol",)),
+    "coin": (REAL, ("--coin",)),
+    "against all": (CLASS, ("--oaa 4",)),
+    "probabilities": (CLASS, ("--oaa 4 --loss_function logistic --probabilities -l 0.4",)),
+    "tournament": (CLASS, ("--ect 4 --error 1",)),
+    "costs": (costs(), ("--csoaa 3",)),
+    "logged actions": (decisions(True), ("--cb_adf --cb_type mtr",)),
+    "logged, doubly robust": (decisions(True), ("--cb_adf --cb_type dr",)),
+    "explored": (decisions(True), ("--cb_explore_adf --epsilon 0.2 -q ux",)),
+    "softmax": (decisions(True), ("--cb_explore_adf --softmax --lambda 3",)),
+    "squarecb": (decisions(True), ("--cb_explore_adf --squarecb --gamma_scale 20",)),
+    "classes logged": (classes_logged(), ("--cb 3",)),
+    "classes explored": (classes_logged(), ("--cb_explore 3 --epsilon 0.1",)),
+    "ranked": (decisions(False), ("--csoaa_ldf m",)),
+    "random network": (REAL, ("--nn 2 --random_seed 3 -b 6",)),
+    "link": (BINARY, ("--loss_function logistic --link glf1",)),
+}
+"""Data and the arguments of each call; later calls read what earlier ones have written."""
+
+
+def record(data: str, calls: tuple[str, ...]) -> Iterator[dict[str, object]]:
+    """Run the calls of a case with the peer."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "input.vw").write_text(data)
+        for k, arguments in enumerate(calls, 1):
+            words = arguments.replace("{M}", "tmp0.model").split()
+            files = ["-p", "pred", "--readable_model", "text", "--hexfloat_weights"]
+            command = [sys.executable, "-m", "vowpalwabbit", "-d", "input.vw", *words, *files]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            text = Path(folder) / "text"
+            yield {
+                "args": " ".join(words),
+                "exit": done.returncode,
+                "stderr": done.stderr.replace("pred\n", f"out{k}.pred\n"),
+                "pred": (Path(folder) / "pred").read_text(),
+                "model_hex": text.read_text() if text.exists() else "",
+            }
+
+
+def main() -> None:
+    """Write the file."""
+    found = {name: {"data": data, "calls": [*record(data, calls)]} for name, (data, calls) in CASES.items()}
+    FILE.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Parity with command lines that Vowpal Wabbit 9.11.9 has run on made-up data: predictions, weights, tables."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+CASES = json.loads(Path(__file__).with_name("recorded.json").read_text())
+
+OTHER_TABLES = {"logged actions", "logged, doubly robust"}
+"""Without an explorer VW counts the features of a decision's shared line once in the footer, and per action in rows."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_same_as_vw(name, tmp_path, monkeypatch, outcomes):
+    case, folder = tmp_path / "case", tmp_path / "run"
+    case.mkdir()
+    folder.mkdir()
+    calls = CASES[name]["calls"]
+    (case / "input.vw").write_text(CASES[name]["data"])
+    (case / "args").write_text("".join(f"{call['args']}\n" for call in calls))
+    for k, call in enumerate(calls, 1):
+        for ending in ("exit", "stderr", "pred"):
+            (case / f"out{k}.{ending}").write_text(str(call[ending]))
+        (case / f"out{k}.model_hex.txt").write_text(call["model_hex"])
+    monkeypatch.chdir(folder)
+    found = list(outcomes(case, folder))
+    assert [kind for _, kind, _ in found] == ["predictions", "weights", "table"] * len(calls)
+    expected = {"table": "different"} if name in OTHER_TABLES else {}
+    assert all(outcome == expected.get(kind, "equal") for _, kind, outcome in found), found
