@@ -1,7 +1,7 @@
 """Record what Vowpal Wabbit 9.11.9 writes for command lines on made-up data.
 
-`python tests/vw/record.py` writes recorded.json. It needs the peer, `pip install vowpalwabbit==9.11.9`; the test beside it
-runs the same command lines with Hutch, on any machine.
+`python tests/vw/record.py` writes recorded.json. It needs the peer, `pip install vowpalwabbit==9.11.9`; the test beside
+it runs the same command lines with Hutch, on any machine.
 """
 
 import json
