@@ -177,7 +177,7 @@ def _panel(runs: Runs, everyone: list[Judged], confidence: float, seed: int) -> 
     labels = from_codes(codes[order], names, [runs.items[i] for i in items], runs.classes, runs.classes)
     truth = np.where(known, runs.truth[items].argmax(axis=1), -1).astype(np.int32)
     if apart < TEACH:
-        result = aggregate(labels, TwoLevel())
+        result = aggregate(labels, TwoLevel(judges=True))
         posterior = result.probability
     else:
         result, posterior = aggregate(replace(labels, gold=truth), Mixed()), np.zeros((len(items), len(runs.classes)))

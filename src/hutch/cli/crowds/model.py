@@ -50,6 +50,8 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
         raise UsageError("--all-judges: cannot be combined with --reference, whose labels define the classes")
     if given.all_judges and given.gold and model is None and method == "batch":
         model = "mixed"  # gold determines the weight of each judge
+    if given.all_judges and model is None and method == "batch" and not history:
+        settled = {"judges": True} | settled
     if reference:
         if model is not None and not _wants_people(model):
             wanted = "wanted mixed, which tells people from judges"

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 DEFAULT_RHO = 0.1
 """Correlation of the errors of an item's labels without other information."""
+_AHEAD = 1e-4
+"""Part of its probability by which a class is ahead of those that share with it."""
 CLIP = 1e-6
 """Probabilities below this count as this in the log-loss."""
 
@@ -44,6 +46,57 @@ def tempered(posterior: Array, exponents: Array, floor: float) -> Array:
     result = np.maximum(posterior, 1e-12) ** exponents[:, None]
     result /= result.sum(axis=1, keepdims=True)
     return np.asarray((1 - floor) * result + floor / max(posterior.shape[1], 1))
+
+
+def towards_prior(
+    posterior: Array, prior: Array, exponents: Array, votes: Array, floor: float = 0.05, pooled: float = 0.1
+) -> Array:
+    """Posteriors made less sure, so that a class that evidence says nothing of gets its share and not an equal one.
+
+        Q_i(k) ~ prior_k (P_i(k) / prior_k)^e_i
+        R_i = (1 - pooled) ((1 - floor) Q_i + floor prior) + pooled (votes_i + v) / (n_i + 1)
+
+    v are the shares of all votes. The most probable class stays the same: those that would overtake it share with it.
+
+    Args:
+        posterior: P (items, classes).
+        prior: probabilities of the classes (classes).
+        exponents: e of each item, in (0, 1] (items).
+        votes: number of labels of each class (items, classes).
+        floor: mass that is spread as the prior is.
+        pooled: weight of the vote with one pseudo-vote that is divided as all votes are.
+
+    >>> sure, prior, votes = np.array([[0.999, 0.001]]), np.array([0.9, 0.1]), np.array([[1.0, 0.0]])
+    >>> towards_prior(sure, prior, np.array([0.01]), votes).round(2)
+    array([[0.91, 0.09]])
+    """
+    prior = np.maximum(prior, 1e-9) / np.maximum(prior, 1e-9).sum()
+    log_prior = np.log(prior)
+    scores = log_prior + exponents[:, None] * (np.log(np.maximum(posterior, 1e-12)) - log_prior)
+    found = np.exp(scores - scores.max(axis=1, keepdims=True))
+    found /= found.sum(axis=1, keepdims=True)
+    shares = votes.sum(axis=0) / max(votes.sum(), 1)
+    vote = (votes + shares) / (votes.sum(axis=1, keepdims=True) + 1)
+    found = (1 - pooled) * ((1 - floor) * found + floor * prior) + pooled * vote
+    return _keeping(found, posterior.argmax(axis=1))
+
+
+def _keeping(found: Array, label: NDArray[np.int64]) -> Array:
+    """Probabilities in which a class of each item (items) is the most probable: classes above it share with it."""
+    items = np.flatnonzero(found.argmax(axis=1) != label)
+    pooled = np.zeros(found.shape, np.bool_)
+    pooled[items, label[items]] = True
+    while len(items):
+        pooled[items, found[items].argmax(axis=1)] = True
+        rows = np.where(pooled[items], found[items], 0.0)
+        mean = rows.sum(axis=1, keepdims=True) / pooled[items].sum(axis=1, keepdims=True)
+        found[items] = np.where(pooled[items], mean, found[items])
+        items = items[found[items].max(axis=1) > mean[:, 0]]
+    turned = np.flatnonzero(pooled.any(axis=1))
+    share = _AHEAD * found[turned, label[turned]]
+    found[turned] -= pooled[turned] * (share / pooled[turned].sum(axis=1))[:, None]
+    found[turned, label[turned]] += share
+    return found
 
 
 def accuracy(posterior: Array, gold: NDArray[np.int32]) -> float:

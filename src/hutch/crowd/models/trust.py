@@ -34,6 +34,8 @@ RHO = 0.12
 """Correlation that errors of an item's labels are assumed to have."""
 FLOOR = 0.05
 """Mass spread over all classes."""
+OF_PEOPLE = 0.7, 0.5
+"""Least s and e_h of a crowd of people: less is more often due to rare classes or few items than to common errors."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Trust:
     def exponents(self, counts: NDArray[np.int64]) -> Array:
         """The exponent of the posterior of each item, from its number of labels."""
         return np.asarray(self.size * self.halves / (1 + self.rho * np.maximum(counts - 1, 0)))
+
+    def exponents_of_people(self, counts: NDArray[np.int64]) -> Array:
+        """The same for people, whose errors have less in common than halves of few items or rare classes say."""
+        size, halves = (max(own, least) for own, least in zip((self.size, self.halves), OF_PEOPLE, strict=True))
+        return replace(self, size=size, halves=halves).exponents(counts)
 
 
 def some_of(labels: Labels, most: int = MANY // 4) -> Labels:

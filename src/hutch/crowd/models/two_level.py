@@ -10,7 +10,7 @@ from hutch.core.chain.limits import Limits
 from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import two_level_kernels as kernels
-from hutch.crowd.models.calibration import tempered
+from hutch.crowd.models.calibration import tempered, towards_prior
 from hutch.crowd.models.dawid_skene import DawidSkene, DawidSkeneParameters
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, Parameters, State, Sums, grown
 from hutch.crowd.models.one_coin import OneCoin, OneCoinParameters
@@ -51,6 +51,8 @@ class TwoLevelParameters(Parameters):
         decay: online: the step is (labels of the worker)^-decay.
         warm_up: online: items until posteriors weigh as much as vote shares.
         drift: online: a worker's counts fall by this share per item of the stream.
+        judges: in batch: all workers are judges such as language models, whose errors have so much in common that
+            probabilities are drawn towards equal shares; those of people are drawn towards the shares of the classes.
     """
 
     iterations: Annotated[int, Within(ge=1, le=100_000)] = 12
@@ -60,6 +62,7 @@ class TwoLevelParameters(Parameters):
     decay: Annotated[float, Within(ge=0.5, le=1)] = 0.8
     warm_up: Annotated[int, Within(ge=0)] = 500
     drift: Annotated[float, Within(ge=0, le=1)] = 0.0
+    judges: bool = False
 
 
 class TwoLevel(CrowdModel):
@@ -142,6 +145,11 @@ class TwoLevel(CrowdModel):
         if not trust.any():
             trust[...] = astuple(self._trust(some_of(labels), fit.state, many=len(labels) > MANY))
         known, prior = Trust(*trust.tolist()), self.class_prior(fit.state)
+        if not self.parameters.judges:
+            votes = labels.vote_share() * counts[:, None]
+            return towards_prior(
+                fit.posterior, prior, known.exponents_of_people(counts), votes, known.floor, 2 * known.floor
+            )
         found = tempered(fit.posterior, known.exponents(counts), known.floor)
         leaned = found + known.floor * known.halves * (prior - 1 / len(prior))  # errors are rare where classes are
         same = leaned.argmax(axis=1) == found.argmax(axis=1)
