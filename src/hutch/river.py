@@ -179,7 +179,7 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
         target = float(y)
         if not math.isfinite(target):
             raise DataError(f"y: got {y}, wanted a number")
-        if self._scaled:
+        if self._scaled and w > 0:
             list(self._target.follow(np.array([target]), self.chain))
         self.chain.learn({**_record(x), "label": (target - self._target.centre) / self._target.scale, "importance": w})
 
