@@ -29,6 +29,7 @@ from hutch.core.data.assemble import (
 )
 from hutch.core.data.class_names import ClassNames, class_names
 from hutch.core.data.dates import Part, parts_of
+from hutch.core.data.disguises import in_table
 from hutch.core.data.roles import AnyRoles, FeatureColumn, Roles, position_of, refuse_twice
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, Problem, at, reading
@@ -129,6 +130,8 @@ class TableReader:
         with reading(source):
             for column in features:
                 self._add(column, schema.field(column.position).type, column.position in texts)
+            self._watch = roles.see(source, [column.name for column in features])
+        self._doubted = {names[c.position] for c in features if c.position not in texts | self._categorical}
         spaces = Namespaces(options)
         self._numbers = np.array([spaces.number(column.namespace) for column in self._features], np.int32)
         self._text_numbers = [spaces.number(column.namespace) for column in self._texts]
@@ -161,6 +164,10 @@ class TableReader:
     def batches(self, record_batch: Any) -> Iterator[Batch]:
         """One record batch in pieces."""
         rows = max(1, FEATURES_PER_BATCH // max(1, len(self._features) + 64 * len(self._texts)))
+        if self._watch is not None:
+            looked = [name for name in self._doubted if self._watch.looks(name)]
+            for name, text in in_table(record_batch, looked, frame=self._source == _SOURCE):
+                self._watch.say(self._source, name, text)
         for start in range(0, record_batch.num_rows, rows):
             with reading(self._source):
                 batch = self._batch(record_batch.slice(start, rows))

@@ -75,6 +75,14 @@ def next_cell(at, size, delimiter):
 
 
 @inlined
+def blank(start, stop):
+    """Whether a cell holds nothing but blanks."""
+    while start < stop and byte_at(start) == _BLANK:
+        start += 1
+    return start == stop
+
+
+@inlined
 def blank_line(at, size):
     """Bytes of the line at address `at` if it is blank, its end included; else 0."""
     if byte_at(at) == _LINE_FEED:
@@ -191,6 +199,12 @@ class Records:
         """The cells of a column."""
         text, (begins, ends) = self.clean.tobytes(), self.bounds(column)
         return [text[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+
+    def some(self, column: int, rows: NDArray[np.int64]) -> list[str]:
+        """The cells of a column in some rows, as text."""
+        begins, ends = self.bounds(column)
+        places = zip(begins[rows].tolist(), ends[rows].tolist(), strict=True)
+        return [self.clean[begin:end].tobytes().decode(errors="replace") for begin, end in places]
 
     def rows(self, errors: str = "strict") -> Iterator[list[str]]:
         """The cells of each record as text; `errors` is the mode for cells that are not UTF-8."""

@@ -1,7 +1,7 @@
 """CSV and TSV files with a header as batches: a kernel turns the cells of `hutch.core.data.cells` into features.
 
 A cell that is a number is the feature `column` with that value, any other cell is the feature
-`column:cell` of VW's text, whatever bytes it holds; an empty cell is not a feature.
+`column:cell` of VW's text, whatever bytes it holds; a cell that is empty or blank is not a feature.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
-from hutch.core.data.cells import Records, names_of, read_records
+from hutch.core.data.cells import Records, blank, names_of, read_records
 from hutch.core.data.class_names import class_names
+from hutch.core.data.disguises import disguise, row_numbers
 from hutch.core.data.roles import AnyRoles, Roles
+from hutch.core.data.watch import Watch
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, Problem, at, reading, shortened
 from hutch.core.hooks import hookimpl
@@ -25,22 +27,29 @@ from hutch.core.text.hashing import hash_name, hash_namespace
 from hutch.core.text.parser import ParserOptions
 
 _NUMERIC_ROLES = ("label", "importance", "base")
+_LOOKED_AT = 200  # cells of a column in a piece of the file
 
 
 @compiled
-def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values):
-    """Fill the features, row-major: column `positions[k]` has the hash `hashes[k]`; `words[k]`: never a number."""
+def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values, named):
+    """Fill the features, row-major: column `positions[k]` has the hash `hashes[k]`; `words[k]`: never a number.
+
+    `named[k]` counts the cells that are words.
+    """
     address, feature = int64(clean.ctypes.data), 0
     for row in range(len(values) // len(positions)):
         for k in range(len(positions)):
             cell = row * width + positions[k]
             start, stop = address + cells[2 * cell], address + cells[2 * cell + 1]
-            indices[feature], values[feature] = hashes[k] & mask, float32(1) if stop > start else float32(np.nan)
+            indices[feature], values[feature] = hashes[k] & mask, float32(1)
             number, good = (float32(0), False) if words[k] else read_decimal(start, stop)
             if good:
                 values[feature] = number
+            elif blank(start, stop):
+                values[feature] = float32(np.nan)
             else:
                 indices[feature] = hash_name(start, stop, hashes[k], hash_all) & mask
+                named[k] += 1
             feature += 1
 
 
@@ -52,7 +61,7 @@ def _numbers(clean, cells, width, position, missing, out):
         cell = row * width + position
         start, stop = address + cells[2 * cell], address + cells[2 * cell + 1]
         out[row] = missing
-        if stop > start:
+        if not blank(start, stop):
             out[row], good = read_decimal(start, stop)
             if not good:
                 return row
@@ -66,9 +75,10 @@ class CsvReader:
         names: the header's names.
         options: how names are hashed, and the kind of the labels.
         columns: the role of each column; see `hutch.core.data.roles.Roles`.
+        source: the file's name in messages.
     """
 
-    def __init__(self, names: list[str], options: ParserOptions, columns: AnyRoles) -> None:
+    def __init__(self, names: list[str], options: ParserOptions, columns: AnyRoles, source: str = "") -> None:
         roles, spaces = Roles.of(columns), Namespaces(options)
         texts = roles.texts(names)
         features = [column for column in roles.features(names) if column.position not in texts]
@@ -87,6 +97,32 @@ class CsvReader:
         self._ids = spaces.ids
         self._hashes = hash_names(self._used, np.array(seeds or [0], np.uint32), options)
         self._groups = Groups()
+        self._watch = roles.see(source, self._used + [column.name for column in self._texts])
+        self._source, self._unnumbered = source, True
+
+    def _doubt(
+        self,
+        watch: Watch,
+        records: Records,
+        named: NDArray[np.int64],
+        indices: NDArray[np.uint32],
+        values: NDArray[np.float32],
+    ) -> None:
+        """Look at words, `named` of them in each column, that may be something else, and at a column of row numbers."""
+        used, mask = len(self._used), np.uint32((1 << self._options.bits) - 1)
+        if self._unnumbered and self._positions[0] == 0:
+            if text := row_numbers(self._used[0], values[::used][:_LOOKED_AT].tolist()):
+                watch.say(self._source, self._used[0], text)
+        self._unnumbered = False
+        for k in np.flatnonzero(named * ~self._words).tolist():
+            if watch.looks(self._used[k]):
+                there = ~np.isnan(values[k::used])
+                rows = np.flatnonzero(there & (indices[k::used] != self._hashes[k] & mask))
+                looked = rows[:: 1 + len(rows) // _LOOKED_AT]
+                words = records.some(int(self._positions[k]), looked)
+                numbers, share = int(np.count_nonzero(there)) - len(rows), len(looked) / max(len(rows), 1)
+                if words and (found := disguise(words, numbers, share)):
+                    watch.say(self._source, self._used[k], found.text(self._used[k], frame=False))
 
     def batch(self, records: Records) -> Batch:
         """The batch of some records below the header."""
@@ -95,7 +131,11 @@ class CsvReader:
         indices, values = np.empty(rows * used, np.uint32), np.empty(rows * used, np.float32)
         mask, hash_all = np.uint32((1 << options.bits) - 1), options.hash == "all"
         if used:
-            _features(clean, cells, width, self._positions, self._hashes, self._words, hash_all, mask, indices, values)
+            named = np.zeros(used, np.int64)
+            columns = (self._positions, self._hashes, self._words)
+            _features(clean, cells, width, *columns, hash_all, mask, indices, values, named)
+            if self._watch is not None:
+                self._doubt(self._watch, records, named, indices, values)
         found: dict[str, NDArray[Any]] = {}
         for role, name, missing in (("label", "labels", np.nan), ("importance",) * 2 + (1.0,), ("base",) * 2 + (0.0,)):
             position = self._roles[str(role)]
@@ -162,7 +202,7 @@ def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimi
     for records in read_records(path, delimiter, options.longest_line):
         with reading(records.source):
             if reader is None:
-                reader = CsvReader(names_of(records), options, columns)
+                reader = CsvReader(names_of(records), options, columns, records.source)
                 records = records.after(1)
             batch = reader.batch(records) if len(records) else None
         if batch is not None:

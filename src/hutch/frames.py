@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
 from hutch.core.data.arrow import arrow, is_table
+from hutch.core.data.disguises import in_table
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
 from hutch.core.errors import ConfigError, DataError, warn
@@ -145,9 +146,16 @@ def dense_columns(X: Any, columns: Mapping[str, Any] | Roles | None) -> tuple[in
     return max(width, _WORDS) if words else width, words
 
 
-def doubt_columns(X: Any) -> None:
-    """Warn of columns of numbers so far from 0 that 32 bits, which features have, hardly tell their values apart."""
+def doubt_columns(X: Any, roles: Roles) -> None:
+    """Warn of columns that may not be what they seem.
+
+    Words of a frame can look like numbers, dates or missing values. Numbers can be so far from 0 that 32 bits, which
+    features have, hardly tell them apart.
+    """
     if is_frame(X):
+        left_out = {str(name) for name in (*roles.categorical, *roles.text, *roles.ignore)}
+        for _, text in in_table(X, [name for name in X.schema.names if name not in left_out], frame=True):
+            warn(f"X: {text}")
         kinds = ("int", "uint", "float", "double")
         columns = [(f.name, X[f.name].to_numpy()) for f in X.schema if str(f.type).rstrip("0123456789") in kinds]
     else:

@@ -186,7 +186,7 @@ class _ChainEstimator(Explains, _Settings):
         else:
             X = validate_data(self, X, reset=reset, **_MATRIX)
         if reset:
-            doubt_columns(given)
+            doubt_columns(given, roles_of(self.columns))
             self._row = dense_columns(X, self.columns)
         return X
 

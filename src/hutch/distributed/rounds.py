@@ -149,8 +149,10 @@ class _Job:
             self._engine.submit(read, config, self._engine.put(source), *told, results=count + 2) for source in sources
         ]
         met = [False] * len(self._by)
-        for about, *_ in found:
-            problems, has = self._engine.get(about)
+        for source, (about, *_) in zip(sources, found, strict=True):
+            problems, has, known = self._engine.get(about)
+            if known:
+                self._chain.watch.table(source, list(known), learns=True)
             met = [a or b for a, b in zip(met, has, strict=True)]
             for text in problems:
                 on_problem(text)
