@@ -42,7 +42,7 @@ DEFAULT_PLUGINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "hutch.core.loss.losses": {
         "losses": ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson"),
     },
-    "hutch.core.data.csv": {"readers": (".csv", ".tsv")},
+    "hutch.core.data.csv": {"readers": (".csv", ".ssv", ".tsv")},
     "hutch.core.data.json_lines": {"readers": (".jsonl", ".ndjson")},
     "hutch.core.data.parquet": {"readers": (".parquet",)},
     "hutch.vw.json.reader": {"readers": (".dsjson",)},

@@ -27,7 +27,7 @@ from hutch.core.data.assemble import (
     hash_texts,
     joined_texts,
 )
-from hutch.core.data.class_names import ClassNames, class_names
+from hutch.core.data.class_names import ClassNames, class_names, numbers_wanted
 from hutch.core.data.dates import Part, parts_of
 from hutch.core.data.disguises import in_table
 from hutch.core.data.roles import AnyRoles, FeatureColumn, Roles, position_of, refuse_twice
@@ -41,6 +41,7 @@ from hutch.core.text.parser import ParserOptions
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 """Arrow's names of types that are not NumPy's."""
 _SOURCE = "<table>"
+_MOST_LABELS = 1 << 12  # of words that may be names of classes
 _MOST_BYTES = (1 << 31) - 1
 """Of one array of strings."""
 
@@ -293,8 +294,9 @@ class TableReader:
         if types.is_dictionary(array.type):
             array = array.dictionary_decode()
         if not _is_number(types, array.type):
-            hint = ", or names of classes under columns.classes" if role == "label" else ""
-            raise Problem(f"the {role} column is {array.type}, wanted numbers{hint}")
+            words = array.slice(0, _MOST_LABELS).to_pylist() if role == "label" else []
+            wanted = numbers_wanted([str(word).encode() for word in words if word], "numbers")
+            raise Problem(f"the {role} column is {array.type}, {wanted}")
         if role == "label":
             return as_labels(self._floats(array, float("nan")))
         return self._floats(array, float("nan") if role == "importance" else 0.0)

@@ -5,6 +5,7 @@ A cell that is a number is the feature `column` with that value, any other cell 
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
 from hutch.core.data.cells import Records, blank, names_of, read_records
-from hutch.core.data.class_names import class_names
+from hutch.core.data.class_names import class_names, numbers_wanted
 from hutch.core.data.disguises import disguise, row_numbers
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.watch import Watch
@@ -148,7 +149,8 @@ class CsvReader:
                     row = _numbers(clean, cells, width, position, np.float32(missing), out)
                 if row >= 0:
                     got = records.column(position)[row].decode(errors="replace")
-                    text = classes.wrong(got) if classes else _no_number(got, role == "label")
+                    labels = records.column(position) if role == "label" else []
+                    text = classes.wrong(got) if classes else f"got {shortened(got)!r}, {numbers_wanted(labels)}"
                     text = f"column {self._names[position]!r} ({role}): {text}"
                     raise Problem(text, int(records.lines[row]))
         if "labels" in found:
@@ -178,12 +180,6 @@ class CsvReader:
         )
 
 
-def _no_number(cell: str, label: bool) -> str:
-    """Message about a cell that is not a number."""
-    hint = ", or names of classes under columns.classes" if label else ""
-    return f"got {shortened(cell)!r}, wanted a number{hint}"
-
-
 def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimiter: str = ",") -> Iterator[Batch]:
     """Batches of a CSV file whose first record names the columns.
 
@@ -199,7 +195,7 @@ def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimi
             number.
     """
     reader: CsvReader | None = None
-    for records in read_records(path, delimiter, options.longest_line):
+    for records in read_records(path, delimiter, options.longest_line, partial(_refuse_delimiter, delimiter)):
         with reading(records.source):
             if reader is None:
                 reader = CsvReader(names_of(records), options, columns, records.source)
@@ -211,12 +207,34 @@ def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimi
         raise DataError(at(path, None, None, "is empty, wanted a header and records"))
 
 
+_FORMATS = {",": ("commas", "csv"), ";": ("semicolons", "ssv"), "\t": ("tabs", "tsv")}
+
+
+def _refuse_delimiter(delimiter: str, names: list[str], line: int) -> None:
+    """Refuse a header that is one name with other delimiters in it.
+
+    Raises:
+        Problem: with the format that reads them, if there is one.
+    """
+    other = next((sign for sign in (*_FORMATS, "|") if sign in names[0] and sign != delimiter), "")
+    if len(names) == 1 and other:
+        what, ending = _FORMATS.get(other, (f"{other!r}", ""))
+        advice = f"; --format {ending} reads {what}" if ending else ""
+        got = f"got one column, {shortened(names[0])!r}, wanted {_FORMATS[delimiter][0]} between columns"
+        raise Problem(got + advice, line)
+
+
+def _read_ssv(path: str, options: ParserOptions, columns: Any = None) -> Iterator[Batch]:
+    return read_csv(path, options, columns, ";")
+
+
 def _read_tsv(path: str, options: ParserOptions, columns: Any = None) -> Iterator[Batch]:
     return read_csv(path, options, columns, "\t")
 
 
 @hookimpl
 def hutch_register_readers(register: Callable[..., None]) -> None:
-    """Register the readers for `.csv` and `.tsv`."""
+    """Register the readers for `.csv`, `.ssv` and `.tsv`."""
     register(read_csv, name=".csv")
+    register(_read_ssv, name=".ssv")
     register(_read_tsv, name=".tsv")

@@ -14,6 +14,7 @@ from hutch.core.chain.merging import absorb, add, check_divisible, differing_row
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded
 from hutch.core.errors import DataError, UsageError
+from hutch.core.run.unexpected import about_no_labels, lacks_labels
 from hutch.distributed.engine import Engine, Here, Ref, sum_of
 from hutch.distributed.pieces import read
 
@@ -177,6 +178,8 @@ class _Job:
         seen = chain.statistics - before
         if not seen.examples:
             raise DataError("nothing to learn from: the data holds no examples, or all are held out")
+        if lacks_labels(chain, seen):
+            raise DataError(about_no_labels(chain))
         return Round(number, seen.examples, seen.average_loss, loss, step)
 
     def _state(self) -> Ref:

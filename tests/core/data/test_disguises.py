@@ -10,6 +10,7 @@ import pytest
 
 from hutch.chain import Chain
 from hutch.core.data.disguises import disguise, row_numbers
+from hutch.core.errors import DataError
 from hutch.sklearn import HutchClassifier
 
 LOOKS = {
@@ -141,3 +142,42 @@ def test_estimators_say_it_of_frames(column: list[Any], wanted: str) -> None:
     HutchClassifier(bits=10, columns={"text": ["a"]}).fit(X, y)
     with pytest.warns(UserWarning, match="X: column 1 is called 'Unnamed: 0', and looks like row numbers"):
         HutchClassifier(bits=10).fit(pa.table({"Unnamed: 0": list(range(20)), "b": ["x", "y"] * 10}), y)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [
+        (
+            "a.csv",
+            "y;a;b\n1;2;x\n",
+            "a.csv:1: got one column, 'y;a;b', wanted commas between columns; --format ssv reads",
+        ),
+        (
+            "a.csv",
+            "y;a\n1;2,5\n",
+            "a.csv:1: got one column, 'y;a', wanted commas between columns; --format ssv reads semi",
+        ),
+        ("a.csv", "y\ta\n1\t2\n", "wanted commas between columns; --format tsv reads tabs"),
+        ("a.tsv", "y,a\n1,2\n", "wanted tabs between columns; --format csv reads commas"),
+        ("a.csv", "y|a\n1|2\n", r"got one column, 'y|a', wanted commas between columns$"),
+    ],
+)
+def test_another_delimiter_is_refused(tmp_path: Path, name: str, text: str, wanted: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=wanted.replace("|", r"\|")):
+        Chain.from_config({"chain": ["linear"]}).learn(tmp_path / name)
+
+
+def test_semicolons_have_a_format_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("label,a,b\n1,2.5,x\n-1,3.5,z\n")
+    (tmp_path / "a.ssv").write_text("label;a;b\n1;2.5;x\n-1;3.5;z\n")
+    chain = Chain.from_config({"chain": ["linear"]})
+    [commas], [semicolons] = ([*chain.files([str(tmp_path / name)])] for name in ("a.csv", "a.ssv"))
+    assert commas.indices.tolist() == semicolons.indices.tolist()
+    assert commas.values.tolist() == semicolons.values.tolist()
+    chain = Chain.from_config({"chain": ["linear"]})
+    (tmp_path / "b.ssv").write_text("label;a\n1;2,5\n-1;3,5\n")
+    with pytest.warns(
+        UserWarning, match="b.ssv: column 'a': words such as '2,5' look like numbers with a decimal comma"
+    ):
+        chain.learn(tmp_path / "b.ssv")
