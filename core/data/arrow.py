@@ -167,7 +167,7 @@ class TableReader:
         rows = max(1, FEATURES_PER_BATCH // max(1, len(self._features) + 64 * len(self._texts)))
         if self._watch is not None:
             looked = [name for name in self._doubted if self._watch.looks(name)]
-            for name, text in in_table(record_batch, looked, frame=self._source == _SOURCE):
+            for name, text in in_table(record_batch, looked, "frame" if self._source == _SOURCE else "file"):
                 self._watch.say(self._source, name, text)
         for start in range(0, record_batch.num_rows, rows):
             with reading(self._source):

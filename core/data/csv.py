@@ -1,7 +1,7 @@
 """CSV and TSV files with a header as batches: a kernel turns the cells of `hutch.core.data.cells` into features.
 
 A cell that is a number is the feature `column` with that value, any other cell is the feature
-`column:cell` of VW's text, whatever bytes it holds; a cell that is empty or blank is not a feature.
+`column:cell` of VW's text, whatever bytes it holds; an empty cell is not a feature.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
 from hutch.core.data.cells import Records, blank, names_of, read_records
 from hutch.core.data.class_names import class_names, numbers_wanted
-from hutch.core.data.disguises import disguise, row_numbers
+from hutch.core.data.disguises import COARSE, coarse, disguise, row_numbers
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.watch import Watch
 from hutch.core.data.words import hash_words, with_words
@@ -35,22 +35,21 @@ _LOOKED_AT = 200  # cells of a column in a piece of the file
 def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values, named):
     """Fill the features, row-major: column `positions[k]` has the hash `hashes[k]`; `words[k]`: never a number.
 
-    `named[k]` counts the cells that are words.
+    `named[0, k]` counts the cells that are words, `named[1, k]` those of them that are blank.
     """
     address, feature = int64(clean.ctypes.data), 0
     for row in range(len(values) // len(positions)):
         for k in range(len(positions)):
             cell = row * width + positions[k]
             start, stop = address + cells[2 * cell], address + cells[2 * cell + 1]
-            indices[feature], values[feature] = hashes[k] & mask, float32(1)
+            indices[feature], values[feature] = hashes[k] & mask, float32(1) if stop > start else float32(np.nan)
             number, good = (float32(0), False) if words[k] else read_decimal(start, stop)
             if good:
                 values[feature] = number
-            elif blank(start, stop):
-                values[feature] = float32(np.nan)
             else:
                 indices[feature] = hash_name(start, stop, hashes[k], hash_all) & mask
-                named[k] += 1
+                named[0, k] += stop > start
+                named[1, k] += stop > start and blank(start, stop)
             feature += 1
 
 
@@ -62,7 +61,7 @@ def _numbers(clean, cells, width, position, missing, out):
         cell = row * width + position
         start, stop = address + cells[2 * cell], address + cells[2 * cell + 1]
         out[row] = missing
-        if not blank(start, stop):
+        if stop > start:
             out[row], good = read_decimal(start, stop)
             if not good:
                 return row
@@ -99,7 +98,7 @@ class CsvReader:
         self._hashes = hash_names(self._used, np.array(seeds or [0], np.uint32), options)
         self._groups = Groups()
         self._watch = roles.see(source, self._used + [column.name for column in self._texts])
-        self._source, self._unnumbered = source, True
+        self._source, self._first = source, True
 
     def _doubt(
         self,
@@ -109,21 +108,34 @@ class CsvReader:
         indices: NDArray[np.uint32],
         values: NDArray[np.float32],
     ) -> None:
-        """Look at words, `named` of them in each column, that may be something else, and at a column of row numbers."""
+        """Look at words, `named` in each column, that may be something else, and once at numbers."""
         used, mask = len(self._used), np.uint32((1 << self._options.bits) - 1)
-        if self._unnumbered and self._positions[0] == 0:
-            if text := row_numbers(self._used[0], values[::used][:_LOOKED_AT].tolist()):
-                watch.say(self._source, self._used[0], text)
-        self._unnumbered = False
-        for k in np.flatnonzero(named * ~self._words).tolist():
+        if self._first:
+            self._first = False
+            for k in np.flatnonzero(named[0] == 0).tolist():
+                if text := self._doubt_numbers(k, records, values[k::used]):
+                    watch.say(self._source, self._used[k], text)
+        for k in np.flatnonzero(named[0] * ~self._words).tolist():
             if watch.looks(self._used[k]):
                 there = ~np.isnan(values[k::used])
                 rows = np.flatnonzero(there & (indices[k::used] != self._hashes[k] & mask))
                 looked = rows[:: 1 + len(rows) // _LOOKED_AT]
-                words = records.some(int(self._positions[k]), looked)
-                numbers, share = int(np.count_nonzero(there)) - len(rows), len(looked) / max(len(rows), 1)
-                if words and (found := disguise(words, numbers, share)):
-                    watch.say(self._source, self._used[k], found.text(self._used[k], frame=False))
+                words = records.some(int(self._positions[k]), looked) + [" "] * bool(named[1, k])
+                numbers, share = int(np.count_nonzero(there) - named[0, k]), len(words) / int(named[0, k])
+                if found := disguise(words, numbers, min(share, 1.0)):
+                    watch.say(self._source, self._used[k], found.text(self._used[k], "file"))
+
+    def _doubt_numbers(self, k: int, records: Records, values: NDArray[np.float32]) -> str:
+        """Warning about a column of numbers in the first records; empty if there is none."""
+        position, there = int(self._positions[k]), values[~np.isnan(values)].astype(float)
+        if position == 0 and (text := row_numbers(self._used[k], values[:_LOOKED_AT].tolist(), "file")):
+            return text
+        low, high = float(there.min(initial=np.inf)), float(there.max(initial=-np.inf))
+        if not high - low < 2 * max(high, -low) / COARSE:
+            return ""
+        cells = records.some(position, np.arange(0, len(records), 1 + len(records) // _LOOKED_AT))
+        exact = [float(cell) for cell in cells if cell.strip()]
+        return coarse(self._used[k], min(exact), max(exact)) if exact else ""
 
     def batch(self, records: Records) -> Batch:
         """The batch of some records below the header."""
@@ -132,7 +144,7 @@ class CsvReader:
         indices, values = np.empty(rows * used, np.uint32), np.empty(rows * used, np.float32)
         mask, hash_all = np.uint32((1 << options.bits) - 1), options.hash == "all"
         if used:
-            named = np.zeros(used, np.int64)
+            named = np.zeros((2, used), np.int64)
             columns = (self._positions, self._hashes, self._words)
             _features(clean, cells, width, *columns, hash_all, mask, indices, values, named)
             if self._watch is not None:

@@ -6,9 +6,11 @@ A table's reader takes a word for a name. What only looks like a name is not gue
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hutch.core.errors import shortened
+
+Where = Literal["file", "frame", "stream"]
 
 
 class _Kind(NamedTuple):
@@ -56,7 +58,9 @@ _PATTERNS = {name: re.compile(kind.pattern) for name, kind in _KINDS.items()}
 _MISSING = {"", "na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "none", "nil", "nat", "?", "-", "--", ".", "missing"}
 _NUMBERED, _CODE = re.compile(r"[-+]?0\d+"), re.compile(r"\d")  # as ids and postcodes are, and codes of categories
 _STRANGE = 0.1  # the largest share of a column that may be something else
-_MOST = 4096  # rows of a frame that are looked at
+COARSE = 1 << 20  # times as far from 0 as it is wide: a column has 16 different values of 32 bits
+_WORDS, _NUMBERS = 4096, 512  # rows of a table that are looked at
+_EXACT = ("int64", "uint64", "int32", "uint32", "double")  # types that float32 cannot hold
 
 
 class Disguise(NamedTuple):
@@ -72,14 +76,14 @@ class Disguise(NamedTuple):
     example: str
     missing: str | None
 
-    def text(self, column: str, frame: bool) -> str:
+    def text(self, column: str, where: Where) -> str:
         """The warning.
 
         Args:
             column: its name.
-            frame: whether the table is a frame `X` in Python; else it is a file.
+            where: it is: in a file, in a frame `X` in Python, or in a stream of rows.
 
-        >>> warning = disguise(["1,200", "3,400", "NA"]).text("price", frame=False)
+        >>> warning = disguise(["1,200", "3,400", "NA"]).text("price", "file")
         >>> for clause in warning.split(", "):
         ...     print(clause)
         column 'price': words such as '1,200' look like numbers with thousands separators
@@ -91,14 +95,16 @@ class Disguise(NamedTuple):
         if self.kind is not None:
             kind = _KINDS[self.kind]
             said.append(f"words such as {shortened(self.example)!r} look like {kind.what}")
-            advice.append(kind.in_file)
+            advice.append(kind.in_file if where == "file" else "convert them")
         if self.missing is not None:
             said.append(f"{self.missing!r} like a missing value" if said else f"{self.missing!r} looks missing")
-            advice.append("leave cells of missing values empty")
+            advice.append("leave cells of missing values empty" if where == "file" else "give None for missing values")
             x = f"{x}.replace({self.missing!r}, None)"
-        if frame:
+        if where == "frame":
             advice = ["take " + (_KINDS[self.kind].in_frame.format(x=x) if self.kind else x)]
-        kept = f"columns={{'categorical': [{column!r}]}}" if frame else "input.columns.categorical"
+        if where == "stream":
+            return f"{column!r}: {', '.join(said)}: {', '.join(advice)}"
+        kept = f"columns={{'categorical': [{column!r}]}}" if where == "frame" else "input.columns.categorical"
         names = "they are names" if self.kind else "it is a name"
         return f"column {column!r}: {', '.join(said)}: {', '.join(advice)}, or list the column under {kept} if {names}"
 
@@ -137,37 +143,58 @@ def disguise(words: Sequence[str], numbers: int = 0, share: float = 1.0) -> Disg
     return Disguise(kind, odd[kind][0] if kind else "", missing)
 
 
-def in_table(table: Any, names: Iterable[str], frame: bool) -> Iterator[tuple[str, str]]:
+def in_table(table: Any, names: Iterable[str], where: Where) -> Iterator[tuple[str, str]]:
     """Warnings about columns of an Arrow table or record batch, with the names of the columns.
 
     Args:
-        table: its first rows are looked at.
+        table: its first words are looked at, and some of its numbers.
         names: of columns whose words may be something else.
-        frame: whether it is a frame in Python; else it is a file.
+        where: it is.
     """
     for place, name in enumerate(table.schema.names):
         if name not in names:
             continue
-        column = table.column(place).slice(0, _MOST)
-        if "string" in str(column.type) and "dictionary" not in str(column.type):
-            found = disguise([word for word in dict.fromkeys(column.to_pylist()) if word])
-            if found is not None:
-                yield name, found.text(name, frame)
-        elif not place and (text := row_numbers(name, [nan if v is None else v for v in column.to_pylist()], frame)):
+        column, text = table.column(place), ""
+        if str(column.type).endswith(("string", "string_view")):
+            found = disguise([word for word in dict.fromkeys(column.slice(0, _WORDS).to_pylist()) if word])
+            text = found.text(name, where) if found else ""
+        elif str(column.type) in _EXACT:
+            cells = (column[row].as_py() for row in range(0, len(column), 1 + len(column) // _NUMBERS))
+            values = [value for value in cells if value is not None and value == value]
+            text = row_numbers(name, values, where) if not place else ""
+            text = text or coarse(name, min(values, default=nan), max(values, default=nan))
+        if text:
             yield name, text
 
 
-def row_numbers(name: str, values: Sequence[Any], frame: bool = False) -> str:
+def coarse(name: object, low: float, high: float) -> str:
+    """Warning about a column of numbers so far from 0 that float32 hardly tells them apart; empty for any other.
+
+    Args:
+        name: of the column.
+        low, high: its ends; NaN if it has no numbers.
+
+    >>> coarse("time", 1700000000.0, 1700000600.0)
+    "column 'time' goes from 1700000000.0 to 1700000600.0; subtract 1700000000.0, for 32 bits hold 7 digits"
+    >>> coarse("year", 1990.0, 2024.0)
+    ''
+    """
+    if not 0 < high - low < max(high, -low) / COARSE:
+        return ""
+    return f"column {name!r} goes from {low!r} to {high!r}; subtract {low!r}, for 32 bits hold 7 digits"
+
+
+def row_numbers(name: str, values: Sequence[Any], where: Where) -> str:
     """Warning about a table's first column that has no name, as pandas writes a frame's index; empty for any other.
 
     Args:
         name: of the column.
         values: its first ones.
-        frame: whether the table is a frame in Python; else it is a file.
+        where: the table is.
 
-    >>> row_numbers("", [2.0, 0.0, 1.0])[:49]
+    >>> row_numbers("", [2.0, 0.0, 1.0], "file")[:49]
     'column 1 has no name, and looks like row numbers '
-    >>> row_numbers("age", [2.0, 0.0, 1.0])
+    >>> row_numbers("age", [2.0, 0.0, 1.0], "file")
     ''
     """
     if name and not re.fullmatch(r"Unnamed: \d+", name):
@@ -175,5 +202,5 @@ def row_numbers(name: str, values: Sequence[Any], frame: bool = False) -> str:
     counts = len({*values}) == len(values) and all(isinstance(v, int | float) and v % 1 == 0 for v in values)
     what = "looks like row numbers (of pandas' to_csv, without index=False)" if counts else "is learned all the same"
     called = "has no name" if not name else f"is called {name!r}"
-    ignored = f"columns={{'ignore': [{name!r}]}}" if frame else f"input.columns.ignore: [{name!r}]"
+    ignored = f"columns={{'ignore': [{name!r}]}}" if where == "frame" else f"input.columns.ignore: [{name!r}]"
     return f"column 1 {called}, and {what}: leave it out with {ignored}, or name it"

@@ -86,7 +86,7 @@ class _Rows:
         for name in names:
             if watch is not None and name not in self._whole | self._categorical and watch.looks(name):
                 if found := disguise(list(dict.fromkeys(cells[name]))):
-                    watch.say(source, name, found.text(name, frame=False))
+                    watch.say(source, name, found.text(name, "file"))
 
     def record(self, found: dict[str, Any]) -> Mapping[str, Any]:
         """The record of an object."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from hutch import river
 from hutch.chain import Chain
 from hutch.core.data.disguises import disguise, row_numbers
 from hutch.core.errors import DataError
@@ -94,16 +95,11 @@ def test_files_say_it_once_a_column(tmp_path: Path, cells: list[str], wanted: st
     Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"], "input": roles}).learn(path)  # says nothing
 
 
-def test_a_blank_cell_is_an_empty_one(tmp_path: Path) -> None:
-    found = []
-    for name, cell in ("empty", ""), ("blank", "  "):
-        (tmp_path / name).mkdir()
-        path = tmp_path / name / "a.csv"
-        path.write_text(f"label,a,b\n1,5,x\n-1,{cell},y\n{cell},1,z\n")
-        chain = Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]})
-        [batch] = chain.files([str(path)])
-        found.append((batch.labels.tolist(), batch.row_ptr.tolist(), batch.indices.tolist(), batch.values.tolist()))
-    assert found[0] == found[1]
+@pytest.mark.parametrize("others", ["5", "x"])
+def test_a_blank_cell_is_said(tmp_path: Path, others: str) -> None:
+    (tmp_path / "a.csv").write_text("label,a\n" + f"1,{others}\n" * 20 + "-1,  \n")
+    with pytest.warns(UserWarning, match=r"a\.csv: column 'a': ' ' looks missing: leave cells of missing values empty"):
+        Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}).learn(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0"])
@@ -116,7 +112,9 @@ def test_row_numbers_are_said(tmp_path: Path, name: str) -> None:
     without = Chain.from_config(config)
     without.learn(tmp_path / "a.csv")
     assert without.statistics.features == 2 * 3  # a and the constant
-    assert row_numbers("age", [0, 1, 2]) == "" and "is learned all the same" in row_numbers("", [0.5, 0.5])
+    assert row_numbers("age", [0, 1, 2], "file") == "" and "is learned all the same" in row_numbers(
+        "", [0.5, 0.5], "file"
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,3 +179,31 @@ def test_semicolons_have_a_format_of_their_own(tmp_path: Path) -> None:
         UserWarning, match="b.ssv: column 'a': words such as '2,5' look like numbers with a decimal comma"
     ):
         chain.learn(tmp_path / "b.ssv")
+
+
+def test_numbers_too_far_from_0_for_32_bits_are_said(tmp_path: Path) -> None:
+    times = [1_700_000_000 + k for k in range(300)]
+    (tmp_path / "a.csv").write_text("label,time,year\n" + "".join(f"{(-1) ** t},{t},{t % 30 + 1990}\n" for t in times))
+    table = pa.table({"label": [(-1) ** t for t in times], "time": times, "year": [1990 + t % 30 for t in times]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    wanted = r"column 'time' goes from 1700000000(\.0)? to 170000029[89](\.0)?; subtract 1700000000"
+    for examples in (tmp_path / "a.csv", tmp_path / "a.parquet", table):
+        with pytest.warns(UserWarning, match=wanted) as caught:
+            Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}).learn(examples)
+        assert len(caught) == 1
+    with pytest.warns(UserWarning, match=f"X: {wanted}") as caught:
+        HutchClassifier(bits=10).fit(table.drop_columns("label"), table["label"].to_pylist())
+    assert len(caught) == 1
+
+
+def test_streams_of_rows_say_it_too() -> None:
+    for value, wanted in (
+        (lambda k: f"{k},5", "x: 'a': words such as '0,5' look like numbers with a decimal comma: convert them$"),
+        (lambda k: "NA" if k == 5 else float(k), "x: 'a': 'NA' looks missing: give None for missing values$"),
+        (lambda k: 1_700_000_000 + k, "x: column 'a' goes from 1700000000.0 to 1700000031.0; subtract"),
+    ):
+        model = river.HutchRegressor(bits=10)
+        with pytest.warns(UserWarning, match=wanted) as caught:
+            for k in range(300):
+                model.learn_one({"a": value(k), "b": "x"}, float(k % 2))
+        assert len(caught) == 1
