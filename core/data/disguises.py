@@ -57,6 +57,7 @@ _KINDS = {
 _PATTERNS = {name: re.compile(kind.pattern) for name, kind in _KINDS.items()}
 _MISSING = {"", "na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "none", "nil", "nat", "?", "-", "--", ".", "missing"}
 _NUMBERED, _CODE = re.compile(r"[-+]?0\d+"), re.compile(r"\d")  # as ids and postcodes are, and codes of categories
+_DECIMAL_COMMA = re.compile(r",\d{1,2}(?!\d)")
 _STRANGE = 0.1  # the largest share of a column that may be something else
 COARSE = 1 << 20  # times as far from 0 as it is wide: a column has 16 different values of 32 bits
 _WORDS, _NUMBERS = 4096, 512  # rows of a table that are looked at
@@ -70,11 +71,26 @@ class Disguise(NamedTuple):
         kind: of most that are not missing values; None if these are all.
         example: one of them.
         missing: a word for a missing value; None if there is none.
+        comma: whether a decimal comma stands in some of that kind.
+        brackets: whether some are negative by standing in brackets.
     """
 
     kind: str | None
     example: str
     missing: str | None
+    comma: bool = False
+    brackets: bool = False
+
+    def _in_frame(self, x: str) -> str:
+        """What makes of a frame's column, or of an expression for it, what it is."""
+        if self.kind is None:
+            return x
+        if self.brackets:
+            return f"the numbers of {x}"
+        form = _KINDS[self.kind].in_frame
+        if self.comma and form == _DIGITS:
+            form = form.replace("[^0-9.-]", "[^0-9,-]").replace("=True)", "=True).str.replace(',', '.')")
+        return form.format(x=x)
 
     def text(self, column: str, where: Where) -> str:
         """The warning.
@@ -101,7 +117,7 @@ class Disguise(NamedTuple):
             advice.append("leave cells of missing values empty" if where == "file" else "give None for missing values")
             x = f"{x}.replace({self.missing!r}, None)"
         if where == "frame":
-            advice = ["take " + (_KINDS[self.kind].in_frame.format(x=x) if self.kind else x)]
+            advice = [f"take {self._in_frame(x)}"]
         if where == "stream":
             return f"{column!r}: {', '.join(said)}: {', '.join(advice)}"
         kept = f"columns={{'categorical': [{column!r}]}}" if where == "frame" else "input.columns.categorical"
@@ -118,7 +134,7 @@ def disguise(words: Sequence[str], numbers: int = 0, share: float = 1.0) -> Disg
         share: of the column's words that these are.
 
     >>> disguise(["1,200", "950", "NA"], numbers=5)
-    Disguise(kind='thousands', example='1,200', missing='NA')
+    Disguise(kind='thousands', example='1,200', missing='NA', comma=False, brackets=False)
     >>> disguise(["red", "green"])
     >>> disguise(["01234", "98765"]), disguise(["1", "2", "3"])
     (None, None)
@@ -140,7 +156,9 @@ def disguise(words: Sequence[str], numbers: int = 0, share: float = 1.0) -> Disg
     kind = None if unlike or not odd else max(odd, key=lambda name: len(odd[name]))
     if kind is None and missing is None:
         return None
-    return Disguise(kind, odd[kind][0] if kind else "", missing)
+    examples = odd[kind] if kind else [""]
+    comma = any(map(_DECIMAL_COMMA.search, examples))
+    return Disguise(kind, examples[0], missing, comma, any(word.startswith("(") for word in examples))
 
 
 def in_table(table: Any, names: Iterable[str], where: Where) -> Iterator[tuple[str, str]]:

@@ -153,8 +153,9 @@ def doubt_columns(X: Any, roles: Roles) -> None:
     """
     told: dict[Any, str] = {}
     if is_frame(X):
-        left_out = {str(name) for name in (*roles.categorical, *roles.text, *roles.ignore)}
-        told = dict(in_table(X, [name for name in X.schema.names if name not in left_out], "frame"))
+        named = {str(name) for name in (*roles.categorical, *roles.text)}
+        used = [column.name for column in roles.features(X.schema.names) if column.name not in named]
+        told = dict(in_table(X, used, "frame"))
         kinds = ("int", "uint", "float", "double")
         columns = [(f.name, X[f.name].to_numpy()) for f in X.schema if str(f.type).rstrip("0123456789") in kinds]
     else:

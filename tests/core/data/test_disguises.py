@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -41,6 +42,31 @@ def test_words_that_look_like_something_else(kind: str, words: list[str]) -> Non
     found = disguise(words)
     assert found is not None and (found.kind, found.missing) == (kind, None)
     assert found.example in words
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        (["1,200", "13,400.5", "NA"], [1200, 13400.5]),
+        (["0,71", "1.234,5"], [0.71, 1234.5]),
+        (["$1,200.50", "$3"], [1200.5, 3]),
+        (["1.200,50 €", "-3 €"], [1200.5, -3]),
+        (["6,5 %", "12%"], [6.5, 12]),
+        (["0.5", "12"], [0.5, 12]),
+    ],
+)
+def test_what_the_warning_says_to_take_gives_the_numbers(words: list[str], numbers: list[float]) -> None:
+    found = disguise(words)
+    assert found is not None
+    said = found.text("a", "frame")
+    taken = said[said.index(": take ") + 7 : said.index(", or list the column under")]
+    result = eval(taken, {"pandas": pandas, "X": pandas.DataFrame({"a": words})})
+    assert result.dropna().tolist() == numbers
+
+
+def test_numbers_in_brackets_have_no_short_remedy() -> None:
+    found = disguise(["(1,200)", "300"])
+    assert found is not None and ": take the numbers of X['a'], or list" in found.text("a", "frame")
 
 
 @pytest.mark.parametrize("words", NAMES)
