@@ -11,7 +11,6 @@ from sklearn.model_selection import cross_val_score
 
 from hutch.all_or_nothing import all_or_nothing
 from hutch.chain import Chain
-from hutch.river import HutchRegressor as RiverRegressor
 from hutch.sklearn import HutchClassifier, HutchRegressor
 
 RANDOM = np.random.default_rng(0)
@@ -53,15 +52,6 @@ def test_a_class_of_weight_0_teaches_nothing_but_stays_a_class() -> None:
     model = HutchClassifier(bits=10, class_weight={0: 1.0, 1: 1.0, 2: 0.0}).fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.chain_.statistics.examples == np.sum(y < 2)
-
-
-def test_a_stream_s_row_of_weight_0_does_not_set_the_scale() -> None:
-    found, wanted = RiverRegressor(bits=10), RiverRegressor(bits=10)
-    found.learn_one({"a": 1.0}, 1e9, w=0.0)
-    for row, target in zip(X[:50], Y[:50], strict=True):
-        for model in (found, wanted):
-            model.learn_one({"a": row[0], "b": row[1]}, target)
-    assert found.predict_one({"a": 1.0, "b": 1.0}) == pytest.approx(wanted.predict_one({"a": 1.0, "b": 1.0}), rel=0.05)
 
 
 POINTS, BLOB = make_blobs(400, centers=5, cluster_std=2.5, random_state=3)
