@@ -126,3 +126,17 @@ def test_attributes_made_by_a_failed_method_go() -> None:
     with pytest.raises(ValueError, match="no"):
         model.fit(True)
     assert vars(model) == {} and model.fit(fails=False) == 1 and vars(model) == {"weight": 1}
+
+
+@pytest.mark.parametrize("patience", ["a", 0, 1.5])
+def test_the_patience_of_early_stopping_is_a_whole_number(patience: Any) -> None:
+    with pytest.raises(ValueError, match=f"n_iter_no_change: got {patience!r}, wanted an integer of at least 1"):
+        HutchClassifier(early_stopping=True, n_iter_no_change=patience).fit(X, Y > 3)
+
+
+def test_lengths_of_time_stay_lengths_of_time() -> None:
+    lengths = pa.table({"a": pa.array(list(range(300)), pa.duration("s"))})
+    model = HutchClassifier(bits=10).fit(lengths, Y > 3)
+    assert len(model.predict(pa.table({"a": pa.array([5000], pa.duration("ms"))}))) == 1
+    with pytest.raises(ValueError, match="X: column 'a' has numbers, wanted lengths of time, as in `fit`"):
+        model.predict(pa.table({"a": [5]}))

@@ -28,6 +28,7 @@ from hutch.core.text.hashing import hash_name, hash_namespace
 from hutch.core.text.parser import ParserOptions
 
 _NUMERIC_ROLES = ("label", "importance", "base")
+_NO_UTF8 = "\ufffd"  # in place of bytes that are not UTF-8
 _LOOKED_AT = 200  # cells of a column in a piece of the file
 
 
@@ -121,6 +122,10 @@ class CsvReader:
                 rows = np.flatnonzero(there & (indices[k::used] != self._hashes[k] & mask))
                 looked = rows[:: 1 + len(rows) // _LOOKED_AT]
                 words = records.some(int(self._positions[k]), looked) + [" "] * bool(named[1, k])
+                if strange := next((word for word in words if _NO_UTF8 in word), ""):
+                    got = f"got {shortened(strange)!r}, wanted UTF-8: such a word is another one than in UTF-8"
+                    watch.say(self._source, self._used[k], f"column {self._used[k]!r}: {got}; iconv -f latin1 -t utf8")
+                    continue
                 numbers, share = int(np.count_nonzero(there) - named[0, k]), len(words) / int(named[0, k])
                 if found := disguise(words, numbers, min(share, 1.0)):
                     watch.say(self._source, self._used[k], found.text(self._used[k], "file"))

@@ -16,6 +16,7 @@ from hutch.core.data.words import words_of
 from hutch.core.errors import ConfigError, DataError, warn
 
 _MOST_COLUMNS, _WORDS = 1 << 12, 256
+_LENGTHS = "lengths of time"  # become numbers of seconds
 _NOBODY: dict[str, Any] = dict.fromkeys(("label", "importance", "base", "tag", "group"), "")
 
 
@@ -81,7 +82,7 @@ def check_columns(table: Any, schema: Any) -> None:
     if names != wanted:
         raise ValueError(f"X: got the columns {names}, wanted those of `fit`, {wanted}")
     for ours, theirs in zip(table.schema, schema.schema, strict=True):
-        got, kind = kind_of(ours.type), kind_of(theirs.type)
+        got, kind = (_LENGTHS if "duration" in str(each.type) else kind_of(each.type) for each in (ours, theirs))
         if got != kind and "" not in (got, kind):
             raise ValueError(f"X: column {ours.name!r} has {got}, wanted {kind}, as in `fit`")
 

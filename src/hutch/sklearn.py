@@ -221,6 +221,8 @@ class _ChainEstimator(Explains, _Settings):
         if passes is not None and self.shuffle and not self.chain_.whole_groups:
             order = np.random.default_rng(self._seed).permutation(order)
         stops = passes is not None and self.early_stopping
+        if stops and not (isinstance(self.n_iter_no_change, Integral) and int(self.n_iter_no_change) >= 1):
+            raise ValueError(f"n_iter_no_change: got {self.n_iter_no_change!r}, wanted an integer of at least 1")
         held = int(float(self.validation_fraction) * len(order)) if stops else 0
         if stops and not 0 < held < len(order):
             got = f"{self.validation_fraction!r}, {held} of {len(order)} rows"

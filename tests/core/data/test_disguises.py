@@ -219,3 +219,13 @@ def test_numbers_too_far_from_0_for_32_bits_are_said(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=f"X: {wanted}") as caught:
         HutchClassifier(bits=10).fit(table.drop_columns("label"), table["label"].to_pylist())
     assert len(caught) == 1
+
+
+def test_words_that_are_not_utf8_are_said(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("label,a\n1,Zürich\n-1,Köln\n".encode("latin-1"))
+    with pytest.warns(
+        UserWarning, match=r"a\.csv: column 'a': got 'Z.rich', wanted UTF-8: .*; iconv -f latin1 -t utf8$"
+    ):
+        Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}).learn(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_text("label,a\n1,Zürich\n-1,Köln\n")
+    Chain.from_config({"weights": {"bits": 10}, "chain": ["linear"]}).learn(tmp_path / "b.csv")  # says nothing
