@@ -29,7 +29,7 @@ from hutch.core.data.assemble import (
 )
 from hutch.core.data.class_names import ClassNames, class_names, numbers_wanted
 from hutch.core.data.dates import Part, parts_of
-from hutch.core.data.disguises import in_table
+from hutch.core.data.disguises import Where, in_table
 from hutch.core.data.roles import AnyRoles, FeatureColumn, Roles, position_of, refuse_twice
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, Problem, at, reading
@@ -167,7 +167,8 @@ class TableReader:
         rows = max(1, FEATURES_PER_BATCH // max(1, len(self._features) + 64 * len(self._texts)))
         if self._watch is not None:
             looked = [name for name in self._doubted if self._watch.looks(name)]
-            for name, text in in_table(record_batch, looked, "frame" if self._source == _SOURCE else "file"):
+            where: Where = "frame" if self._source == _SOURCE else "file"
+            for name, text in in_table(record_batch, looked, where, numbers_of):
                 self._watch.say(self._source, name, text)
         for start in range(0, record_batch.num_rows, rows):
             with reading(self._source):

@@ -4,9 +4,11 @@ A table's reader takes a word for a name. What only looks like a name is not gue
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from math import nan
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from typing import Any, Literal, NamedTuple
+
+from numpy.typing import NDArray
 
 from hutch.core.errors import shortened
 
@@ -60,7 +62,7 @@ _NUMBERED, _CODE = re.compile(r"[-+]?0\d+"), re.compile(r"\d")  # as ids and pos
 _DECIMAL_COMMA = re.compile(r",\d{1,2}(?!\d)")
 _STRANGE = 0.1  # the largest share of a column that may be something else
 COARSE = 1 << 20  # times as far from 0 as it is wide: a column has 16 different values of 32 bits
-_WORDS, _NUMBERS = 4096, 512  # rows of a table that are looked at
+_WORDS, _NUMBERS = 4096, 512  # rows of a table whose words, and whose row numbers, are looked at
 _EXACT = ("int64", "uint64", "int32", "uint32", "double")  # types that float32 cannot hold
 
 
@@ -161,26 +163,32 @@ def disguise(words: Sequence[str], numbers: int = 0, share: float = 1.0) -> Disg
     return Disguise(kind, examples[0], missing, comma, any(word.startswith("(") for word in examples))
 
 
-def in_table(table: Any, names: Iterable[str], where: Where) -> Iterator[tuple[str, str]]:
+def in_table(
+    table: Any, names: Iterable[str], where: Where, numbers_of: Callable[[Any], NDArray[Any]] | None = None
+) -> Iterator[tuple[str, str]]:
     """Warnings about columns of an Arrow table or record batch, with the names of the columns.
 
     Args:
-        table: its first words are looked at, and some of its numbers.
+        table: its first words are looked at.
         names: of columns whose words may be something else.
         where: it is.
+        numbers_of: gives the numbers of a column; None: those are looked at elsewhere.
     """
-    for place, name in enumerate(table.schema.names):
-        if name not in names:
+    wanted = frozenset(names)
+    for place, (name, kind) in enumerate(zip(table.schema.names, map(str, table.schema.types), strict=True)):
+        if name not in wanted:
             continue
-        column, text = table.column(place), ""
-        if str(column.type).endswith(("string", "string_view")):
-            found = disguise([word for word in dict.fromkeys(column.slice(0, _WORDS).to_pylist()) if word])
+        text = ""
+        if kind.endswith(("string", "string_view")):
+            words = table.column(place).slice(0, _WORDS).to_pylist()
+            found = disguise([word for word in dict.fromkeys(words) if word])
             text = found.text(name, where) if found else ""
-        elif str(column.type) in _EXACT:
-            cells = (column[row].as_py() for row in range(0, len(column), 1 + len(column) // _NUMBERS))
-            values = [value for value in cells if value is not None and value == value]
-            text = row_numbers(name, values, where) if not place else ""
-            text = text or coarse(name, min(values, default=nan), max(values, default=nan))
+        elif kind in _EXACT:
+            text = row_numbers(name, table.column(place).slice(0, _NUMBERS).to_pylist(), where) if not place else ""
+            if numbers_of is not None and not text and not table.column(place).null_count:
+                values = numbers_of(table.column(place))
+                values = values[:: 1 + len(values) // _NUMBERS].astype(float)
+                text = coarse(name, float(values.min(initial=inf)), float(values.max(initial=-inf)))
         if text:
             yield name, text
 
