@@ -56,10 +56,9 @@ _KINDS = {
     ),
     "time": _Kind("times of day", _CLOCK, "Parquet files and frames have times", "pandas.to_datetime({x}).dt.time"),
 }
-_PATTERNS = {name: re.compile(kind.pattern) for name, kind in _KINDS.items()}
 _MISSING = {"", "na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "none", "nil", "nat", "?", "-", "--", ".", "missing"}
-_NUMBERED, _CODE = re.compile(r"[-+]?0\d+"), re.compile(r"\d")  # as ids and postcodes are, and codes of categories
-_DECIMAL_COMMA = re.compile(r",\d{1,2}(?!\d)")
+_NUMBERED, _CODE = r"[-+]?0\d+", r"\d"  # as ids and postcodes are, and codes of categories
+_DECIMAL_COMMA = r",\d{1,2}(?!\d)"
 _STRANGE = 0.1  # the largest share of a column that may be something else
 COARSE = 1 << 20  # times as far from 0 as it is wide: a column has 16 different values of 32 bits
 _WORDS, _NUMBERS = 4096, 512  # rows of a table whose words, and whose row numbers, are looked at
@@ -145,21 +144,22 @@ def disguise(words: Sequence[str], numbers: int = 0, share: float = 1.0) -> Disg
     there = [word.strip() for word in words if word.strip().lower() not in _MISSING]
     found: dict[str, list[str]] = {}
     for word in there:
-        name = next((name for name, pattern in _PATTERNS.items() if pattern.fullmatch(word)), "")
+        name = next((name for name, kind in _KINDS.items() if re.fullmatch(kind.pattern, word)), "")
         found.setdefault(name, []).append(word)
     if "comma" in found:  # 0,5 beside 1,200: both have a decimal comma
         found["comma"] += [word for word in found.pop("thousands", []) if not word.count(",") > 1]
     strange = len(found.pop("", ())) / share
     known = numbers + len(there) / share
     plain = [] if numbers else found.get("number", [])
-    names = any(map(_NUMBERED.fullmatch, plain)) or len(plain) == len(there) and all(map(_CODE.fullmatch, plain))
+    codes = len(plain) == len(there) and all(re.fullmatch(_CODE, word) for word in plain)
+    names = codes or any(re.fullmatch(_NUMBERED, word) for word in plain)
     unlike = strange > _STRANGE * known or names
     odd = {name: examples for name, examples in found.items() if name != "number"} or found
     kind = None if unlike or not odd else max(odd, key=lambda name: len(odd[name]))
     if kind is None and missing is None:
         return None
     examples = odd[kind] if kind else [""]
-    comma = any(map(_DECIMAL_COMMA.search, examples))
+    comma = any(re.search(_DECIMAL_COMMA, word) for word in examples)
     return Disguise(kind, examples[0], missing, comma, any(word.startswith("(") for word in examples))
 
 
