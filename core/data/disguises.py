@@ -61,7 +61,7 @@ _NUMBERED, _CODE = r"[-+]?0\d+", r"\d"  # as ids and postcodes are, and codes of
 _DECIMAL_COMMA = r",\d{1,2}(?!\d)"
 _STRANGE = 0.1  # the largest share of a column that may be something else
 COARSE = 1 << 20  # times as far from 0 as it is wide: a column has 16 different values of 32 bits
-_WORDS, _NUMBERS = 4096, 512  # rows of a table whose words, and whose row numbers, are looked at
+_WORDS, _NUMBERS = 1024, 512  # rows of a table whose words, and whose row numbers, are looked at
 _EXACT = ("int64", "uint64", "int32", "uint32", "double")  # types that float32 cannot hold
 
 
