@@ -100,3 +100,29 @@ def test_what_cannot_be_learned_is_named(make, x, y, text):
             for label in "ab":
                 model.learn_one({"a": 1}, label)
         model.learn_one(x, y)
+
+
+def test_a_row_of_weight_0_does_not_set_the_scale():
+    found, wanted = HutchRegressor(bits=10), HutchRegressor(bits=10)
+    found.learn_one({"a": 1.0}, 1e9, w=0.0)
+    for k in range(50):
+        for model in (found, wanted):
+            model.learn_one({"a": k % 7, "b": k % 3}, float(k % 7))
+    assert found.predict_one({"a": 1, "b": 1}) == pytest.approx(wanted.predict_one({"a": 1, "b": 1}), rel=0.05)
+
+
+@pytest.mark.parametrize("Model", [HutchClassifier, HutchRegressor])
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        (lambda k: f"{k},5", "x: 'a': words such as '0,5' look like numbers with a decimal comma: convert them$"),
+        (lambda k: "NA" if k == 5 else float(k), "x: 'a': 'NA' looks missing: give None for missing values$"),
+        (lambda k: 1_700_000_000 + k, r"x: column 'a' goes from 1700000000.0 to 1700000031.0; subtract"),
+    ],
+)
+def test_columns_in_disguise_are_said_once(Model, value, wanted):
+    model = Model(bits=10)
+    with pytest.warns(UserWarning, match=wanted) as caught:
+        for k in range(300):
+            model.learn_one({"a": value(k), "b": "x"}, k % 2)
+    assert len(caught) == 1

@@ -27,8 +27,9 @@ from hutch.core.data.assemble import (
     hash_texts,
     joined_texts,
 )
-from hutch.core.data.class_names import ClassNames, class_names
+from hutch.core.data.class_names import ClassNames, class_names, numbers_wanted
 from hutch.core.data.dates import Part, parts_of
+from hutch.core.data.disguises import Where, in_table
 from hutch.core.data.roles import AnyRoles, FeatureColumn, Roles, position_of, refuse_twice
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, Problem, at, reading
@@ -40,6 +41,7 @@ from hutch.core.text.parser import ParserOptions
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 """Arrow's names of types that are not NumPy's."""
 _SOURCE = "<table>"
+_MOST_LABELS = 1 << 12  # of words that may be names of classes
 _MOST_BYTES = (1 << 31) - 1
 """Of one array of strings."""
 
@@ -129,6 +131,8 @@ class TableReader:
         with reading(source):
             for column in features:
                 self._add(column, schema.field(column.position).type, column.position in texts)
+            self._watch = roles.see(source, [column.name for column in features])
+        self._doubted = {names[c.position] for c in features if c.position not in texts | self._categorical}
         spaces = Namespaces(options)
         self._numbers = np.array([spaces.number(column.namespace) for column in self._features], np.int32)
         self._text_numbers = [spaces.number(column.namespace) for column in self._texts]
@@ -161,6 +165,11 @@ class TableReader:
     def batches(self, record_batch: Any) -> Iterator[Batch]:
         """One record batch in pieces."""
         rows = max(1, FEATURES_PER_BATCH // max(1, len(self._features) + 64 * len(self._texts)))
+        if self._watch is not None:
+            looked = [name for name in self._doubted if self._watch.looks(name)]
+            where: Where = "frame" if self._source == _SOURCE else "file"
+            for name, text in in_table(record_batch, looked, where, numbers_of):
+                self._watch.say(self._source, name, text)
         for start in range(0, record_batch.num_rows, rows):
             with reading(self._source):
                 batch = self._batch(record_batch.slice(start, rows))
@@ -286,8 +295,9 @@ class TableReader:
         if types.is_dictionary(array.type):
             array = array.dictionary_decode()
         if not _is_number(types, array.type):
-            hint = ", or names of classes under columns.classes" if role == "label" else ""
-            raise Problem(f"the {role} column is {array.type}, wanted numbers{hint}")
+            words = array.slice(0, _MOST_LABELS).to_pylist() if role == "label" else []
+            wanted = numbers_wanted([str(word).encode() for word in words if word], "numbers")
+            raise Problem(f"the {role} column is {array.type}, {wanted}")
         if role == "label":
             return as_labels(self._floats(array, float("nan")))
         return self._floats(array, float("nan") if role == "importance" else 0.0)

@@ -6,7 +6,7 @@ are literal. A line ends with a line feed, with or without a carriage return bef
 skipped.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 
@@ -72,6 +72,14 @@ def next_cell(at, size, delimiter):
     if stop > at and byte_at(stop - 1) == _RETURN and (end == size or byte_at(end) == _LINE_FEED):
         stop -= 1
     return at, stop, end, False, FINE
+
+
+@inlined
+def blank(start, stop):
+    """Whether a cell holds nothing but blanks."""
+    while start < stop and byte_at(start) == _BLANK:
+        start += 1
+    return start == stop
 
 
 @inlined
@@ -192,6 +200,12 @@ class Records:
         text, (begins, ends) = self.clean.tobytes(), self.bounds(column)
         return [text[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
+    def some(self, column: int, rows: NDArray[np.int64]) -> list[str]:
+        """The cells of a column in some rows, as text."""
+        begins, ends = self.bounds(column)
+        places = zip(begins[rows].tolist(), ends[rows].tolist(), strict=True)
+        return [self.clean[begin:end].tobytes().decode(errors="replace") for begin, end in places]
+
     def rows(self, errors: str = "strict") -> Iterator[list[str]]:
         """The cells of each record as text; `errors` is the mode for cells that are not UTF-8."""
         columns = [[cell.decode(errors=errors) for cell in self.column(k)] for k in range(self.width)]
@@ -256,13 +270,19 @@ def first_record(data: bytes, delimiter: str, line: int) -> tuple[list[str], int
     return found.rows(1)[0], end + 1 if end >= 0 else len(data)
 
 
-def read_records(source: str | Chunks, delimiter: str = ",", longest_line: int = LONGEST_LINE) -> Iterator[Records]:
+def read_records(
+    source: str | Chunks,
+    delimiter: str = ",",
+    longest_line: int = LONGEST_LINE,
+    check: Callable[[list[str], int], object] | None = None,
+) -> Iterator[Records]:
     """The records of a separated text, chunk by chunk; the first one sets the number of cells of a record.
 
     Args:
         source: path; `.gz` and `.zst` files are unpacked; `-` is standard input. Or chunks of one.
         delimiter: one byte.
         longest_line: bytes; longer lines, and quoted cells that make a record longer, are refused.
+        check: called with the cells of the first record and its line, before others are compared with it.
 
     Raises:
         DataError: a file that cannot be read, a record with too few or too many cells, a malformed cell, a NUL byte.
@@ -270,7 +290,7 @@ def read_records(source: str | Chunks, delimiter: str = ",", longest_line: int =
     chunks = Chunks([source], longest_line=longest_line) if isinstance(source, str) else source
     marks = chain([BYTE_ORDER_MARK], repeat(b""))
     pieces = ((chunk.source, bytes(chunk.data).removeprefix(mark)) for chunk, mark in zip(chunks, marks, strict=False))
-    return _records(pieces, delimiter, 1, 0, longest_line)
+    return _records(pieces, delimiter, 1, 0, longest_line, check=check)
 
 
 def records_in(data: bytes, delimiter: str, start: int = 0, line: int = 1, width: int = 0) -> Iterator[Records]:
@@ -297,7 +317,13 @@ def _of_memory(data: bytes, start: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _records(
-    pieces: Iterable[tuple[str, bytes]], delimiter: str, line: int, start: int, longest_line: int, width: int = 0
+    pieces: Iterable[tuple[str, bytes]],
+    delimiter: str,
+    line: int,
+    start: int,
+    longest_line: int,
+    width: int = 0,
+    check: Callable[[list[str], int], object] | None = None,
 ) -> Iterator[Records]:
     """The records of pieces of whole lines, each with its source; a quoted cell may continue in the next piece."""
     left, source, unclosed, place = b"", "", False, 0
@@ -311,6 +337,9 @@ def _records(
             if found.status == TRAILING:
                 raise Problem(PROBLEMS[TRAILING], *place_of(data, found.place, line))
             widths, lines = found.widths, found.lines + line
+            if check is not None and len(widths):
+                check(found.rows(1)[0], int(lines[0]))
+                check = None
             width = width or (int(widths[0]) if len(widths) else 0)
             if (widths != width).any():
                 bad = int(np.argmax(widths != width))

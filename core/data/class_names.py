@@ -1,6 +1,7 @@
 """Names of classes in a column of labels, such as `no` and `yes`, and the chain's labels for them."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 from hutch.core.errors import ConfigError, DataError, did_you_mean, shortened
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import LabelKind
+
+_MOST = 20  # classes that a message names
+_NUMBER = re.compile(r"[-+.\d]+")
 
 
 class ClassNames:
@@ -78,3 +82,21 @@ class ClassNames:
 def class_names(names: Sequence[str | int], kind: LabelKind) -> ClassNames | None:
     """The names of classes, None if the list is empty."""
     return ClassNames(names, kind) if names else None
+
+
+def numbers_wanted(labels: Iterable[bytes], wanted: str = "a number") -> str:
+    """What is wanted in place of a word in a column of numbers.
+
+    Args:
+        labels: cells of the column, if it holds labels.
+        wanted: there, at any rate.
+
+    >>> numbers_wanted([b"spam", b"ham", b"spam", b""])
+    'wanted a number, or names of classes under columns.classes (--classes ham,spam)'
+    """
+    cells = {cell.decode(errors="replace").strip() for cell in labels}
+    if not cells:
+        return f"wanted {wanted}"
+    words = sorted(cells - {""})
+    few = 1 < len(words) <= _MOST and not any("," in word or _NUMBER.fullmatch(word) for word in words)
+    return f"wanted {wanted}, or names of classes under columns.classes" + f" (--classes {','.join(words)})" * few

@@ -5,6 +5,7 @@ A cell that is a number is the feature `column` with that value, any other cell 
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
-from hutch.core.data.cells import Records, names_of, read_records
-from hutch.core.data.class_names import class_names
+from hutch.core.data.cells import Records, blank, names_of, read_records
+from hutch.core.data.class_names import class_names, numbers_wanted
+from hutch.core.data.disguises import COARSE, coarse, disguise, row_numbers
 from hutch.core.data.roles import AnyRoles, Roles
+from hutch.core.data.watch import Watch
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, Problem, at, reading, shortened
 from hutch.core.kernel.cache import compiled
@@ -24,11 +27,16 @@ from hutch.core.text.hashing import hash_name, hash_namespace
 from hutch.core.text.parser import ParserOptions
 
 _NUMERIC_ROLES = ("label", "importance", "base")
+_NO_UTF8 = "\ufffd"  # in place of bytes that are not UTF-8
+_LOOKED_AT = 200  # cells of a column in a piece of the file
 
 
 @compiled
-def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values):
-    """Fill the features, row-major: column `positions[k]` has the hash `hashes[k]`; `words[k]`: never a number."""
+def _features(clean, cells, width, positions, hashes, words, hash_all, mask, indices, values, named):
+    """Fill the features, row-major: column `positions[k]` has the hash `hashes[k]`; `words[k]`: never a number.
+
+    `named[0, k]` counts the cells that are words, `named[1, k]` those of them that are blank.
+    """
     address, feature = int64(clean.ctypes.data), 0
     for row in range(len(values) // len(positions)):
         for k in range(len(positions)):
@@ -40,6 +48,8 @@ def _features(clean, cells, width, positions, hashes, words, hash_all, mask, ind
                 values[feature] = number
             else:
                 indices[feature] = hash_name(start, stop, hashes[k], hash_all) & mask
+                named[0, k] += stop > start
+                named[1, k] += stop > start and blank(start, stop)
             feature += 1
 
 
@@ -65,9 +75,10 @@ class CsvReader:
         names: the header's names.
         options: how names are hashed, and the kind of the labels.
         columns: the role of each column; see `hutch.core.data.roles.Roles`.
+        source: the file's name in messages.
     """
 
-    def __init__(self, names: list[str], options: ParserOptions, columns: AnyRoles) -> None:
+    def __init__(self, names: list[str], options: ParserOptions, columns: AnyRoles, source: str = "") -> None:
         roles, spaces = Roles.of(columns), Namespaces(options)
         texts = roles.texts(names)
         features = [column for column in roles.features(names) if column.position not in texts]
@@ -86,6 +97,49 @@ class CsvReader:
         self._ids = spaces.ids
         self._hashes = hash_names(self._used, np.array(seeds or [0], np.uint32), options)
         self._groups = Groups()
+        self._watch = roles.see(source, self._used + [column.name for column in self._texts])
+        self._source, self._first = source, True
+
+    def _doubt(
+        self,
+        watch: Watch,
+        records: Records,
+        named: NDArray[np.int64],
+        indices: NDArray[np.uint32],
+        values: NDArray[np.float32],
+    ) -> None:
+        """Look at words, `named` in each column, that may be something else, and once at numbers."""
+        used, mask = len(self._used), np.uint32((1 << self._options.bits) - 1)
+        if self._first:
+            self._first = False
+            for k in np.flatnonzero(named[0] == 0).tolist():
+                if text := self._doubt_numbers(k, records, values[k::used]):
+                    watch.say(self._source, self._used[k], text)
+        for k in np.flatnonzero(named[0] * ~self._words).tolist():
+            if watch.looks(self._used[k]):
+                there = ~np.isnan(values[k::used])
+                rows = np.flatnonzero(there & (indices[k::used] != self._hashes[k] & mask))
+                looked = rows[:: 1 + len(rows) // _LOOKED_AT]
+                words = records.some(int(self._positions[k]), looked) + [" "] * bool(named[1, k])
+                if strange := next((word for word in words if _NO_UTF8 in word), ""):
+                    got = f"got {shortened(strange)!r}, wanted UTF-8: such a word is another one than in UTF-8"
+                    watch.say(self._source, self._used[k], f"column {self._used[k]!r}: {got}; iconv -f latin1 -t utf8")
+                    continue
+                numbers, share = int(np.count_nonzero(there) - named[0, k]), len(words) / int(named[0, k])
+                if found := disguise(words, numbers, min(share, 1.0)):
+                    watch.say(self._source, self._used[k], found.text(self._used[k], "file"))
+
+    def _doubt_numbers(self, k: int, records: Records, values: NDArray[np.float32]) -> str:
+        """Warning about a column of numbers in the first records; empty if there is none."""
+        position, there = int(self._positions[k]), values[~np.isnan(values)].astype(float)
+        if position == 0 and (text := row_numbers(self._used[k], values[:_LOOKED_AT].tolist(), "file")):
+            return text
+        low, high = float(there.min(initial=np.inf)), float(there.max(initial=-np.inf))
+        if not high - low < 2 * max(high, -low) / COARSE:
+            return ""
+        cells = records.some(position, np.arange(0, len(records), 1 + len(records) // _LOOKED_AT))
+        exact = [float(cell) for cell in cells if cell.strip()]
+        return coarse(self._used[k], min(exact), max(exact)) if exact else ""
 
     def batch(self, records: Records) -> Batch:
         """The batch of some records below the header."""
@@ -94,7 +148,11 @@ class CsvReader:
         indices, values = np.empty(rows * used, np.uint32), np.empty(rows * used, np.float32)
         mask, hash_all = np.uint32((1 << options.bits) - 1), options.hash == "all"
         if used:
-            _features(clean, cells, width, self._positions, self._hashes, self._words, hash_all, mask, indices, values)
+            named = np.zeros((2, used), np.int64)
+            columns = (self._positions, self._hashes, self._words)
+            _features(clean, cells, width, *columns, hash_all, mask, indices, values, named)
+            if self._watch is not None:
+                self._doubt(self._watch, records, named, indices, values)
         found: dict[str, NDArray[Any]] = {}
         for role, name, missing in (("label", "labels", np.nan), ("importance",) * 2 + (1.0,), ("base",) * 2 + (0.0,)):
             position = self._roles[str(role)]
@@ -107,7 +165,8 @@ class CsvReader:
                     row = _numbers(clean, cells, width, position, np.float32(missing), out)
                 if row >= 0:
                     got = records.column(position)[row].decode(errors="replace")
-                    text = classes.wrong(got) if classes else _no_number(got, role == "label")
+                    labels = records.column(position) if role == "label" else []
+                    text = classes.wrong(got) if classes else f"got {shortened(got)!r}, {numbers_wanted(labels)}"
                     text = f"column {self._names[position]!r} ({role}): {text}"
                     raise Problem(text, int(records.lines[row]))
         if "labels" in found:
@@ -137,12 +196,6 @@ class CsvReader:
         )
 
 
-def _no_number(cell: str, label: bool) -> str:
-    """Message about a cell that is not a number."""
-    hint = ", or names of classes under columns.classes" if label else ""
-    return f"got {shortened(cell)!r}, wanted a number{hint}"
-
-
 def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimiter: str = ",") -> Iterator[Batch]:
     """Batches of a CSV file whose first record names the columns.
 
@@ -158,16 +211,37 @@ def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimi
             number.
     """
     reader: CsvReader | None = None
-    for records in read_records(path, delimiter, options.longest_line):
+    for records in read_records(path, delimiter, options.longest_line, partial(_refuse_delimiter, delimiter)):
         with reading(records.source):
             if reader is None:
-                reader = CsvReader(names_of(records), options, columns)
+                reader = CsvReader(names_of(records), options, columns, records.source)
                 records = records.after(1)
             batch = reader.batch(records) if len(records) else None
         if batch is not None:
             yield batch
     if reader is None:
         raise DataError(at(path, None, None, "is empty, wanted a header and records"))
+
+
+_FORMATS = {",": ("commas", "csv"), ";": ("semicolons", "ssv"), "\t": ("tabs", "tsv")}
+
+
+def _refuse_delimiter(delimiter: str, names: list[str], line: int) -> None:
+    """Refuse a header that is one name with other delimiters in it.
+
+    Raises:
+        Problem: with the format that reads them, if there is one.
+    """
+    other = next((sign for sign in (*_FORMATS, "|") if sign in names[0] and sign != delimiter), "")
+    if len(names) == 1 and other:
+        what, ending = _FORMATS.get(other, (f"{other!r}", ""))
+        advice = f"; --format {ending} reads {what}" if ending else ""
+        got = f"got one column, {shortened(names[0])!r}, wanted {_FORMATS[delimiter][0]} between columns"
+        raise Problem(got + advice, line)
+
+
+def read_ssv(path: str, options: ParserOptions, columns: Any = None) -> Iterator[Batch]:
+    return read_csv(path, options, columns, ";")
 
 
 def read_tsv(path: str, options: ParserOptions, columns: Any = None) -> Iterator[Batch]:

@@ -73,7 +73,7 @@ def _broken(name: str, source: str, what: str) -> PluginError:
     return PluginError(f"{source}: the reader {name} {what}; wanted an iterator of hutch.plugin.Batch")
 
 
-TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
+TABLES = (".csv", ".tsv", ".ssv", ".parquet", ".jsonl", ".ndjson")
 """Endings of files with named columns."""
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 """Endings of formats that look like text and would be misread as such."""

@@ -9,6 +9,7 @@ from typing import Any, Never
 
 from hutch.core.batch import Batch
 from hutch.core.data.chunks import Chunks
+from hutch.core.data.disguises import disguise
 from hutch.core.data.roles import REST, AnyRoles, Roles
 from hutch.core.data.sources import reader_of
 from hutch.core.errors import Problem, reading, shortened
@@ -65,8 +66,26 @@ class _Rows:
         listed = {n: [columns] if isinstance(columns, str) else columns for n, columns in spaces.items()}
         self._space = {str(column): name for name, columns in listed.items() for column in columns}
         self._rest = self._space.pop(REST, None)
-        self._whole = {*(roles.key(role) for role in _ROLES), *map(str, roles.text), *map(str, roles.ignore)}
+        self._roles = roles
+        self._unused = {*(roles.key(role) for role in _ROLES), *map(str, roles.ignore)}
+        self._whole = self._unused | set(map(str, roles.text))
         self._categorical = frozenset(map(str, roles.categorical))
+
+    def doubt(self, source: str, piece: list[dict[str, Any]]) -> None:
+        """Look at the names in the first rows of a file, and at words that may be something else."""
+        cells: dict[str, list[str]] = {}
+        for row in piece:
+            for name, value in row.items():
+                words = cells.setdefault(name, [])
+                if isinstance(value, str) and value:
+                    words.append(value)
+        names = [name for name in cells if name not in self._unused]
+        with reading(source):
+            watch = self._roles.see(source, names, whole=False)
+        for name in names:
+            if watch is not None and name not in self._whole | self._categorical and watch.looks(name):
+                if found := disguise(list(dict.fromkeys(cells[name]))):
+                    watch.say(source, name, found.text(name, "file"))
 
     def record(self, found: dict[str, Any]) -> Mapping[str, Any]:
         """The record of an object."""
@@ -98,6 +117,8 @@ def read_json_lines(path: str, options: ParserOptions, columns: AnyRoles = None)
     rows, reader = _Rows(roles), reader_of(options)(options, roles)
     for first, piece in _in_sequence(json_objects(path, options.longest_line)):
         reader.start(first)
+        if first == 1 and not decides:
+            rows.doubt(path, piece)
         with reading(path):
             batch = reader.batch([found if decides else rows.record(found) for found in piece])
         yield batch

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
@@ -84,7 +83,7 @@ def matrix_batches(
         for name, array in given.items():
             if array.shape != (shape[0],):
                 raise Problem(f"got {name} of shape {array.shape}, wanted ({shape[0]},)")
-    table = _columns_of(shape[1], options, json.dumps(asdict(Roles.of(columns))))
+    table = _columns_of(shape[1], options, json.dumps(Roles.of(columns).plain()))
     if options.zeros and not isinstance(matrix, np.ndarray):
         if shape[0] * shape[1] > _MOST_DENSE:
             text = f"got a sparse matrix of {shape[0]} x {shape[1]}, wanted a dense one: `standardise` counts its zeros"

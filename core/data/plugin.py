@@ -9,6 +9,7 @@ from hutch.core.hooks import hookimpl
 def hutch_register_readers(register: Callable[..., None]) -> None:
     """Register each reader by its place."""
     register("hutch.core.data.csv:read_csv", name=".csv")
+    register("hutch.core.data.csv:read_ssv", name=".ssv")
     register("hutch.core.data.csv:read_tsv", name=".tsv")
     register("hutch.core.data.json_lines:read_json_lines", name=".jsonl")
     register("hutch.core.data.json_lines:read_json_lines", name=".ndjson")

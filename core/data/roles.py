@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
+from hutch.core.data.watch import Watch
 from hutch.core.errors import ConfigError, Problem, did_you_mean
 
 REST = "*"
@@ -133,25 +134,44 @@ class Roles:
                 raise ConfigError(f"columns.text: column {name!r} is categorical, too, wanted one of the two")
         return {position_of("columns.text", str(name), names) for name in self.text}
 
+    def plain(self) -> dict[str, Any]:
+        """The roles alone, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(Roles)}
+
     def optional(self) -> "Roles":
         """The same where examples need no label, as for predictions: a label or importance may be missing."""
-        return _Optional(**{field.name: getattr(self, field.name) for field in fields(Roles)})
+        return _InUse(**self.plain(), learns=False)
+
+    def watched(self, watch: Watch) -> "Roles":
+        """The same for tables whose columns are watched."""
+        return _InUse(**self.plain(), learns=getattr(self, "learns", True), watch=watch)
+
+    def see(self, source: str, names: Sequence[str], whole: bool = True) -> Watch | None:
+        """Tell who watches about the columns of features of a table, as `Watch.table`; returns who watches."""
+        return None
 
 
 AnyRoles = Roles | Mapping[str, Any] | None
 """What `Roles.of` takes."""
 
 
-class _Optional(Roles):
-    """Roles of examples that may lack the columns that only learning needs."""
+@dataclass(frozen=True, slots=True)
+class _InUse(Roles):
+    """Roles for learning or for predictions, whose examples may lack the columns that only learning needs."""
 
-    __slots__ = ()
+    learns: bool = True
+    watch: Watch | None = None
 
     def position(self, role: str, names: Sequence[str]) -> int | None:
         wanted = getattr(self, role)
-        if role in ("label", "importance") and wanted and wanted not in names:
+        if not self.learns and role in ("label", "importance") and wanted and wanted not in names:
             return None
-        return super().position(role, names)
+        return Roles.position(self, role, names)
+
+    def see(self, source: str, names: Sequence[str], whole: bool = True) -> Watch | None:
+        if self.watch is not None:
+            self.watch.table(source, names, self.learns, whole)
+        return self.watch
 
 
 def refuse_twice(names: Sequence[str], line: int | None = None) -> None:

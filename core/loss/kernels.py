@@ -16,6 +16,7 @@ from hutch.core.loss import kinds
 
 _0, _1, _2, _4 = np.float32(0), np.float32(1), np.float32(2), np.float32(4)
 _SMALL_STEP = 1e-6  # below this the exact step is replaced by the gradient step, which it rounds to
+_LARGEST_EXPONENT = np.float32(88.72283)  # of e, in float32; beyond it log(1 + e^z) is z to all digits
 _MAX_LOG_RATE = np.float32(44)  # predictions of a Poisson model are log rates within ±44
 
 
@@ -187,7 +188,8 @@ def _share_of_upper(y, loss):
 
 @helper
 def _logistic_value(p, y):
-    return math.log(_1 + math.exp(-y * p))
+    z = -y * p
+    return math.log(_1 + math.exp(z)) if not z > _LARGEST_EXPONENT else z
 
 
 @helper

@@ -40,6 +40,7 @@ class RunOptions:
         kind: ending by which all data is read; None: each file by its own.
         cache: file that keeps the parsed data for later runs; None: none.
         fresh: rebuild the cache even if one exists.
+        needs_labels: a run that learns, but sees no label, fails and saves nothing.
     """
 
     data: list[str]
@@ -58,6 +59,7 @@ class RunOptions:
     kind: str | None = None
     cache: str | None = None
     fresh: bool = False
+    needs_labels: bool = False
 
     def check(self) -> None:
         """Check before the chain is built that the input files exist and that the output files can be written.
@@ -78,7 +80,8 @@ class Outcome:
         done: passes, counters and losses.
         seconds: wall time.
         problems: malformed places in the data, and labels that the chain is not made for.
-        exit_code: 128 + the number of the signal that ended the run early, else 0.
+        exit_code: 128 + the number of the signal that ended the run early; 1 if labels were needed and none came;
+            else 0.
         table_used: share of the weight table's rows that are used, an estimate; None if unknown.
     """
 
@@ -101,7 +104,7 @@ class Outcome:
                 "weighted_examples": seen.weighted_examples,
                 "queries": seen.queries,
                 "problems": self.problems,
-                "interrupted": self.exit_code != 0,
+                "interrupted": self.exit_code > 1,
                 "table_used": self.table_used,
             }
         )
@@ -217,22 +220,28 @@ class Run:
                     stopped=lambda: interruption.number is not None,
                     passed=self._passed,
                 )
-            if options.model is not None:
+            unlabeled = self._about_no_labels(done)
+            failed = bool(unlabeled) and options.needs_labels and interruption.number is None
+            if options.model is not None and not failed:
                 self._save(options.model)
         for reporter in self._reporters:
             reporter.close(self, done)
-        if options.learn and lacks_labels(self.engine, done.statistics):
-            tables = any(ending_of(source) in TABLES for source in options.data)
-            self.notes.say(
-                about_no_labels(self.engine) + "; input.columns.label names the column of the labels" * tables
-            )
+        if unlabeled:
+            self.notes.say(unlabeled)
         if interruption.number is not None:
             saved = f"saved {options.model}" if options.model else "no model was asked for"
             self.notes.say(f"interrupted after {done.statistics.examples} examples: {saved}")
         problems = sum(reporter.problems for reporter in self._reporters)
         used = share_used(self.engine)
         share = None if used is None else float(f"{used:.3g}")
-        return Outcome(done, self.progress.seconds, problems, interruption.exit_code, share)
+        return Outcome(done, self.progress.seconds, problems, interruption.exit_code or int(failed), share)
+
+    def _about_no_labels(self, done: PassesDone) -> str:
+        """Message if nothing was learned for want of labels; else empty."""
+        if not self.options.learn or not lacks_labels(self.engine, done.statistics):
+            return ""
+        tables = self.options.kind or any(ending_of(source) in TABLES for source in self.options.data)
+        return about_no_labels(self.engine) + "; --label COLUMN names the column of the labels" * bool(tables)
 
     def _passed(self, number: int) -> None:
         if self.options.each_pass and self.options.model is not None:

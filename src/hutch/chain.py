@@ -20,6 +20,7 @@ from hutch.core.config.chain_config import ChainConfig
 from hutch.core.data.files import InputFiles, check_sources
 from hutch.core.data.places import located
 from hutch.core.data.roles import AnyRoles, Roles
+from hutch.core.data.watch import Watch
 from hutch.core.errors import ConfigError, ModelError, at, warn
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import parameters_of, values_of
@@ -49,6 +50,7 @@ class Chain(OneByOne, Engine):
         plugins: the installed plugins.
         occupancy_from: number of examples from which `learn` checks the table's occupancy, and warns if it is crowded.
         remarks: texts by name that the model keeps for its maker; they have no effect.
+        watch: knows the columns of the tables that the chain has learned from.
 
     Raises:
         ConfigError: layers that do not fit.
@@ -89,6 +91,7 @@ class Chain(OneByOne, Engine):
         self._unexpected = Unexpected(self)
         self.occupancy_from: float = 10 * _ENOUGH
         self.remarks: dict[str, str] = {}
+        self.watch = Watch()
 
     @classmethod
     def from_config(cls, source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Self:
@@ -111,10 +114,12 @@ class Chain(OneByOne, Engine):
         self, examples: Any, labels: Any = None, importance: Any = None, *, columns: AnyRoles = None
     ) -> Iterator[Batch]:
         """Examples of any accepted kind as batches for this chain; the arguments are those of `learn`."""
-        return iter(self._batches(examples, labels, importance, columns))
+        return iter(self._batches(examples, labels, importance, columns, watched=False))
 
-    def _batches(self, examples: Any, labels: Any, importance: Any, columns: Any, passes: int = 1) -> Iterable[Batch]:
-        """The same, to be iterated once per pass."""
+    def _batches(
+        self, examples: Any, labels: Any, importance: Any, columns: Any, passes: int = 1, watched: bool = True
+    ) -> Iterable[Batch]:
+        """The same, to be iterated once per pass; the columns of tables are watched."""
         columns = Roles.of(self.config.input.columns if columns is None else columns)
         paths = [examples] if isinstance(examples, os.PathLike) else examples
         if isinstance(paths, list | tuple) and paths and all(isinstance(path, os.PathLike) for path in paths):
@@ -126,6 +131,7 @@ class Chain(OneByOne, Engine):
 
         if columns.namespaces is None and is_matrix(examples):
             columns = replace(columns, namespaces={self.config.input.matrix: "*"})
+        columns = columns.watched(self.watch) if watched else columns
         found = to_batches(examples, self.parser, columns, labels=labels, importance=importance)
         return found if passes == 1 else list(found)
 
@@ -144,7 +150,7 @@ class Chain(OneByOne, Engine):
     ) -> InputFiles:
         """Data files as this chain reads them; further arguments are those of `InputFiles`."""
         how = {"readers": self.plugins.registry.readers} | how
-        roles: Any = self.config.input.columns if columns is None else columns
+        roles = Roles.of(self.config.input.columns if columns is None else columns).watched(self.watch)
         return InputFiles(sources, replace(self.parser, strict=strict), on_problem=on_problem, columns=roles, **how)
 
     def learn(
@@ -329,8 +335,9 @@ class Chain(OneByOne, Engine):
         parameters = (value for layer in self.config.chain for value in values_of(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
-        remarks = {"remarks": self.remarks} if self.remarks else {}
-        return {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins), **remarks}
+        notes = {"remarks": self.remarks, "columns": self.watch.known}
+        found = {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins)}
+        return found | {name: note for name, note in notes.items() if note}
 
     @classmethod
     def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Self:
@@ -387,6 +394,8 @@ class Chain(OneByOne, Engine):
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
         remarks = metadata.get("remarks")
         chain.remarks = {str(k): str(v) for k, v in remarks.items()} if isinstance(remarks, dict) else {}
+        known = metadata.get("columns")
+        chain.watch = Watch({str(k): bool(v) for k, v in known.items()} if isinstance(known, dict) else {})
         arrays = {**arrays, **chain._changed_since(written)}
         try:
             chain.restore(arrays)

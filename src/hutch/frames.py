@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
 from hutch.core.data.arrow import arrow, is_table
+from hutch.core.data.disguises import coarse, in_table
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
 from hutch.core.errors import ConfigError, DataError, warn
 
 _MOST_COLUMNS, _WORDS = 1 << 12, 256
-_COARSE = 1 << 20  # times as far from 0 as it is wide: a column has 16 different values of 32 bits
+_LENGTHS = "lengths of time"  # become numbers of seconds
 _NOBODY: dict[str, Any] = dict.fromkeys(("label", "importance", "base", "tag", "group"), "")
 
 
@@ -81,7 +82,7 @@ def check_columns(table: Any, schema: Any) -> None:
     if names != wanted:
         raise ValueError(f"X: got the columns {names}, wanted those of `fit`, {wanted}")
     for ours, theirs in zip(table.schema, schema.schema, strict=True):
-        got, kind = kind_of(ours.type), kind_of(theirs.type)
+        got, kind = (_LENGTHS if "duration" in str(each.type) else kind_of(each.type) for each in (ours, theirs))
         if got != kind and "" not in (got, kind):
             raise ValueError(f"X: column {ours.name!r} has {got}, wanted {kind}, as in `fit`")
 
@@ -145,17 +146,27 @@ def dense_columns(X: Any, columns: Mapping[str, Any] | Roles | None) -> tuple[in
     return max(width, _WORDS) if words else width, words
 
 
-def doubt_columns(X: Any) -> None:
-    """Warn of columns of numbers so far from 0 that 32 bits, which features have, hardly tell their values apart."""
+def doubt_columns(X: Any, roles: Roles) -> None:
+    """Warn of columns that may not be what they seem.
+
+    Words of a frame can look like numbers, dates or missing values. Numbers can be so far from 0 that 32 bits, which
+    features have, hardly tell them apart.
+    """
+    told: dict[Any, str] = {}
     if is_frame(X):
+        named = {str(name) for name in (*roles.categorical, *roles.text)}
+        used = [column.name for column in roles.features(X.schema.names) if column.name not in named]
+        told = dict(in_table(X, used, "frame"))
         kinds = ("int", "uint", "float", "double")
         columns = [(f.name, X[f.name].to_numpy()) for f in X.schema if str(f.type).rstrip("0123456789") in kinds]
     else:
         columns = list(enumerate(X.T)) if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iuf" else []
     for name, values in columns:
         low, high = (float(least.reduce(values.astype(float), initial=np.nan)) for least in (np.fmin, np.fmax))
-        if 0 < high - low < max(high, -low) / _COARSE:
-            warn(f"X: column {name!r} goes from {low!r} to {high!r}; subtract {low!r}, for 32 bits hold 7 digits")
+        if name not in told and (text := coarse(name, low, high)):
+            told[name] = text
+    for text in told.values():
+        warn(f"X: {text}")
 
 
 def without_column(X: Any, j: int) -> Any:

@@ -16,19 +16,52 @@ except ModuleNotFoundError as error:
 
 from hutch.chain import Chain, with_classes
 from hutch.core.chain.reduction import Labels
-from hutch.core.errors import ConfigError, DataError
+from hutch.core.data.disguises import coarse, disguise
+from hutch.core.errors import ConfigError, DataError, warn
 from hutch.core.loss import kinds
 from hutch.core.run.probabilities import Probabilities
 from hutch.target_scale import TargetScale, can_rescale
 
 Layers = Sequence[Mapping[str, Any] | str]
 Features = Mapping[Any, Any]
+_LOOKED_AT = (32, 256)  # rows of a stream after which its columns are judged
 
 
 def _record(x: Features) -> dict[str, Any]:
     """Names in order, for a sum of float32 depends on it, and River's rows have none."""
     named = x if all(type(name) is str for name in x) else {str(name): value for name, value in x.items()}
     return {"": {name: named[name] for name in sorted(named)}}
+
+
+class _Doubts:
+    """Looks at the first rows of a stream for words and numbers that may not be what they seem, and warns of them."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._seen: dict[str, list[Any]] = {}
+        self._told: set[str] = set()
+
+    def see(self, record: Mapping[str, Mapping[str, Any]]) -> None:
+        """Look at a row that is learned."""
+        if self._rows == _LOOKED_AT[-1]:
+            return
+        self._rows += 1
+        for name, value in record[""].items():
+            self._seen.setdefault(name, []).append(value)
+        if self._rows in _LOOKED_AT:
+            for name in [name for name in self._seen if name not in self._told]:
+                if text := self._doubt(name):
+                    self._told.add(name)
+                    warn(f"x: {text}")
+        if self._rows == _LOOKED_AT[-1]:
+            self._seen.clear()
+
+    def _doubt(self, name: str) -> str:
+        words = [value for value in self._seen[name] if isinstance(value, str) and value]
+        numbers = [float(value) for value in self._seen[name] if isinstance(value, int | float) and value == value]
+        if found := disguise(list(dict.fromkeys(words)), len(numbers)):
+            return found.text(name, "stream")
+        return coarse(name, min(numbers, default=math.nan), max(numbers, default=math.nan))
 
 
 def _memory(model: Any) -> int:
@@ -69,6 +102,7 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
         self.chain = Chain.from_config({"weights": {"bits": bits}, "seed": seed, "chain": filled})
         self.classes: list[Hashable] = []
         self._codes: dict[Hashable, int] = {}
+        self._doubts = _Doubts()
         self._simple = self.chain.takes is Labels.SIMPLE
         if self.chain.takes not in (Labels.SIMPLE, Labels.MULTICLASS):
             raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted classes")
@@ -104,8 +138,9 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
         ------
         DataError : values that cannot be used, or one label too many.
         """
-        code = self._code(y)
-        self.chain.learn({**_record(x), "label": 2 * code - 3 if self._simple else code, "importance": w})
+        code, record = self._code(y), _record(x)
+        self._doubts.see(record)
+        self.chain.learn({**record, "label": 2 * code - 3 if self._simple else code, "importance": w})
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The label of a row; None before any was learned, or if a chain without scores predicts a class never seen."""
@@ -165,7 +200,7 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
         if self.chain.takes is not Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted 'simple'")
         self._scaled = can_rescale(self.chain) and self.chain.layers[-1].answers.loss_kind == kinds.SQUARED
-        self._target = TargetScale()
+        self._target, self._doubts = TargetScale(), _Doubts()
 
     _raw_memory_usage = property(_memory)
 
@@ -179,9 +214,11 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
         target = float(y)
         if not math.isfinite(target):
             raise DataError(f"y: got {y}, wanted a number")
-        if self._scaled:
+        if self._scaled and w > 0:
             list(self._target.follow(np.array([target]), self.chain))
-        self.chain.learn({**_record(x), "label": (target - self._target.centre) / self._target.scale, "importance": w})
+        record = _record(x)
+        self._doubts.see(record)
+        self.chain.learn({**record, "label": (target - self._target.centre) / self._target.scale, "importance": w})
 
     def predict_one(self, x: Features) -> float:
         """The prediction for a row."""

@@ -24,6 +24,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
+from hutch.all_or_nothing import all_or_nothing
 from hutch.asking import AskAndTell
 from hutch.chain import Chain, with_classes
 from hutch.core.batch import Batch
@@ -185,7 +186,7 @@ class _ChainEstimator(Explains, _Settings):
         else:
             X = validate_data(self, X, reset=reset, **_MATRIX)
         if reset:
-            doubt_columns(given)
+            doubt_columns(given, roles_of(self.columns))
             self._row = dense_columns(X, self.columns)
         return X
 
@@ -216,10 +217,12 @@ class _ChainEstimator(Explains, _Settings):
 
     def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int | None) -> None:
         """Learn all rows so many times; None: further rows of a stream, once, and in their order."""
-        given, roles, order = X, roles_of(self.columns), np.arange(len(labels))
+        given, roles, order = X, roles_of(self.columns), np.flatnonzero(weight > 0)
         if passes is not None and self.shuffle and not self.chain_.whole_groups:
-            order = np.random.default_rng(self._seed).permutation(np.flatnonzero(weight > 0))
+            order = np.random.default_rng(self._seed).permutation(order)
         stops = passes is not None and self.early_stopping
+        if stops and not (isinstance(self.n_iter_no_change, Integral) and int(self.n_iter_no_change) >= 1):
+            raise ValueError(f"n_iter_no_change: got {self.n_iter_no_change!r}, wanted an integer of at least 1")
         held = int(float(self.validation_fraction) * len(order)) if stops else 0
         if stops and not 0 < held < len(order):
             got = f"{self.validation_fraction!r}, {held} of {len(order)} rows"
@@ -373,12 +376,15 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
 
     class_weight: Mapping[Any, float] | str | None = None
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
         X, y = self._examples_and_targets(X, y, reset=True)
-        self._start(np.unique(y))
-        return self._go_on(X, y, sample_weight, self._passes(len(y)))
+        weight = self._weights(X, sample_weight)
+        self._start(np.unique(y[weight > 0]))
+        return self._go_on(X, y, weight, self._passes(int(np.count_nonzero(weight))))
 
+    @all_or_nothing
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -410,17 +416,18 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
             raise ConfigError("layers: a cost-sensitive chain learns from costs, wanted one that takes classes")
 
     def _go_on(self, X: Any, y: NDArray[Any], sample_weight: Any, passes: int | None) -> Self:
-        known = np.isin(y, self.classes_)
-        if not known.all():
-            got, wanted = y[~known].tolist()[0], ", ".join(map(repr, self.classes_.tolist()))
-            raise ValueError(f"y: got the class {got!r}, wanted one of {wanted}")
-        code = np.searchsorted(self.classes_, y)
-        labels = 2 * code - 1 if self.chain_.takes == Labels.SIMPLE else code + 1
         weight = self._weights(X, sample_weight)
+        unknown = ~np.isin(y, self.classes_) & (weight > 0)
+        if unknown.any():
+            got, wanted = y[unknown].tolist()[0], ", ".join(map(repr, self.classes_.tolist()))
+            raise ValueError(f"y: got the class {got!r}, wanted one of {wanted}")
+        code = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        labels = 2 * code - 1 if self.chain_.takes == Labels.SIMPLE else code + 1
         if self.class_weight is not None:
             if self.class_weight == "balanced" and passes is None:
                 raise ValueError("class_weight='balanced' needs all rows: with partial_fit, pass the weights by class")
-            weight = weight * compute_class_weight(self.class_weight, classes=self.classes_, y=y)[code]
+            counted = y[weight > 0]
+            weight = weight * compute_class_weight(self.class_weight, classes=self.classes_, y=counted)[code]
             if weight.min() < 0:
                 raise ValueError(f"class_weight: got {self.class_weight!r}, wanted weights of at least 0")
         self._learn(X, labels.astype(np.float32), weight.astype(np.float32), passes)
@@ -450,7 +457,10 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
         return np.concatenate(found).astype(np.float64)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row."""
+        """The class of each row, where the chain has scores the one with the highest."""
+        check_is_fitted(self)
+        if self.chain_.takes != Labels.SIMPLE and self.chain_.score_count:
+            return self.classes_[self._raw(X).argmax(axis=1)]  # type: ignore[no-any-return]
         found = np.concatenate([outputs.predictions for outputs in self._outputs(X)])
         if self.chain_.takes == Labels.SIMPLE:
             upper = found > self.chain_.layers[0].answers.decision_threshold
@@ -459,8 +469,9 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
 
     @available_if(_offers(_scores))
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores, shape (rows,) for two classes under a binary chain, else (rows, classes)."""
-        return self._raw(X)
+        """Scores, shape (rows, classes); for two classes that of the second, less that of the first if there is one."""
+        scores = self._raw(X)
+        return scores if scores.shape[1:] != (2,) else scores[:, 1] - scores[:, 0]
 
     @available_if(_offers(Probabilities))
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -515,15 +526,16 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
 
     scale_y: bool = True
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
         given = X
         X, y = self._examples_and_targets(X, y, reset=True)
+        weights = self._weights(X, sample_weight)
         self._start()
         if self._scaled:
-            self._target.settle(y)
-        weights = self._weights(X, sample_weight)
-        self._learn(X, self._target.of(y), weights, self._passes(len(y)))
+            self._target.settle(y[weights > 0])
+        self._learn(X, self._target.of(y), weights, self._passes(int(np.count_nonzero(weights))))
         loss = self.chain_.layers[-1].answers.loss
         if loss is not None and loss.name == "quantile":
             # the constant that is best for the other weights: steps stop it where rows are denser on one side
@@ -531,6 +543,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
             self._shift = float(np.quantile(left, tau, weights=weights.astype(float), method="inverted_cdf"))
         return self
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn further rows once."""
         first = not hasattr(self, "chain_")
@@ -538,6 +551,8 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         if first:
             self._start()
         weights = self._weights(X, sample_weight)
+        if len(kept := np.flatnonzero(weights)) < len(y):
+            X, y, weights = X.take(kept) if self._named else X[kept], y[kept], weights[kept]
         follows = self._scaled and (first or can_rescale(self.chain_))
         if self._scaled and not follows and not self._told and self._target.strays(y):
             self._told = True

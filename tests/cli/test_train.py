@@ -304,8 +304,17 @@ def test_malformed_places_are_told_and_counted(here: Path, hutch: Run) -> None:
 
 def test_training_without_labels_is_mentioned(here: Path, hutch: Run) -> None:
     Path("unlabeled.vw").write_text("|f a\n|f b\n")
-    result = hutch("train", "unlabeled.vw", "--quiet")
-    assert result.code == 0 and result.err == "no example had a label: nothing was learned\n"
+    result = hutch("train", "unlabeled.vw", "--quiet", "-f", "model")
+    assert result.code == 1 and result.err == "no example had a label: nothing was learned\n"
+    assert not Path("model").exists()
+    result = hutch("train", "unlabeled.vw", "unlabeled.vw", "--shards", "2", "--quiet", "-f", "model")
+    assert result.code == 1 and result.err == "no example had a label: nothing was learned\n"
+    assert not Path("model").exists()
+    Path("labeled.vw").write_text("1 |f a\n")
+    assert hutch("train", "labeled.vw", "--quiet", "-f", "model").code == 0
+    before = Path("model").read_bytes()
+    assert hutch("train", "unlabeled.vw", "--quiet", "-i", "model", "-f", "model").code == 1
+    assert Path("model").read_bytes() == before
     Path("classes.vw").write_text("1 |f a\n2 |f b\n")
     result = hutch("vw", "--csoaa", "2", "-d", "classes.vw", "--quiet")
     assert result.err.endswith("nothing was learned; a label of this chain gives classes their costs, as in 1:0 2:1\n")

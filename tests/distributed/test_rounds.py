@@ -207,3 +207,12 @@ def test_the_bits_are_the_same_with_a_process_killed_in_every_round(
     assert dying.killed == 2
     for name, array in here.arrays().items():
         assert np.array_equal(array, there.arrays()[name]), name
+
+
+def test_the_columns_of_tables_are_remembered(tmp_path: Path) -> None:
+    for name, town in ("a.csv", "city"), ("b.csv", "city"), ("c.csv", "town"):
+        (tmp_path / name).write_text(f"label,{town},size\n1,Oslo,5\n-1,Rome,7\n")
+    chain = train([tmp_path / "a.csv", tmp_path / "b.csv"], LINEAR, shards=2, holdout=0)
+    assert chain.watch.known == {"city": True, "size": True}
+    with pytest.raises(DataError, match="c.csv: no column 'city', new column 'town'"):
+        chain.predict(tmp_path / "c.csv")

@@ -20,7 +20,12 @@ Overrides = Annotated[
 """The option `--set` of commands that take a chain."""
 
 Format = Annotated[
-    str | None, Option("--format", metavar="ENDING", help="Read data as if it ended in this: dsjson, csv, jsonl.")
+    str | None,
+    Option(
+        "--format",
+        metavar="ENDING",
+        help="Read data as if it ended in this: csv, tsv, ssv (semicolons), jsonl, dsjson.",
+    ),
 ]
 """The option `--format` of commands that read data."""
 

@@ -32,6 +32,16 @@ def train(
         str | None, Option("-C", "--config", metavar="FILE", help="The chain; without it one linear layer.")
     ] = None,
     overrides: Overrides = None,
+    label: Annotated[
+        str | None, Option("--label", metavar="COLUMN", help="The column of a table that holds the labels.")
+    ] = None,
+    classes: Annotated[
+        str | None,
+        Option(
+            metavar="A,B,...",
+            help="The labels of a table are these words. Without -C the chain is one_against_all above logistic loss.",
+        ),
+    ] = None,
     format: Format = None,
     events: Annotated[
         str | None, Option("--events", metavar="FILE", help="Write progress as JSON lines; - is standard output.")
@@ -61,6 +71,8 @@ def train(
     says.
 
     Example: hutch train ratings.vw -C chain.yaml --set dyadic.rank=2 -f model
+
+    Example: hutch train mail.csv --label kind --classes ham,spam -f model
     """
     from hutch.cli.files import run_files
     from hutch.core.data.cache import CACHE_ENDING
@@ -86,29 +98,53 @@ def train(
         strict=strict,
         kind=format,
         cache=f"{data[0]}{CACHE_ENDING}" if cache else None,
+        needs_labels=True,
     )
     options.check()
+    names = [name.strip() for name in classes.split(",")] if classes is not None else []
+    overrides = [*_labels_of(data, format, label, names), *(overrides or [])]
     if shards is not None or by or ray:
         from hutch.cli.shards import train_in_shards
 
         if format:
             raise UsageError("--format: got it with shards, wanted files with this ending")
-        train_in_shards(_chain(config, overrides or [], vw), options, shards, by, ray, vw, as_json)
+        train_in_shards(_chain(config, overrides, vw, len(names)), options, shards, by, ray, vw, as_json)
         return 0
-    outcome = run_files(_chain(config, overrides or [], vw), options)
+    outcome = run_files(_chain(config, overrides, vw, len(names)), options)
     if as_json:
         print(outcome.as_json())
     return outcome.exit_code
 
 
-def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
-    """The chain that the command line describes."""
+def _labels_of(data: list[str], kind: str | None, label: str | None, classes: list[str]) -> list[str]:
+    """The `path=value` overrides for the labels of tables."""
+    from json import dumps
+
+    from hutch.core.data.files import TABLES, ending_of
+    from hutch.core.errors import UsageError
+
+    given = {"label": label, "classes": classes or None}
+    found = {name: value for name, value in given.items() if value is not None}
+    lines = [
+        source for source in data if (f".{kind.lower().removeprefix('.')}" if kind else ending_of(source)) not in TABLES
+    ]
+    if found and lines:
+        wanted = f"wanted a table: a name that ends in {', '.join(TABLES)}, or --format csv"
+        raise UsageError(f"--{next(iter(found))}: got it with {lines[0]}, {wanted}")
+    return [f"input.columns.{name}={dumps(value)}" for name, value in found.items()]
+
+
+def _chain(config: str | None, overrides: list[str], vw: Any, classes: int) -> Any:
+    """The chain that the command line describes, for labels that are so many classes if there are any."""
     from hutch.chain import Chain
     from hutch.vw.learner_options import vw_chain, vw_overrides
 
     initial = vw.initial_regressor
     if initial is None:
         source: Any = vw_chain(vw) if config is None else config
+        if classes and config is None:
+            loss = {} if vw.loss_function else {"loss": "logistic"}
+            source["chain"] = [{"one_against_all": {"classes": classes}}, {"linear": loss}]
         return Chain.from_config(source, [*vw_overrides(vw, source), *overrides])
     if config is None:
         from hutch.core.chain.model_of_chain import load_chain

@@ -14,6 +14,7 @@ from hutch.core.chain.merging import absorb, add, check_divisible, differing_row
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded
 from hutch.core.errors import DataError, UsageError
+from hutch.core.run.unexpected import about_no_labels, lacks_labels
 from hutch.distributed.engine import Engine, Here, Ref, sum_of
 from hutch.distributed.pieces import read
 
@@ -149,8 +150,10 @@ class _Job:
             self._engine.submit(read, config, self._engine.put(source), *told, results=count + 2) for source in sources
         ]
         met = [False] * len(self._by)
-        for about, *_ in found:
-            problems, has = self._engine.get(about)
+        for source, (about, *_) in zip(sources, found, strict=True):
+            problems, has, known = self._engine.get(about)
+            if known:
+                self._chain.watch.table(source, list(known), learns=True)
             met = [a or b for a, b in zip(met, has, strict=True)]
             for text in problems:
                 on_problem(text)
@@ -175,6 +178,8 @@ class _Job:
         seen = chain.statistics - before
         if not seen.examples:
             raise DataError("nothing to learn from: the data holds no examples, or all are held out")
+        if lacks_labels(chain, seen):
+            raise DataError(about_no_labels(chain))
         return Round(number, seen.examples, seen.average_loss, loss, step)
 
     def _state(self) -> Ref:

@@ -121,6 +121,15 @@ def formulas(name, p, y, tau=0.5):
     }[name]()
 
 
+@pytest.mark.parametrize("p", [80.0, 88.0, 88.7228, 88.7229, 135.0, 1e30])
+def test_the_logistic_loss_of_far_predictions_is_the_textbook_s(p):
+    record = record_of("logistic")
+    assert evaluate(record, "value", p, -1.0) == pytest.approx(p, rel=1e-6)
+    assert evaluate(record, "value", -p, 1.0) == pytest.approx(p, rel=1e-6)
+    assert evaluate(record, "value", p, 1.0) == 0
+    assert evaluate(record, "value", p, 0.25) == pytest.approx(evaluate(record, "value", p, -1.0) * 0.375, rel=1e-6)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("p", [-3.0, -0.5, 0.0, 0.25, 2.0])
 def test_values_and_derivatives_are_the_textbook_s(name, p):

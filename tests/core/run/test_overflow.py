@@ -1,5 +1,7 @@
 """Runs that end where a number grows beyond float32, and say which and why."""
 
+import json
+import math
 import re
 from pathlib import Path
 
@@ -56,3 +58,19 @@ def test_finite_runs_go_on(tmp_path: Path) -> None:
     for layer in ("pistol", "coin_betting", "linear"):
         (tmp_path / "chain.yaml").write_text(f"chain: [{layer}]\n")
         assert run(["train", str(tmp_path / "a.vw"), "-C", str(tmp_path / "chain.yaml"), "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("dynamics", ["fast", "exact"])
+def test_a_far_prediction_has_a_finite_logistic_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], dynamics: str
+) -> None:
+    (tmp_path / "a.vw").write_text("1 |u ann |t good\n" * 100 + "-1 |u ann |t good:400\n")
+    layer = f"{{left: u, right: t, loss: logistic, dynamics: {dynamics}}}"
+    (tmp_path / "chain.yaml").write_text(f"chain: [dyadic: {layer}]\n")
+    out = tmp_path / "predictions"
+    command = ["train", str(tmp_path / "a.vw"), "-C", str(tmp_path / "chain.yaml"), "--quiet", "--json", "-p", str(out)]
+    assert run(command) == 0
+    predictions = [float(line) for line in out.read_text().split()]
+    assert predictions[-1] > 100  # e to it is beyond float32
+    losses = [math.log1p(math.exp(-p)) for p in predictions[:-1]] + [predictions[-1]]
+    assert json.loads(capsys.readouterr().out)["average_loss"] == pytest.approx(np.mean(losses), rel=1e-5)
