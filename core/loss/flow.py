@@ -24,6 +24,7 @@ _SINGLE = 1e-5  # the same for the built-in losses, whose l' is computed in floa
 _ROUNDING = 1e-15
 _NARROWEST = 1e-7  # a panel that holds a kink is not cut further than this
 _LAST = 1e-4  # the last panel is no wider than this, so that a kink in it is harmless
+_MOST = 1000  # panels that are tried; after these none is cut further, so that a derivative that jumps ends, too
 _NEAR = 27.0  # -log of the part of the way at which the optimum counts as reached
 
 
@@ -97,10 +98,10 @@ def _fraction(u, width, price, p, y, loss, optimum, downhill):
 @helper
 def _march(p, y, loss, optimum, downhill, end, budget):
     """Spend `budget` on the way from u = 0 to `end`; returns the u reached and the budget spent."""
-    u, spent, width = 0.0, 0.0, min(0.25, end)
+    u, spent, width, tried = 0.0, 0.0, min(0.25, end), 0
     exact = loss_of(loss).kind == kinds.GENERIC
     while u < end:
-        width = min(width, end - u)
+        width, tried = min(width, end - u), tried + 1
         whole = _panel(u, width, p, y, loss, optimum, downhill)
         first = _panel(u, 0.5 * width, p, y, loss, optimum, downhill)
         price = first + _panel(u + 0.5 * width, 0.5 * width, p, y, loss, optimum, downhill)
@@ -108,9 +109,9 @@ def _march(p, y, loss, optimum, downhill, end, budget):
         tolerance = (_TOLERANCE if exact else _SINGLE) + _ROUNDING * abs(
             point
         ) / gap  # l' close to the optimum is mostly rounding
-        if abs(price - whole) > tolerance * price and width > _NARROWEST * (1.0 + u):
+        if tried < _MOST and abs(price - whole) > tolerance * price and width > _NARROWEST * (1.0 + u):
             width *= 0.5
-        elif not spent + price < budget and width > _LAST:
+        elif tried < _MOST and not spent + price < budget and width > _LAST:
             width *= 0.25
         elif not spent + price < budget:
             return u + _fraction(u, width, budget - spent, p, y, loss, optimum, downhill), budget

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import SHARED, call_loss
 from hutch.core.kernel.cache import compiled
+from hutch.core.loss import kinds
 from hutch.core.loss.flow import budget_to
 from hutch.core.loss.losses import LABELS_TO_TRY, Loss
 
@@ -16,6 +17,7 @@ Floats = NDArray[np.float64]
 
 _STEP = 1 / 128  # of finite differences; kernels may compute in float32
 _TOLERANCE = 2e-3
+_CLOSE = 1e-12  # to an optimum, where a derivative may be mere rounding
 
 
 @compiled
@@ -110,6 +112,27 @@ def convexity(points: Points) -> None:
     points.expect(ahead >= slope - _slack(slope) / 10, "derivative 0.125 further on", ahead, slope)
 
 
+def smooth(points: Points) -> None:
+    """Close to its optimum the derivative is no mere rounding, which the flow would follow at great cost."""
+    if points.loss.kind != kinds.GENERIC:  # the built-in ones are computed in float32
+        return
+    low, high = points.predictions, points.predictions + 0.125
+    turns = points("derivative", low) * points("derivative", high) < 0
+    for _ in range(1100):  # towards 0 it takes as many as there are exponents
+        middle = 0.5 * (low + high)
+        falls = points("derivative", middle) < 0
+        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+    for side in (-_CLOSE, _CLOSE):
+        first, second, third = (points("derivative", high + side * (1 + k / 8192)) for k in range(3))
+        with np.errstate(invalid="ignore"):  # elsewhere a derivative may be infinite
+            rough = np.abs(first - 2 * second + third) / np.maximum(np.abs(second), 1e-300)
+        allowed = 1e-6 + 4 * np.spacing(np.maximum(np.abs(high), _CLOSE)) / _CLOSE
+        wanted = (
+            "a smooth function of the prediction: math.expm1(x) for math.exp(x) - 1, math.log1p(x) for math.log(1 + x)"
+        )
+        points.expect(~turns | (rough <= allowed), "derivative next to its optimum", rough, wanted)
+
+
 def direction(points: Points) -> None:
     """The update goes against the derivative, more so with more importance, and nowhere with none."""
     slope, before = points("derivative"), np.zeros(len(points.predictions))
@@ -194,6 +217,7 @@ LOSS_CHECKS: tuple[Callable[[Points], None], ...] = (
     finite,
     gradient,
     convexity,
+    smooth,
     direction,
     plain_step,
     semigroup,

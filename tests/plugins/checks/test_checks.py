@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from hutch.chain import Chain
+from hutch.core.config.read import read_chain, validate
 from hutch.core.errors import PluginError
 from hutch.core.loss.losses import Loss
 from hutch.plugins.checks.chain import identical
@@ -83,6 +85,44 @@ def test_a_wrong_derivative_is_found() -> None:
     found = failures(checks_of_loss(Loss.plain("wrong", squared, half_slope))[:3])
     assert list(found) == ["gradient"]
     assert found["gradient"].startswith("derivative at prediction -3.3, label -2: got -1.3, wanted -2.6")
+
+
+def exponential(prediction: float, label: float, parameter: float) -> float:
+    return math.exp(prediction - label) - (prediction - label) - 1.0
+
+
+def rounded_slope(prediction: float, label: float, parameter: float) -> float:
+    return math.exp(prediction - label) - 1.0
+
+
+def its_smooth_slope(prediction: float, label: float, parameter: float) -> float:
+    return math.expm1(prediction - label)
+
+
+def uphill(prediction: float, label: float, parameter: float) -> float:
+    return -math.expm1(prediction - label)
+
+
+def test_a_derivative_that_is_rounding_next_to_its_optimum_is_named_and_costs_no_more() -> None:
+    rounded, smooth, wrong = (
+        Loss.plain(name, exponential, slope)
+        for name, slope in (("rounded", rounded_slope), ("smooth", its_smooth_slope), ("uphill", uphill))
+    )
+    assert not list(failures(checks_of_loss(smooth)))
+    assert [*failures(checks_of_loss(rounded))] == ["smooth"]
+    [check] = [each for each in checks_of_loss(rounded) if each.name == "smooth"]
+    assert "math.expm1(x) for math.exp(x) - 1" in (check.failure() or "")
+    assert "gradient" in failures(checks_of_loss(wrong))  # and the flow uphill ends
+
+
+def test_steps_of_a_rounded_derivative_are_those_of_the_smooth_one() -> None:
+    lines, found = [f"{k % 3} 50 | a{k % 4}" for k in range(60)], []
+    for slope in (rounded_slope, its_smooth_slope):
+        plugins = Plugins(only=())
+        plugins.registry.add("losses", "linex", Loss.plain("linex", exponential, slope), "test")
+        config = validate(read_chain({"chain": [{"linear": {"loss": "linex"}}]}), plugins.registry)
+        found.append(Chain(config, plugins=plugins).learn(lines))
+    np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-5)
 
 
 def test_a_wrong_convexity_flag_is_found() -> None:
