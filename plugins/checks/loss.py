@@ -124,8 +124,7 @@ def smooth(points: Points) -> None:
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)
     for side in (-_CLOSE, _CLOSE):
         first, second, third = (points("derivative", high + side * (1 + k / 8192)) for k in range(3))
-        with np.errstate(invalid="ignore"):  # elsewhere a derivative may be infinite
-            rough = np.abs(first - 2 * second + third) / np.maximum(np.abs(second), 1e-300)
+        rough = np.abs(first - 2 * second + third) / np.maximum(np.abs(second), 1e-300)
         allowed = 1e-6 + 4 * np.spacing(np.maximum(np.abs(high), _CLOSE)) / _CLOSE
         wanted = (
             "a smooth function of the prediction: math.expm1(x) for math.exp(x) - 1, math.log1p(x) for math.log(1 + x)"

@@ -26,6 +26,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
 from hutch.core.chain.reduction import Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import PluginError, did_you_mean
@@ -103,7 +105,11 @@ def runs_of_loss(
             if importance_aware(loss) or check not in (huge_importance, magnitudes):  # plain steps may diverge
                 check(made)
 
-    runs = {check.__name__: partial(lambda check: check(points()), check) for check in LOSS_CHECKS}
+    def on_points(check: Callable[[Points], None]) -> None:
+        with np.errstate(invalid="ignore", over="ignore"):  # what a wrong loss gives may be infinite
+            check(points())
+
+    runs = {check.__name__: partial(on_points, check) for check in LOSS_CHECKS}
     return runs | {"in_a_chain": in_a_chain}
 
 
