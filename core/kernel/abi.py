@@ -261,7 +261,7 @@ def caller_of(signature: str, raised: float | None = None) -> Any:
         pointer = context.call_conv.get_function_type(result, arguments).as_pointer()
         function = builder.inttoptr(values[0], pointer)
         status, found = context.call_conv.call_function(builder, function, result, arguments, values[1:])
-        if CHECKED:
+        if raised is None or CHECKED:
             with cgutils.if_unlikely(builder, status.is_error):
                 context.call_conv.return_status_propagate(builder, status)
         if raised is None:

@@ -5,6 +5,7 @@ then shape and strides; a tuple as its items. The result is written where the fi
 """
 
 import ctypes
+import pickle
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.errors import PluginError, at
 from hutch.core.kernel.checked import violation
 
 _NUMBERS: dict[str, Any] = {
@@ -193,7 +195,8 @@ class Native:
         Raises:
             IndexError: in checked mode, an index was out of bounds, or a condition did not hold.
             MemoryError: memory for one of the kernel's own arrays ran out.
-            RuntimeError: the kernel failed.
+            PluginError: the kernel raised an exception.
+            RuntimeError: the kernel failed in another way.
         """
         result, error = self._result(), ctypes.c_void_p()
         if self._function(result, error, *flat):
@@ -207,12 +210,21 @@ def failure(name: str, error: int | None) -> Exception:
     Args:
         name: of the kernel that Python has called.
         error: the address returned by the kernel.
+
+    Returns:
+        An IndexError of checked mode, a MemoryError, or a PluginError with the place of a `raise`.
     """
     pickled = ctypes.string_at(*_Raised.from_address(error).pickled()) if error else b""
     if b"IndexError" in pickled and (found := violation()):
         return IndexError(f"{found} (Python has called kernel {name!r})")
-    kind = MemoryError if b"MemoryError" in pickled else RuntimeError
-    return kind(f"kernel {name} failed")
+    if b"MemoryError" in pickled:
+        return MemoryError(f"kernel {name} failed")
+    try:
+        kind, arguments, (function, file, line) = pickle.loads(pickled)
+    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, ImportError):
+        return RuntimeError(f"kernel {name} failed")
+    said = ": ".join([kind.__name__, *map(str, arguments or ())])
+    return PluginError(at(file, line, None, f"kernel {function!r} raised {said}"))
 
 
 class _Raised(ctypes.Structure):

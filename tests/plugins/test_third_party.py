@@ -186,3 +186,22 @@ def test_an_error_of_ours_is_nobody_elses() -> None:
     except AttributeError as error:
         assert failure(error, {"bad_module": NAMED}) is None
         assert failure(error, {"hutch": NAMED}).endswith("failed in printable: " + f"AttributeError: {error}")  # type: ignore[union-attr]
+
+
+def test_a_kernel_that_raises_ends_the_run_with_its_line_and_leaves_the_model(tmp_path: Path) -> None:
+    source = LAYER.format(**dict.fromkeys(METHODS, "pass")).replace(
+        "    return learn_next",
+        "    if label == 3:\n        raise ValueError('three is not mine')\n    return learn_next",
+    )
+    environment = install(tmp_path, source)
+    (tmp_path / "chain.yaml").write_text("chain: [attack, linear]\n")
+    words = ("train", "data.vw", "-C", "chain.yaml", "-f", "model", "--quiet")
+    assert hutch(tmp_path, environment, *words).returncode == 0
+    before = (tmp_path / "model").read_bytes()
+    (tmp_path / "more.vw").write_text("1 |f a\n3 |f b\n1 |f c\n")
+    for more in (("train", "more.vw", *words[2:]), ("train", "more.vw", "-i", "model", "-f", "model", "--quiet")):
+        done = hutch(tmp_path, environment, *more)
+        assert done.returncode == 1 and "Traceback" not in done.stderr
+        line = source.splitlines().index("        raise ValueError('three is not mine')") + 1
+        assert f"bad_module.py:{line}: kernel 'learn' raised ValueError: three is not mine" in done.stderr
+        assert (tmp_path / "model").read_bytes() == before
