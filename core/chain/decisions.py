@@ -20,6 +20,7 @@ from hutch.core.chain.driver import (
     row_ptr_of,
     run_of,
     tally,
+    tally_of,
 )
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import (
@@ -305,7 +306,7 @@ def drive_decisions(decisions, start):
     r, d = run_of(s.run), decision_at(s.decision)
     top, example, learning, row = r.top, r.example, r.learning != 0, uint64(start)
     e, layer = example_of(example), layer_of(top)
-    shared = shared_of(e.shared)
+    shared, counted = shared_of(e.shared), tally_of(r.tally)
     importance, group = float32s_at(r.importance, r.size), int64s_at(r.group, r.size)
     e.score_count, e.decision = uint64(0), s.decision
     while row < r.size:
@@ -337,9 +338,9 @@ def drive_decisions(decisions, start):
         held_out = held_out and (s.as_vw == uint64(0) or s.kind != uint64(COSTS))
         if s.kind != uint64(COSTS) or not labeled:  # VW's clock stands still while all costs are known
             shared.time += e.importance
-        tally(e, shared, labeled, held_out)
+        tally(e, shared, counted, labeled, held_out)
         row = stop
-        if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
+        if counted.weighted_labeled + counted.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
             break
     return int64(row)
 
