@@ -81,7 +81,9 @@ def best_actions(batch: Batch, outputs: Outputs) -> bytes:
 
 def slot_rows(batch: Batch) -> NDArray[np.bool_]:
     """Which rows are slots."""
-    first = np.minimum(batch.cost_ptr[:-1], max(len(batch.probabilities) - 1, 0))
+    if not len(batch.probabilities):  # the lines are of another kind, and have no labels
+        return np.zeros(len(batch), np.bool_)
+    first = np.minimum(batch.cost_ptr[:-1], len(batch.probabilities) - 1)
     found: NDArray[np.bool_] = (batch.probabilities[first] == SLOT_ROW) & (np.diff(batch.cost_ptr) > 0)
     return found
 

@@ -157,7 +157,11 @@ def test_the_first_learning_rate_counts():
     [
         ("-b 14", "-b: got 14, but the model has 12"),
         ("--oaa 4", "one_against_all: got classes 4, but the model has 3"),
-        ("--ect 3", "learned without error_correcting_tournament"),
+        ("--ect 3", "got --oaa and --ect, wanted one of them; the model has --oaa 3"),
+        ("--nn 2", "learned without one_hidden_layer, which the options ask for; its chain is one_against_all, linear"),
+        ("--ftrl", "--ftrl: the model was learned by linear, got ftrl_proximal"),
+        ("--rank 2 -q ff", "--rank: the model was learned by linear, got matrix_factorization"),
+        ("--bag 2", "--bag needs --cb_explore_adf"),
         ("--hash all", "--hash: got all, but the model has strings"),
     ],
 )
