@@ -200,7 +200,8 @@ def _read_costs(r, d, row):
 def _read_choice(s, r, d, row):
     """Read cost and probability of the action that was chosen; returns whether there is just one.
 
-    With classes, other costs may be given; the first one with a probability is that of the chosen class.
+    With classes, other costs may be given; the first one with a probability is that of the chosen class, if there is
+    such a class.
     """
     ends, found = cost_ptr_of(r), uint64(0)
     classes, costs = costs_of_batch(r)
@@ -209,6 +210,7 @@ def _read_choice(s, r, d, row):
         for at in range(uint64(ends[row + k]), uint64(ends[row + k + uint64(1)])):
             cost, probability = costs[at], _probabilities_of(s, r)[at]
             passed = s.kind == uint64(CLASSES) and (found > uint64(0) or not probability > np.float32(0))
+            passed |= s.kind == uint64(CLASSES) and (classes[at] == 0 or classes[at] > r.classes)
             if cost != UNLABELED and not passed:
                 found += uint64(1)
                 uint32s_at(d.classes, d.count)[k] = classes[at]

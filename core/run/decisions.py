@@ -120,8 +120,8 @@ def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
     return best_actions if getattr(top.parameters, "lists", "all") == "best" else decision_lines
 
 
-def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> str | None:
-    """The table's cell for the label of a row's decision, classes counted from `first_class`."""
+def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0, classes: int = 0) -> str | None:
+    """The table's cell for the label of a row's decision, the classes, so many, counted from `first_class`."""
     _, first, stop = decision_at(batch, row) if takes.of_decisions else (row, row, row + 1)
     if takes.of_slots:
         low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
@@ -135,6 +135,8 @@ def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> s
     if takes is Labels.ACTION_COSTS:
         return "known" if len(known) == stop - first else None
     known = known[batch.probabilities[known] > 0]
+    if takes is Labels.LOGGED_CLASS:
+        known = known[(batch.cost_classes[known] > 0) & (batch.cost_classes[known] <= classes)]
     if len(known) != 1 and not (takes is Labels.LOGGED_CLASS and len(known)):
         return None
     at = int(known[0])

@@ -72,12 +72,13 @@ class PlainCells:
 
     def __init__(self, engine: Engine) -> None:
         self._takes, self._predicts = engine.takes, engine.predicts
+        self._classes = engine.score_count if engine.takes is Labels.LOGGED_CLASS else 0
 
     def label(self, batch: Batch, i: int) -> float | int | str | None:
         if self._predicts.of_actions:
-            return label_cell(batch, i, self._takes)
+            return label_cell(batch, i, self._takes, classes=self._classes)
         if self._takes == Labels.LOGGED_CLASS:
-            return label_cell(batch, i, self._takes, first_class=1)
+            return label_cell(batch, i, self._takes, first_class=1, classes=self._classes)
         if self._takes == Labels.COST_SENSITIVE:
             costs = batch.costs[batch.cost_ptr[i] : batch.cost_ptr[i + 1]]
             return "known" if (costs != UNLABELED).any() else None  # classes may be named without costs

@@ -81,9 +81,11 @@ def test_classes_without_costs_are_unknown(capfd):
     assert [row.split()[4] for row in rows] == ["known", "unknown", "known", "unknown"]
 
 
-def test_names_that_are_not_there():
-    with pytest.raises(DataError, match="data:1:7: got label 'dett'"):
-        predicted("det:1 dett:0 |x a\n", "--csoaa 3 --named_labels det,noun,verb")
+def test_names_that_are_not_there(capsys):
+    predicted("det:1 dett:0 |x a\n", "--csoaa 3 --named_labels det,noun,verb")
+    assert "data:1:7: unknown class: the label counts as not given, got 'dett'" in capsys.readouterr().err
+    with pytest.raises(DataError, match="data:1:7: unknown class"):
+        predicted("det:1 dett:0 |x a\n", "--csoaa 3 --named_labels det,noun,verb --strict_parse")
 
 
 def test_costs_of_named_classes_from_python():
