@@ -95,6 +95,44 @@ def test_costs_of_named_classes_from_python():
         assert named.predict("|x a") == plain.predict("|x a") == 2
 
 
+ACTIONS = "|f a\n0:1:0.5 |f b\n\n0:0:0.5 |f a c\n|f b\n\n|f c\n0:0.5:0.25 |f b\n\n|f a\n|f b\n\n"
+CHOICES = "1:1:0.5 |f a\n2:0:0.5 |f b\n1:0:0.25 |f a c\n |f b\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (NUMBERS, "--bootstrap 3"),
+        (NUMBERS, "--nn 2"),
+        (CLASSES, "--oaa 3"),
+        (CLASSES, "--ect 3"),
+        (COSTS.replace("det", "1").replace("noun", "2").replace("verb", "3"), "--csoaa 3"),
+        (CHOICES, "--cb_explore 2 --bag 2"),
+        (CHOICES, "--cb 2 --cb_type dr"),
+        (ACTIONS, "--cb_adf --cb_type dr"),
+        (ACTIONS, "--cb_explore_adf --bag 3"),
+        (ACTIONS, "--cb_explore_adf --cover 3"),
+    ],
+)
+def test_an_initial_constant_has_no_effect_above_several_sub_models(data, options):
+    assert predicted(data, f"{options} -C 0.5") == predicted(data, options)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "of_vw"),
+    [
+        (NUMBERS, "--bootstrap 1", "0.500000 0.500000 0.500000 0.500000 0.500000 0.500000 0.500000 0.500000 0.500000"),
+        (
+            ACTIONS,
+            "--cb_adf --rank_all",
+            "0:0.5,1:0.5 0:0.689221,1:0.878442 0:0.367635,1:0.734583 0:0.289413,1:0.537235",
+        ),
+    ],
+)
+def test_an_initial_constant_has_an_effect_above_one_model(data, options, of_vw):
+    assert predicted(data, f"{options} -C 0.5").split() == of_vw.split()
+
+
 def _log(decisions):
     """Each a letter, the action chosen, its cost and its probability."""
     lines = []
