@@ -95,6 +95,22 @@ def test_costs_of_named_classes_from_python():
         assert named.predict("|x a") == plain.predict("|x a") == 2
 
 
+PAIRS = "1 |i a b |u c\n0 |i a d |u c e\n1 |i b |u e\n0.5 |i a |u c\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "of_vw"),
+    [
+        ("-q ii -q ::", "0 0.524197 0.211961 0.447653"),
+        ("-q i: -q :i", "0 0.493295 0.255805 0.427156"),
+        ("-q u: -q u:", "0 0.724712 0 0.547261"),
+        ("-q ui -q ::", "0 0.548536 0.111352 0.471914"),
+    ],
+)
+def test_duplicate_interactions_of_wildcards_stay_if_they_are_to(options, of_vw):
+    assert predicted(PAIRS, f"{options} --leave_duplicate_interactions").split() == of_vw.split()
+
+
 ACTIONS = "|f a\n0:1:0.5 |f b\n\n0:0:0.5 |f a c\n|f b\n\n|f c\n0:0.5:0.25 |f b\n\n|f a\n|f b\n\n"
 CHOICES = "1:1:0.5 |f a\n2:0:0.5 |f b\n1:0:0.25 |f a c\n |f b\n"
 
