@@ -126,7 +126,8 @@ def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0, clas
     if takes.of_slots:
         low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
         known = np.flatnonzero((batch.costs[low:high] != UNLABELED) & (batch.probabilities[low:high] > 0)) + low
-        pairs = [f"{batch.cost_classes[k]}:{batch.costs[k]:.2g}" for k in known]
+        slate = takes is Labels.LOGGED_SLATE  # whose cost is that of all slots
+        pairs = [f"{batch.cost_classes[k]}" + ("" if slate else f":{batch.costs[k]:.2g}") for k in known]
         return ",".join([*pairs[:2], *(["..."] if len(pairs) > 2 else [])]) or None
     if not len(batch.cost_ptr):
         return None  # a table without labels

@@ -15,7 +15,7 @@ from hutch.vw.command_line import words_of
 from hutch.vw.declared import DECLARED
 from hutch.vw.parse import parse
 from hutch.vw.table import OPTIONS
-from hutch.vw.translate import LOSS_PARAMETERS, chain_of
+from hutch.vw.translate import LOSS_PARAMETERS, chain_of, terms_of
 
 _LISTS = ("ignore", "ignore_linear", "keep")
 """Options whose values beside `-i` come on top of the model's; those of all others replace them."""
@@ -104,6 +104,8 @@ def warn_of_no_effect(own: Namespace, given: Namespace, wanted: dict[str, Any]) 
     for option in of_chain(given):
         asks_for_layer = option.brings_layer and not option.key and option.layer in layers
         if asks_for_layer or option.name in _SHOWN or option.given(own) == option.given(given):
+            continue
+        if option.reads == "terms" and set(terms_of(given)) <= set(terms_of(own)):
             continue
         less = copy.copy(given)
         _drop(less, option.name)
