@@ -10,7 +10,8 @@ PAIRS = "1 |u a b |i c\n-1 |u b |i d\n1 |u a |i c\n"
 ACTIONS = "ccb action |i a\nccb action |i b\n"
 SLOTS = f"ccb shared |u a\n{ACTIONS}ccb slot 0:0.5:0.5 |s a\nccb slot 1:0:0.5 |s b\n\n" * 3
 SLATES = (
-    "slates shared {cost} |u a\nslates action 0 |i a\nslates action 0 |i b\nslates action 1 |i a\nslates action 1 |i c\n"
+    "slates shared {cost} |u a\nslates action 0 |i a\nslates action 0 |i b\n"
+    "slates action 1 |i a\nslates action 1 |i c\n"
     "slates slot {first}:0.5 |s a\nslates slot 1:0.5 |s b\n\n"
 )
 
