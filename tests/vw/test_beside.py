@@ -238,6 +238,7 @@ def test_no_option_is_dropped(made, by, tmp_path, capsys):
         ("number", "--nn 2", "-t --link logistic", "0.768874 0.797494 0.784341 0.775711"),
         ("number", "", "--ngram 2", "0.888428 1.803629 1.126201 1.003571"),
         ("number", "", "--initial_t 50", "0.888428 1.713390 1.113145 1.003360"),
+        ("number", "", "--sparse_l2 0.1", "0.888428 1.700183 1.077399 0.945006"),
         ("number", "--ignore u", "--ignore i", "0.371709 0.468983 0.446305 0.485456"),
     ],
 )
@@ -291,6 +292,7 @@ def test_an_option_without_effect_is_said_to_have_none(kind, made, more, text, t
         ("actions", "--cb_adf", "--cb_explore_adf --bag 2", "got 2 sub-models of explore_bag, but the model has 1"),
         ("binary", "--link logistic", "--link identity", "learned with link, which the options leave out"),
         ("number", "", "--scores", "--scores needs --oaa"),
+        ("class", "--oaa 4 --named_labels a,b,c,d", "--named_labels a,b,c,e", "got a,b,c,e, but the model has a,b,c,d"),
         ("class", "--oaa 4", "--ect 4", "got --oaa and --ect, wanted one of them; the model has --oaa 4"),
     ],
 )

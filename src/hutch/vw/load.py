@@ -73,13 +73,16 @@ def load_chain(options: Namespace) -> Chain:
         HutchError: no model, or options that contradict it.
     """
     arrays, metadata = _model(options.initial_regressor, options)
+    names = (metadata.get("remarks") or {}).get("named_labels")
+    if names is not None and options.named_labels not in (None, names):
+        raise UsageError(f"--named_labels: got {options.named_labels}, but the model has {names}")
     if given := of_chain(options):
-        names = [option.name for option in given]
-        arrays, metadata, final, first = _continued(options, names, arrays, metadata)
+        of_options = [option.name for option in given]
+        arrays, metadata, final, first = _continued(options, of_options, arrays, metadata)
         found = Chain.from_arrays(arrays, metadata, options.initial_regressor, config=final)
         if first:
             _begin_again(found, final, first)
-        if set(names).intersection(_RANGE):
+        if _RANGE.keys() & of_options:
             _keep_range(found, options)
     else:
         found = Chain.from_arrays(arrays, metadata, options.initial_regressor)
@@ -143,10 +146,9 @@ def _continued(
     written = [chain["chain"][places[k]] if k in places else wanted["chain"][k] for k in range(len(config.chain))]
     metadata = {**metadata, "chain": {**chain, "chain": written}}
     arrays = _moved(arrays, {old: new for new, old in places.items()})
-    if len(places) < len(written):
+    if len(places) < len(written) or options.sparse_l2:  # there is state that the model does not have
         small = Chain.from_config(final | {"weights": {"bits": min(model.weights.bits, 16)}}).arrays()
-        new = tuple(f"layer.{k}." for k in range(len(written)) if k not in places)
-        arrays |= {name: array.copy() for name, array in small.items() if name.startswith(new)}
+        arrays |= {name: array.copy() for name, array in small.items() if name not in arrays}
     old, base = model.chain[-1].parameters, config.chain[-1].parameters
     first = {name for name in _FIRST if getattr(old, name, None) != getattr(base, name, None)}
     return arrays, metadata, final, first
