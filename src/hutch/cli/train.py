@@ -104,12 +104,13 @@ def train(
 def _chain(config: str | None, overrides: list[str], vw: Any) -> Any:
     """The chain that the command line describes."""
     from hutch.chain import Chain
-    from hutch.vw.learner_options import vw_chain, vw_overrides
+    from hutch.vw.learner_options import vw_chain, vw_overrides, warn_of_no_effect
 
     initial = vw.initial_regressor
     if initial is None:
         source: Any = vw_chain(vw) if config is None else config
         return Chain.from_config(source, [*vw_overrides(vw, source), *overrides])
+    warn_of_no_effect(vw, initial)
     if config is None:
         from hutch.core.chain.model_of_chain import load_chain
 
