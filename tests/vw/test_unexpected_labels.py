@@ -131,3 +131,19 @@ def test_a_class_without_a_name_is_reported_and_left_out(tmp_path, capsys):
     costs = "a:1 b:0 |f x\ncat:1 b:0 |f y\n"
     _, predictions, told = report(tmp_path, capsys, costs, "--csoaa", "3", "--named_labels", "a,b,c")
     assert predictions == ["a", "b"] and told == [text.replace("3:1", "2:1")]
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (
+            "0:1 1:0 |f x\n5:1 2:0 |f y\n1:0 9:1 |f x\n",
+            "2 classes of labels taken for 0, as in Vowpal Wabbit, wanted 0 to 2",
+        ),
+        ("3:1 1:0 |f x\n5:1 2:0 |f y\n", "1 class of labels taken for 3, as in Vowpal Wabbit, wanted 1 to 3"),
+    ],
+)
+def test_costs_of_classes_that_there_are_not(data, text, tmp_path, capsys):
+    (tmp_path / "data.vw").write_text(data)
+    run(["-d", str(tmp_path / "data.vw"), "--csoaa", "3"])
+    assert f"cost_sensitive_one_against_all: {text}" in capsys.readouterr().err.splitlines()
