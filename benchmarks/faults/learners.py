@@ -50,8 +50,6 @@ FAULTS: tuple[Fault, ...] = (
           "if learning and labeled and weight > 0 and not held_out:", "if learning and labeled and weight > 0:"),
     Fault("chain", "held-out loss counts as progressive loss", "core/chain/driver.py",
           "        run.sum_loss_holdout += e.loss\n", "        run.sum_loss += e.loss\n"),
-    Fault("chain", "a row's loss includes those of earlier rows", "core/run/progress.py",
-          "self.loss, self._weight = 0.0, weight", "self._weight = weight"),
     Fault("chain", "an example without importance is learned", "core/chain/driver.py",
           "labeled and weight > 0 and not held_out", "labeled and not held_out"),
     Fault("chain", "ignored namespaces are those kept", "core/chain/driver.py", "if listed == (r.inverse != 0) or",
