@@ -7,7 +7,6 @@ from typing import Any
 from hutch.chain import Chain
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
-from hutch.vw.beside import own_options
 from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.outputs import layer_named
@@ -92,11 +91,13 @@ def _sums_lines(chain: Chain) -> list[str]:
 def kept_options(chain: Chain, given: Namespace) -> str:
     """The options that VW writes into a model, by name; beside `-i` those of the model, too."""
     words, options = [], given
-    if given.initial_regressor is not None and (own := own_options(chain.config)) is not None:
-        options = own
-        terms = getattr(chain.layers[-1].parameters, "interactions", ())
-        options.quadratic, options.cubic, options.interactions = _by_length(terms)
-        options.named_labels = given.named_labels
+    if given.initial_regressor is not None:
+        from hutch.vw.beside import own_options  # only few runs need it
+
+        if (own := own_options(chain.config)) is not None:
+            options, terms = own, getattr(chain.layers[-1].parameters, "interactions", ())
+            own.quadratic, own.cubic, own.interactions = _by_length(terms)
+            own.named_labels = given.named_labels
     for name in sorted(_KEPT):
         value = getattr(options, name, None)
         for each in value if isinstance(value, list) else [value]:
