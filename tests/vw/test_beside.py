@@ -181,6 +181,37 @@ def test_no_option_is_dropped(made, by, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
+    "made",
+    [
+        *MODELS,
+        "--ccb_explore_adf --bag 2 --cb_type ips --all_slots_loss -q uu --ignore s",
+        "--ccb_explore_adf --squarecb --gamma_scale 5 --ftrl",
+        "--cb_explore_adf --explore_eval --softmax --lambda 2",
+        "--loss_function quantile --quantile_tau 0.3 --nn 2 --inpass",
+    ],
+)
+def test_the_model_s_own_options_change_nothing(made, tmp_path):
+    kind = MODELS.get(made, "slots" if "ccb" in made else "actions" if "adf" in made else "number")
+    for name, known, count, seed in (("train", 5, 30, 1), ("test", 9, 12, 2)):
+        (tmp_path / name).write_text(DATA[kind](known, count, seed))
+    run(["-d", str(tmp_path / "train"), "-b", "10", *made.split(), "-f", str(tmp_path / "model"), "--quiet"])
+    words = ["-d", str(tmp_path / "test"), "-i", str(tmp_path / "model")]
+    as_it_is = _outcome(tmp_path, words + ["--probabilities"] * ("--probabilities" in made))
+    assert _outcome(tmp_path, words + made.split()) == as_it_is and not as_it_is[2]
+    for option in ("-l", "--noconstant"):  # others leave them as they are
+        given = [option, "0.3"] if option == "-l" else [option]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                run([*words, *given, "-f", str(tmp_path / "other"), "--quiet"])
+        except HutchError as error:
+            assert "--learning_rate" in str(error)
+            continue
+        names = [[layer.name for layer in Chain.load(str(tmp_path / each)).layers] for each in ("model", "other")]
+        assert names[0] == names[1]
+
+
+@pytest.mark.parametrize(
     ("kind", "made", "more", "of_vw"),
     [
         (
