@@ -1,10 +1,14 @@
-"""Binary decisions: the sign of the prediction below, with 0/1 loss; learning is not touched."""
+"""Binary decisions: the sign of the prediction below, with 0/1 loss; learning is not touched.
 
+With a label other than -1 and 1 the loss is that of the layer below, as in VW 9.11.9.
+"""
+
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
-from hutch.core.chain.declarations import Parallel
+from hutch.core.chain.declarations import Answers, Parallel
 from hutch.core.chain.reduction import Kernels, Labels, Predictions, Reduction
 from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next
 from hutch.core.kernel.decorators import helper
@@ -17,8 +21,9 @@ _0, _1 = np.float32(0), np.float32(1)
 def _decide(example, below, label, importance):
     """The sign of the prediction; 0 counts as -1."""
     sign = _1 if below > _0 else -_1
-    wrong = label != UNLABELED and importance > _0 and label != sign
-    example_of(example).loss = np.float64(importance) if wrong else 0.0
+    known = label != UNLABELED and importance > _0
+    if not known or abs(label) == _1:
+        example_of(example).loss = np.float64(importance) if known and label != sign else 0.0
     return sign
 
 
@@ -43,3 +48,8 @@ class Binary(Reduction):
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     kernels = Kernels(learn, predict, pass_importance_to, pass_sensitivity)
+
+    @property
+    def answers(self) -> Answers:
+        """Those of the layer below, for two labels."""
+        return replace(super().answers, labels=(-1.0, 1.0))

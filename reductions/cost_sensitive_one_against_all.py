@@ -7,6 +7,7 @@ from numpy import int64, uint32, uint64
 
 from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
+from hutch.core.errors import counted
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -45,6 +46,7 @@ COST_SENSITIVE = np.dtype(
             "i8",
         ),  # the smallest class, or 2 while undecided; not second, or Numba takes ONE_AGAINST_ALL for a subtype
         ("classes", "i8"),
+        ("moved", "i8"),  # number of classes that there are not, taken for another one
     ]
 )
 own = state_of(COST_SENSITIVE)
@@ -57,8 +59,10 @@ def _settle(state, classes):
         detect(state, np.float32(classes[j]))
         if state.first == 0 and int64(classes[j]) >= state.classes:
             classes[j] = uint32(0)
+            state.moved += 1
         elif state.first == 1 and not 1 <= int64(classes[j]) <= state.classes:
             classes[j] = uint32(state.classes)
+            state.moved += 1
 
 
 @helper
@@ -125,3 +129,11 @@ class CostSensitiveOneAgainstAll(PerClass):
     def __init__(self, parameters: CostSensitiveParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self.state = Record(COST_SENSITIVE, classes=parameters.classes, first=first_of(parameters.first_class))
+
+    def doubts(self) -> str | None:
+        """Warning about classes that there are not."""
+        moved, first, classes = (int(self.state[name][0]) for name in ("moved", "first", "classes"))
+        if not moved:
+            return None
+        taken = f"taken for {first and classes}, as in Vowpal Wabbit"
+        return f"{counted(moved, 'class', 'classes')} of labels {taken}, wanted {first} to {first + classes - 1}"

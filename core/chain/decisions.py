@@ -20,6 +20,7 @@ from hutch.core.chain.driver import (
     row_ptr_of,
     run_of,
     tally,
+    tally_of,
 )
 from hutch.core.errors import DataError
 from hutch.core.kernel.abi import (
@@ -199,7 +200,8 @@ def _read_costs(r, d, row):
 def _read_choice(s, r, d, row):
     """Read cost and probability of the action that was chosen; returns whether there is just one.
 
-    With classes, other costs may be given; the first one with a probability is that of the chosen class.
+    With classes, other costs may be given; the first one with a probability is that of the chosen class, if there is
+    such a class.
     """
     ends, found = cost_ptr_of(r), uint64(0)
     classes, costs = costs_of_batch(r)
@@ -208,6 +210,7 @@ def _read_choice(s, r, d, row):
         for at in range(uint64(ends[row + k]), uint64(ends[row + k + uint64(1)])):
             cost, probability = costs[at], _probabilities_of(s, r)[at]
             passed = s.kind == uint64(CLASSES) and (found > uint64(0) or not probability > np.float32(0))
+            passed |= s.kind == uint64(CLASSES) and (classes[at] == 0 or classes[at] > r.classes)
             if cost != UNLABELED and not passed:
                 found += uint64(1)
                 uint32s_at(d.classes, d.count)[k] = classes[at]
@@ -305,7 +308,7 @@ def drive_decisions(decisions, start):
     r, d = run_of(s.run), decision_at(s.decision)
     top, example, learning, row = r.top, r.example, r.learning != 0, uint64(start)
     e, layer = example_of(example), layer_of(top)
-    shared = shared_of(e.shared)
+    shared, counted = shared_of(e.shared), tally_of(r.tally)
     importance, group = float32s_at(r.importance, r.size), int64s_at(r.group, r.size)
     e.score_count, e.decision = uint64(0), s.decision
     while row < r.size:
@@ -337,9 +340,9 @@ def drive_decisions(decisions, start):
         held_out = held_out and (s.as_vw == uint64(0) or s.kind != uint64(COSTS))
         if s.kind != uint64(COSTS) or not labeled:  # VW's clock stands still while all costs are known
             shared.time += e.importance
-        tally(e, shared, labeled, held_out)
+        tally(e, shared, counted, labeled, held_out)
         row = stop
-        if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
+        if counted.weighted_labeled + counted.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
             break
     return int64(row)
 

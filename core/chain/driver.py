@@ -36,7 +36,10 @@ RUN = np.dtype(
         ("learning", "i8"),  # 0 predicts only
         ("ahead", "u8"),  # 1: the base learner looks ahead itself
         ("fetched", "u8"),  # bytes of a feature's rows that are fetched ahead
-        ("dump_at", "f8"),  # stop after the example that lifts the sum of importance to this: a row of the table is due
+        (
+            "dump_at",
+            "f8",
+        ),  # stop after the example that lifts the run's sum of importance to this: a row of the table is due
         ("period", "i8"),  # examples of the pass whose number is divisible by this are only tested; 0: none
         ("after", "i8"),  # those that come after this number are only tested; 0: none
         ("counter", "i8"),  # examples of the pass before the batch
@@ -70,11 +73,31 @@ RUN = np.dtype(
         ("losses", "u8"),
         ("scores", "u8"),  # out: float32 (examples, classes)
         ("classes", "u8"),
+        ("tally", "u8"),  # address of a TALLY, to which the counters of the run are added
     ]
 )
 """Arguments of `drive`; the arrays behind the addresses must live while it runs."""
 
 run_of = record_of(RUN)
+
+TALLY = np.dtype(
+    [
+        ("weighted_unlabeled", "f8"),
+        ("weighted_holdout", "f8"),
+        ("weighted_labeled", "f8"),
+        ("weighted_labels", "f8"),
+        ("sum_loss", "f8"),
+        ("sum_loss_holdout", "f8"),
+        ("examples", "u8"),
+        ("features", "u8"),
+        ("queries", "u8"),  # taken over from SHARED when the counters are read
+        ("recent_loss", "f8"),  # since they were last set to 0
+        ("recent_loss_holdout", "f8"),
+    ]
+)
+"""Counters of one run, by the names of SHARED: a difference of sums over a model's life would cancel."""
+
+tally_of = record_of(TALLY)
 
 _KEPT_ARRAYS = ("kept_indices", "kept_values", "kept_namespaces", "kept_ids")
 
@@ -229,12 +252,13 @@ def _show(run, r, e, i):
 
 
 @inlined
-def tally(e, shared, labeled, held_out):
+def tally(e, shared, run, labeled, held_out):
     """Take the weight and the loss of an example or a decision into the statistics.
 
     Args:
         e: its EXAMPLE record; a layer may have changed the importance: an active layer, a tournament's last match.
         shared: SHARED record.
+        run: TALLY record.
         labeled: whether it has a label.
         held_out: whether it is only tested.
 
@@ -245,23 +269,33 @@ def tally(e, shared, labeled, held_out):
     if held_out and labeled:
         shared.weighted_holdout += weight
         shared.sum_loss_holdout += e.loss
+        run.weighted_holdout += weight
+        run.sum_loss_holdout += e.loss
+        run.recent_loss_holdout += e.loss
         return False
     if labeled:
         shared.weighted_labeled += weight
+        run.weighted_labeled += weight
     else:
         shared.weighted_unlabeled += weight
+        run.weighted_unlabeled += weight
     shared.sum_loss += e.loss
+    run.sum_loss += e.loss
+    run.recent_loss += e.loss
     shared.examples += uint64(1)
+    run.examples += uint64(1)
     shared.features += e.features
+    run.features += e.features
     return True
 
 
 @inlined
-def _count(r, e, shared, labeled, held_out):
+def _count(r, e, shared, run, labeled, held_out):
     """Take the example into the statistics."""
     shared.time += e.importance
-    if tally(e, shared, labeled, held_out) and labeled and r.cost_ptr == uint64(0):
+    if tally(e, shared, run, labeled, held_out) and labeled and r.cost_ptr == uint64(0):
         shared.weighted_labels += np.float64(e.label) * e.importance
+        run.weighted_labels += np.float64(e.label) * e.importance
 
 
 @entry("int64(uint64, int64)")
@@ -279,7 +313,7 @@ def drive(run, start):
     size, learning, top, example = r.size, r.learning != 0, r.top, r.example
     period, after, counter = r.period, r.after, r.counter + start
     e, layer = example_of(example), layer_of(top)
-    shared = shared_of(e.shared)
+    shared, counted = shared_of(e.shared), tally_of(r.tally)
     predictions, raw = float32s_at(r.predictions, size), float32s_at(r.raw, size)
     queries, losses = float32s_at(r.queries, size), float32s_at(r.losses, size)
     e.score_count = r.classes
@@ -297,7 +331,7 @@ def drive(run, start):
         else:
             predictions[i] = call(layer.predict, top, example, label, weight, uint64(0))
         raw[i], queries[i], losses[i] = e.raw, e.query, e.loss
-        _count(r, e, shared, labeled, held_out)
-        if shared.weighted_labeled + shared.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
+        _count(r, e, shared, counted, labeled, held_out)
+        if counted.weighted_labeled + counted.weighted_unlabeled >= r.dump_at and not (held_out and labeled):
             return int64(i) + 1
     return int64(size)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen, ends_of_groups
 from hutch.core.chain.build import Stack
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, SLOTS, DecisionDriver, drive_decisions
-from hutch.core.chain.driver import FETCHED, RUN, drive, make_scratch, show_costs
+from hutch.core.chain.driver import FETCHED, RUN, TALLY, drive, make_scratch, show_costs
 from hutch.core.chain.driver import keep as keep_kernel
 from hutch.core.chain.label_check import LabelCheck
 from hutch.core.chain.outputs import NOTHING, outputs_in
@@ -42,8 +42,8 @@ def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
 class Row(Protocol):
     """The callback for a due row of the progress table."""
 
-    def __call__(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
-        """See example `i` of the batch; returns the sum of importance at which the next row is due."""
+    def __call__(self, batch: Batch, i: int, outputs: Outputs) -> float:
+        """See example `i` of the batch; returns the run's sum of importance at which the next row is due."""
 
 
 class Engine:
@@ -89,6 +89,7 @@ class Engine:
         self._run["inverse"], self._run["keep"] = bool(keep), keep_kernel.address if names else 0
         self._run["show_costs"] = show_costs.address if self.takes is Labels.COST_SENSITIVE else 0
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
+        self._tally = np.zeros(1, TALLY)  # of whoever runs the chain and does not count
         kind = _KINDS.get(self.takes)
         in_pieces = any(layer.inputs.joins for layer in self.layers)
         self._decisions = None if kind is None else DecisionDriver(self._run, kind, in_pieces)
@@ -127,6 +128,7 @@ class Engine:
         learn: bool = True,
         row: Row | None = None,
         row_at: float = np.inf,
+        tally: NDArray[Any] | None = None,
         holdout: tuple[int, int, int] = (0, 0, 0),
         scores: bool = False,
         reuse: bool = False,
@@ -137,13 +139,14 @@ class Engine:
             batch: the examples.
             learn: False leaves all weights unchanged.
             row: called when a row of the progress table is due.
-            row_at: sum of importance at which the next row is due.
+            row_at: sum of importance in `tally` at which the next row is due.
+            tally: a TALLY record, an array of length 1, to which the counters of the batch are added.
             holdout: (period, after, examples of this pass before the batch); see `hutch.core.chain.driver.drive`.
             scores: also return the scores of all classes.
             reuse: the outputs may be overwritten by the next call that reuses them, so that nothing is allocated.
 
         Returns:
-            The outputs, and the sum of importance at which the next row is due.
+            The outputs, and the sum of importance in `tally` at which the next row is due.
         """
         n = len(batch)
         classes = self.score_count if scores or self.takes is Labels.LOGGED_CLASS else 0
@@ -169,21 +172,30 @@ class Engine:
             outputs.ranked = np.full(n * max(classes, 1), NOTHING if self.takes.of_slots else 0, np.uint32)
             self._decisions.prepare(batch, outputs.ranked, classes)
             at, walk = self._decisions.address, drive_decisions
-        row_at = self._walk(walk, at, batch, outputs, row, row_at)
+        counted = self._tally if tally is None else tally
+        self._run["tally"] = counted.ctypes.data
+        row_at = self._walk(walk, at, batch, outputs, row, row_at, counted[0])
         del living
         self.stack.check_missed()
         return outputs, row_at
 
     def _walk(
-        self, walk: Callable[[int, int], int], at: int, batch: Batch, outputs: Outputs, row: Row | None, row_at: float
+        self,
+        walk: Callable[[int, int], int],
+        at: int,
+        batch: Batch,
+        outputs: Outputs,
+        row: Row | None,
+        row_at: float,
+        counted: Any,
     ) -> float:
         """Let a driver go through a batch, and report the rows that are due; returns when the next one is."""
-        start, shared = 0, self.shared[0]
+        start = 0
         while start < len(batch):
             self._run["dump_at"] = row_at
             start = walk(at, start)
-            if row is not None and shared["weighted_labeled"] + shared["weighted_unlabeled"] >= row_at:
-                row_at = row(batch, start - 1, outputs, self.statistics)
+            if row is not None and counted["weighted_labeled"] + counted["weighted_unlabeled"] >= row_at:
+                row_at = row(batch, start - 1, outputs)
         return row_at
 
     def single_run(self) -> NDArray[Any]:
@@ -191,6 +203,7 @@ class Engine:
         run = self._run.copy()
         run["size"], run["dump_at"], run["classes"] = 1, np.inf, 0
         run["period"] = run["after"] = run["counter"] = 0
+        run["tally"] = self._tally.ctypes.data
         return run
 
     def _describe(self, batch: Batch, outputs: Outputs, holdout: tuple[int, int, int]) -> list[NDArray[Any]]:
@@ -214,6 +227,7 @@ class Engine:
         sink: Callable[[Batch, Outputs], None] | None = None,
         row: Row | None = None,
         row_at: float = np.inf,
+        tally: NDArray[Any] | None = None,
         holdout_period: int = 0,
         holdout_after: int = 0,
         scores: bool = False,
@@ -221,13 +235,13 @@ class Engine:
         """Run all batches of one pass; `sink` gets each with its outputs, which the next one overwrites.
 
         Returns:
-            The sum of importance at which the next row of the progress table is due.
+            The sum of importance in `tally` at which the next row of the progress table is due.
         """
         seen = 0
         for batch in batches:
             holdout = (holdout_period, holdout_after, seen)
             outputs, row_at = self.run_batch(
-                batch, learn=learn, row=row, row_at=row_at, holdout=holdout, scores=scores, reuse=True
+                batch, learn=learn, row=row, row_at=row_at, tally=tally, holdout=holdout, scores=scores, reuse=True
             )
             seen = seen + len(batch) if self._decisions is None else int(self._run["counter"][0])
             if sink is not None:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.chain.derived import accepted, declared
+from hutch.core.chain.derived import accepted, declared, first_class
 from hutch.core.chain.reduction import Labels, Reduction
 from hutch.core.kernel.abi import UNLABELED
 
@@ -26,12 +26,28 @@ class LabelCheck:
         self._span = (np.inf, -np.inf)
         self.takes_all = bool(accepted(top, np.array([-_LARGEST, 0.5, _LARGEST], np.float32)).all())
 
-    def unexpected(self, batch: Batch) -> NDArray[np.float32]:
-        """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5."""
-        labels: NDArray[np.float32] = batch.labels[batch.labels != UNLABELED]
+    def unexpected(self, batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The labels of a batch that the chain is not made for: 0 under hinge loss, class 7 of 5, action 0.
+
+        Returns:
+            Their rows, and the labels.
+        """
+        if declared(self._top, "takes") in (Labels.LOGGED_CLASS, Labels.COST_SENSITIVE):
+            return self._unexpected_classes(batch)
+        rows = np.flatnonzero(batch.labels != UNLABELED)
+        labels: NDArray[np.float32] = batch.labels[rows]
         if len(labels):
             self._span = min(self._span[0], float(labels.min())), max(self._span[1], float(labels.max()))
-        return labels[~accepted(self._top, labels)]
+        bad = ~accepted(self._top, labels)
+        return rows[bad], labels[bad]
+
+    def _unexpected_classes(self, batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Those of labels that give classes their costs."""
+        known = np.flatnonzero(batch.costs != UNLABELED)
+        classes = batch.cost_classes[known]
+        first, count = first_class(self._top), self._top.answers.classes or self._top.answers.score_count
+        bad = (classes < first % 2) | (classes > count - (first == 0)) if count else np.zeros(len(known), np.bool_)
+        return np.searchsorted(batch.cost_ptr, known[bad], "right") - 1, classes[bad].astype(np.float32)
 
     def doubts(self) -> str | None:
         """Warning if the labels seen so far most likely do not mean what the loss takes them for."""
@@ -40,5 +56,5 @@ class LabelCheck:
             return None
         if self._span != (0, 1) or dict(choice.parameters).get("lower", -1) != -1:
             return None
-        taken = "logistic loss takes 0 for as likely as not"
-        return f"labels go from 0 to 1: {taken}, wanted -1 and 1, or loss: {{logistic: {{lower: 0}}}}"
+        wanted = "wanted -1 and 1, or loss: {logistic: {lower: 0}}, which is --logistic_min 0 of Vowpal Wabbit"
+        return f"logistic loss takes 0 for as likely as not, {wanted}"

@@ -1,4 +1,4 @@
-"""Statistics of a run so far, read from the chain's shared record."""
+"""Statistics of a chain or of a run so far, read from their records."""
 
 import math
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counters of a run.
+    """Counters of a chain or of a run.
 
     Attributes:
         examples: examples seen, those held out not counted.
@@ -33,11 +33,11 @@ class Statistics:
     queries: int
 
     @classmethod
-    def of(cls, shared: NDArray[Any]) -> "Statistics":
-        """The counters in a SHARED record, an array of length 1."""
-        total = shared["weighted_labeled"].item() + shared["weighted_unlabeled"].item()
+    def of(cls, record: NDArray[Any]) -> "Statistics":
+        """The counters in a SHARED or a TALLY record, an array of length 1."""
+        total = record["weighted_labeled"].item() + record["weighted_unlabeled"].item()
         counted = (each.name for each in fields(cls) if each.name != "weighted_examples")
-        return cls(weighted_examples=total, **{name: shared[name].item() for name in counted})
+        return cls(weighted_examples=total, **{name: record[name].item() for name in counted})
 
     @property
     def average_loss(self) -> float:
@@ -48,7 +48,3 @@ class Statistics:
     def holdout_loss(self) -> float:
         """Loss on examples held out, per unit of importance; NaN without any."""
         return self.sum_loss_holdout / self.weighted_holdout if self.weighted_holdout > 0 else math.nan
-
-    def __sub__(self, before: "Statistics") -> "Statistics":
-        """Statistics of the examples since an earlier moment."""
-        return Statistics(*(getattr(self, each.name) - getattr(before, each.name) for each in fields(Statistics)))

@@ -146,6 +146,7 @@ class InputFiles:
         self._groups_of_lines = options.whole_groups and not groups_in_lines
         self._finished = self._reported = 0
         self._chunks = chunks([])
+        self._parser: TextParser | None = None
         self._memory = BatchMemory() if passes > 1 else BatchMemory(0)
         self._cache = self._cache_at(cache, fresh) if cache else None
 
@@ -159,6 +160,10 @@ class InputFiles:
     def cached(self) -> bool:
         """Whether the batches come from the cache."""
         return self._cache is not None and self._cache.ready
+
+    def place_of(self, row: int) -> str:
+        """File, line and column of a row of the batch given last; empty if it does not come from lines of text."""
+        return self._parser.place_of(row) if self._parser is not None else ""
 
     @property
     def position(self) -> int:
@@ -212,7 +217,7 @@ class InputFiles:
                 writer.abandoned = self.problems is not None and self.problems.errors + self.problems.hints > 0
 
     def _read(self) -> Iterator[Batch]:
-        parser = TextParser(self._options, valid=parsers() + 2)
+        self._parser = parser = TextParser(self._options, valid=parsers() + 2)
         first_pass = self.problems is None
         self.problems = self.problems or parser.problems
         self._finished = 0

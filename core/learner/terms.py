@@ -186,23 +186,27 @@ def _sort(positions, count, ids):
 
 @helper
 def _append_if_wanted(record, term, length, ids):
-    """Append the term if a pattern gives it and no permutation of it is listed; returns False without memory."""
-    wanted, repeats = False, False
+    """Append the term if a pattern gives it and no permutation of it is listed, or for each pattern if duplicates
+    stay; returns False without memory."""
+    wanted, repeats = 0, False
     for j in range(int64(record.pattern_count)):
         if int64s_at(record.lengths, record.pattern_count)[j] == length:
             pattern = int64s_at(record.patterns + uint64(j * 8 * MAX_ORDER), MAX_ORDER)
-            wanted = wanted or _matches(record, pattern, length, term, ids)
-    if not wanted or (record.duplicates == 0 and _is_permuted(record, term, length)):
+            wanted += _matches(record, pattern, length, term, ids)
+    if wanted == 0 or (record.duplicates == 0 and _is_permuted(record, term, length)):
         return True
+    wanted = wanted if record.duplicates == 1 else 1
     for k in range(length):
         repeats = repeats or _count(term, 0, length, term[k]) > 1
-    if not repeats:
-        return _append(record, term, length)
     ordered = term[length:]
     for k in range(length):
         ordered[k] = term[k]
-    _sort(ordered, length, ids)
-    return _append(record, ordered, length)
+    if repeats:
+        _sort(ordered, length, ids)
+    for _ in range(wanted):
+        if not _append(record, ordered, length):
+            return False
+    return True
 
 
 @helper

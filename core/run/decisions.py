@@ -81,7 +81,9 @@ def best_actions(batch: Batch, outputs: Outputs) -> bytes:
 
 def slot_rows(batch: Batch) -> NDArray[np.bool_]:
     """Which rows are slots."""
-    first = np.minimum(batch.cost_ptr[:-1], max(len(batch.probabilities) - 1, 0))
+    if not len(batch.probabilities):  # the lines are of another kind, and have no labels
+        return np.zeros(len(batch), np.bool_)
+    first = np.minimum(batch.cost_ptr[:-1], len(batch.probabilities) - 1)
     found: NDArray[np.bool_] = (batch.probabilities[first] == SLOT_ROW) & (np.diff(batch.cost_ptr) > 0)
     return found
 
@@ -118,13 +120,14 @@ def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
     return best_actions if getattr(top.parameters, "lists", "all") == "best" else decision_lines
 
 
-def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> str | None:
-    """The table's cell for the label of a row's decision, classes counted from `first_class`."""
+def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0, classes: int = 0) -> str | None:
+    """The table's cell for the label of a row's decision, the classes, so many, counted from `first_class`."""
     _, first, stop = decision_at(batch, row) if takes.of_decisions else (row, row, row + 1)
     if takes.of_slots:
         low, high = batch.cost_ptr[first], batch.cost_ptr[stop]
         known = np.flatnonzero((batch.costs[low:high] != UNLABELED) & (batch.probabilities[low:high] > 0)) + low
-        pairs = [f"{batch.cost_classes[k]}:{batch.costs[k]:.2g}" for k in known]
+        slate = takes is Labels.LOGGED_SLATE  # whose cost is that of all slots
+        pairs = [f"{batch.cost_classes[k]}" + ("" if slate else f":{batch.costs[k]:.2g}") for k in known]
         return ",".join([*pairs[:2], *(["..."] if len(pairs) > 2 else [])]) or None
     if not len(batch.cost_ptr):
         return None  # a table without labels
@@ -133,6 +136,8 @@ def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0) -> s
     if takes is Labels.ACTION_COSTS:
         return "known" if len(known) == stop - first else None
     known = known[batch.probabilities[known] > 0]
+    if takes is Labels.LOGGED_CLASS:
+        known = known[(batch.cost_classes[known] > 0) & (batch.cost_classes[known] <= classes)]
     if len(known) != 1 and not (takes is Labels.LOGGED_CLASS and len(known)):
         return None
     at = int(known[0])

@@ -220,7 +220,14 @@ def value_of(
     reach = quantile(confidence, squares**2 / float(weight**2 @ weight**2) + 1)
     terms = model + weight * (cost - predicted)
     every_term = np.append(terms, model.mean() + heavy * (np.array(ends) - weight @ predicted / total))
-    ratio, robust = float(weight @ cost / total), float(terms.mean())
+    plain, ratio, robust = float((weight * cost).mean()), float(weight @ cost / total), float(terms.mean())
+    for name, value in (("ips", plain), ("dr", robust)):
+        slack = 1e-9 * (ends[1] - ends[0])  # for rounding
+        if slack > 0 and not ends[0] - slack <= value <= ends[1] + slack:
+            warnings.append(
+                f"{name} is {value:.4f}, beyond all costs of the log, {ends[0]:g} to {ends[1]:g}: "
+                "it rests on few decisions with great weights; snips stays between the costs"
+            )
 
     def estimate(value: float, variance: float, between: tuple[float, float]) -> Estimate:
         low, high = wilson(value, variance, at, between, reach) if ends[1] > ends[0] else between
@@ -229,7 +236,7 @@ def value_of(
     return OffPolicyValue(
         n,
         logged,
-        estimate(float((weight * cost).mean()), float((w * c).var()) / n, around_0),
+        estimate(plain, float((w * c).var()) / n, around_0),
         estimate(ratio, float(w**2 @ (c - at) ** 2 / (w.sum() * total)), ends),
         estimate(robust, float(every_term.var()) / n, ends),
         effective,

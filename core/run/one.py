@@ -104,7 +104,7 @@ class OneExample:
     def _has_usual_label(self, single: "_Single") -> bool:
         label = single.label
         if not self._engine.label_check.takes_all and label not in self._usual:
-            if len(self._engine.label_check.unexpected(cast(Batch, single))):
+            if len(self._engine.label_check.unexpected(cast(Batch, single))[0]):
                 return False
             if len(self._usual) < _KNOWN_LABELS:
                 self._usual.add(label)

@@ -103,7 +103,6 @@ def run_passes(
     row_at = progress.row_at
     for number in range(1, passes + 1):
         progress.pass_number = number
-        before = progress.statistics
         with closing(_each(batches)) as one_pass:  # after an error, threads that read ahead end too
             row_at = engine.run(
                 one_pass,
@@ -111,13 +110,14 @@ def run_passes(
                 sink=sink,
                 row=progress.row,
                 row_at=row_at,
+                tally=progress.tally,
                 holdout_period=0 if holdout.after else holdout.period,
                 holdout_after=holdout.after,
                 scores=scores,
             )
         if stopped():
             break
-        loss = (progress.statistics - before).holdout_loss
+        loss = progress.end_pass()
         waited += 1
         loss = math.inf if math.isnan(loss) else loss  # as in VW, a pass without tests counts as the worst
         if holdout and not loss >= best_loss:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hutch.core.batch import Batch
+from hutch.core.chain.driver import TALLY
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
@@ -71,12 +72,13 @@ class PlainCells:
 
     def __init__(self, engine: Engine) -> None:
         self._takes, self._predicts = engine.takes, engine.predicts
+        self._classes = engine.score_count if engine.takes is Labels.LOGGED_CLASS else 0
 
     def label(self, batch: Batch, i: int) -> float | int | str | None:
         if self._predicts.of_actions:
-            return label_cell(batch, i, self._takes)
+            return label_cell(batch, i, self._takes, classes=self._classes)
         if self._takes == Labels.LOGGED_CLASS:
-            return label_cell(batch, i, self._takes, first_class=1)
+            return label_cell(batch, i, self._takes, first_class=1, classes=self._classes)
         if self._takes == Labels.COST_SENSITIVE:
             costs = batch.costs[batch.cost_ptr[i] : batch.cost_ptr[i + 1]]
             return "known" if (costs != UNLABELED).any() else None  # classes may be named without costs
@@ -147,6 +149,19 @@ def parse_schedule(text: str) -> tuple[Schedule, str | None]:
     return Schedule(step), f"-P: a factor of {text} is large: rows will be far apart" if step > 9 else None
 
 
+class _Since:
+    """The loss per unit of importance since a moment of a run, from a sum that began there, so that nothing cancels."""
+
+    def __init__(self) -> None:
+        self.loss = self._weight = 0.0
+
+    def end(self, weight: float) -> float:
+        """The loss up to the run's sum of importance `weight`, where the next one begins; NaN without labels."""
+        loss, since = self.loss, weight - self._weight
+        self.loss, self._weight = 0.0, weight
+        return loss / since if since > 0 else math.nan
+
+
 class Progress:
     """Turns the rows that an engine reports into events, and passes each to every view.
 
@@ -158,7 +173,8 @@ class Progress:
         cells: describes an example in events; None: labels and predictions as they are.
 
     Attributes:
-        row_at: the engine's sum of importance at which the next row is due.
+        tally: the counters of the run, a TALLY record, to which the engine adds.
+        row_at: the run's sum of importance at which the first row is due.
         pass_number: counted from 1.
     """
 
@@ -178,29 +194,42 @@ class Progress:
         self.pass_number = 1
         self._holdout = holdout
         self._start = time.perf_counter()
-        self._baseline = engine.statistics
-        self._last = self._last_holdout = self._baseline - self._baseline
-        self.row_at = self._baseline.weighted_examples + schedule.first
+        self.tally = np.zeros(1, TALLY)
+        self._queries = engine.statistics.queries
+        self._row, self._row_holdout, self._pass_holdout = _Since(), _Since(), _Since()
+        self.row_at = schedule.first
 
     @property
     def statistics(self) -> Statistics:
         """Statistics of this run so far."""
-        return self.engine.statistics - self._baseline
+        self.tally["queries"] = self.engine.statistics.queries - self._queries
+        return Statistics.of(self.tally)
 
     @property
     def seconds(self) -> float:
         """Since the run began."""
         return time.perf_counter() - self._start
 
-    def row(self, batch: Batch, i: int, outputs: Outputs, statistics: Statistics) -> float:
+    def _take_losses(self) -> Statistics:
+        """Add the losses summed since the last call to the sums that go on; returns the statistics."""
+        recent = self.tally[0]
+        self._row.loss += recent["recent_loss"].item()
+        self._row_holdout.loss += recent["recent_loss_holdout"].item()
+        self._pass_holdout.loss += recent["recent_loss_holdout"].item()
+        recent["recent_loss"] = recent["recent_loss_holdout"] = 0.0
+        return self.statistics
+
+    def end_pass(self) -> float:
+        """The loss of the pass on the examples held out, per unit of importance; NaN without any."""
+        return self._pass_holdout.end(self._take_losses().weighted_holdout)
+
+    def row(self, batch: Batch, i: int, outputs: Outputs) -> float:
         """The callback of `Engine.run` for a due row; returns when the next one is due."""
-        now = statistics - self._baseline
+        now = self._take_losses()
         if self._holdout and self.pass_number > 1:
-            losses = (now.holdout_loss, (now - self._last_holdout).holdout_loss)
-            self._last_holdout = now
+            losses = (now.holdout_loss, self._row_holdout.end(now.weighted_holdout))
         else:
-            losses = (now.average_loss, (now - self._last).average_loss)
-        self._last = now
+            losses = (now.average_loss, self._row.end(now.weighted_labeled))
         event = ProgressEvent(
             average_loss=losses[0],
             since_last=losses[1],
@@ -215,7 +244,7 @@ class Progress:
         )
         for view in self.views:
             view(event)
-        return self._baseline.weighted_examples + self.schedule.after(now.weighted_examples)
+        return self.schedule.after(now.weighted_examples)
 
 
 def event_json(event: ProgressEvent) -> str:

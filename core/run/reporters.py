@@ -113,16 +113,28 @@ _MANY = 20
 """Number of lines of one item above which they probably belong to several."""
 
 
-class UnexpectedData(Reporter):
-    """Warns at the end of data that are valid, but most likely not intended."""
+class UnexpectedLabels(Reporter):
+    """Reports at the end the labels that the chain is not made for: how many, and where the first one is."""
 
     def __init__(self, engine: Engine) -> None:
         self._unexpected = Unexpected(engine)
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
-        if run.options.learn and run.progress.pass_number == 1:
-            self._unexpected.see(batch)
+        if run.progress.pass_number == 1:
+            self._unexpected.see(batch, run.files.place_of)
             self.problems = self._unexpected.labels
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        for line in self._unexpected.about_labels(run.options.learn):
+            run.notes.say(line)
+
+
+class UnexpectedData(UnexpectedLabels):
+    """Warns at the end of data that are valid, but most likely not intended."""
+
+    def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
+        if run.options.learn:
+            super().see(run, batch, outputs)
 
     def close(self, run: Run, done: PassesDone) -> None:
         seen = done.statistics
@@ -135,8 +147,7 @@ class UnexpectedData(Reporter):
                 run.notes.say(line)
             if crowded := advice(run.engine):
                 run.notes.say(crowded)
-        for line in self._unexpected.about_labels():
-            run.notes.say(line)
+        super().close(run, done)
 
 
 def _prediction_lines(engine: Engine, names: Sequence[str]) -> Lines:

@@ -238,7 +238,8 @@ class Run:
 
     def _about_no_labels(self, done: PassesDone) -> str:
         """Message if nothing was learned for want of labels; else empty."""
-        if not self.options.learn or not lacks_labels(self.engine, done.statistics):
+        seen = done.statistics
+        if not self.options.learn or not lacks_labels(self.engine, seen.examples, seen.weighted_labeled):
             return ""
         tables = self.options.kind or any(ending_of(source) in TABLES for source in self.options.data)
         return about_no_labels(self.engine) + "; --label COLUMN names the column of the labels" * bool(tables)

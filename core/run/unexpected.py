@@ -1,24 +1,27 @@
 """Warnings about data that are valid for a chain, but probably a mistake: labels and names that do not fit it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from hutch.core.batch import Batch
-from hutch.core.chain.derived import first_class
+from hutch.core.chain.derived import accepted, first_class
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
-from hutch.core.chain.statistics import Statistics
+from hutch.core.errors import at
 from hutch.core.text.hashing import namespace_id
 
 
-def lacks_labels(engine: Engine, seen: Statistics) -> bool:
-    """Whether a chain that has seen examples, none with a label, has no layer that learns from those, too."""
-    return bool(seen.examples and not seen.weighted_labeled) and not any(
-        isinstance(layer, MStepReduction) for layer in engine.layers
-    )
+def lacks_labels(engine: Engine, examples: int, labeled: float) -> bool:
+    """Whether a chain that has seen examples, none with a label, has no layer that learns from those, too.
+
+    Args:
+        engine: the chain.
+        examples, labeled: numbers of examples, and of those with a label by importance.
+    """
+    return bool(examples and not labeled) and not any(isinstance(layer, MStepReduction) for layer in engine.layers)
 
 
 def about_no_labels(engine: Engine) -> str:
@@ -81,44 +84,62 @@ class Unexpected:
         self.labels = 0
         self.first: float | None = None
         self._told: set[str] = set()
-        self._seen = self._example = 0
+        self._place = self._zero_place = ""  # of the first such label, and of the first label 0
+        self._seen = self._example = self._zeros = 0
 
     @property
     def watches_namespaces(self) -> bool:
         """Whether some namespace is still being looked for."""
         return bool(self._missing)
 
-    def see(self, batch: Batch) -> None:
-        """Look at a batch that was learned."""
+    def see(self, batch: Batch, place_of: Callable[[int], str] = lambda row: "") -> None:
+        """Look at a batch that was learned.
+
+        Args:
+            batch: the examples.
+            place_of: file, line and column of a row, empty if they are unknown.
+        """
         for found in [name for name in self._missing if np.any(batch.namespace_id == np.uint32(name))]:
             del self._missing[found]
-        labels = self._engine.label_check.unexpected(batch)
+        rows, labels = self._engine.label_check.unexpected(batch)
         self.labels += len(labels)
         if len(labels) and self.first is None:
-            self.first = float(labels[0])
-            self._example = self._seen + int(np.argmax(batch.labels == labels[0])) + 1
+            self.first, row = float(labels[0]), int(rows[0])
+            self._place, self._example = place_of(row), self._seen + row + 1
+        zeros = np.flatnonzero(batch.labels == 0)
+        self._zeros += len(zeros)
+        if len(zeros) == self._zeros > 0:
+            self._zero_place = place_of(int(zeros[0]))
         self._seen += len(batch)
 
     def about_missing_labels(self) -> Iterator[str]:
         """Message if no example had a label."""
-        if lacks_labels(self._engine, self._engine.statistics) and self._is_new("no labels"):
+        if lacks_labels(
+            self._engine, self._engine.statistics.examples, self._engine.statistics.weighted_labeled
+        ) and self._is_new("no labels"):
             yield about_no_labels(self._engine)
 
-    def about_labels(self) -> Iterator[str]:
-        """Messages about the labels."""
+    def about_labels(self, learned: bool = True) -> Iterator[str]:
+        """Messages about the labels; `learned`: the chain has learned, not only predicted."""
         if self.first is not None and self._is_new("labels"):
-            such = f"label {self.first:g}" if self.labels == 1 else f"{self.labels} labels such as {self.first:g}"
+            noun = "action" if self._engine.takes is Labels.LOGGED_CLASS else "label"
+            such = f"{noun} {self.first:g}" if self.labels == 1 else f"{self.labels} {noun}s such as {self.first:g}"
             them = "it" if self.labels == 1 else "them"
-            learned = all(layer.inputs.learns_any_label for layer in self._engine.layers)
-            done = f"but learned from {them} all the same" if learned else f"and learned nothing from {them}"
-            what = f"this chain is not made for {them}, {done}"
-            yield f"{such} (example {self._example}): {what}{self._wanted()}"
+            if not learned:
+                done = ""
+            elif all(layer.inputs.learns_any_label for layer in self._engine.layers) and not self._of_classes:
+                done = f", but learned from {them} all the same"
+            else:
+                done = f", and learned nothing from {them}"
+            such = such if self._place else f"{such} (example {self._example})"
+            yield at(self._place, None, None, f"{such}: this chain is not made for {them}{done}{self._wanted()}")
         if np.isnan(self._engine.statistics.sum_loss) and self._is_new("loss"):
             choice = self._engine.layers[0].answers.loss
             whose = f"the loss {choice.name!r}" if choice else f"the loss of {self._engine.layers[0].name!r}"
             yield f"{whose} gave nan for an example: the mean loss is unknown, and learning from it may be wrong"
         if (doubt := self._engine.label_check.doubts()) and self._is_new("classes"):
-            yield doubt
+            zeros = f"labels go from 0 to 1, {self._zeros} of them {'is' if self._zeros == 1 else 'are'} 0: {doubt}"
+            yield at(self._zero_place, None, None, zeros)
         for layer in self._engine.layers:
             if (text := layer.doubts()) and self._is_new(f"layer {layer.name}"):
                 yield f"{layer.name}: {text}"
@@ -129,13 +150,20 @@ class Unexpected:
         self._told.add(what)
         return new
 
+    @property
+    def _of_classes(self) -> bool:
+        """Whether labels name classes and their costs."""
+        return self._engine.takes in (Labels.LOGGED_CLASS, Labels.COST_SENSITIVE)
+
     def _wanted(self) -> str:
-        """Which classes are wanted, if labels are classes."""
+        """Which classes or numbers are wanted."""
         top = self._engine.layers[0]
-        first, classes = min(first_class(top), 1), top.answers.classes
-        if self._engine.takes is not Labels.MULTICLASS or classes is None:
-            return ""
-        return f", wanted classes from {first} to {first + classes - 1}"
+        first, classes = min(first_class(top), 1), top.answers.classes or top.answers.score_count
+        if classes and (self._of_classes or self._engine.takes is Labels.MULTICLASS):
+            noun = "actions" if self._engine.takes is Labels.LOGGED_CLASS else "classes"
+            return f", wanted {noun} from {first} to {first + classes - 1}"
+        signs = accepted(top, np.array([-1, 0, 1], np.float32)).tolist()
+        return ", wanted -1 or 1" if signs == [True, False, True] else ""
 
     def about_namespaces(self) -> Iterator[str]:
         """Messages about namespaces, one each."""

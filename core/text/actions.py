@@ -174,7 +174,7 @@ def find_slot_problems(batch: Batch, text: NDArray[np.uint8]) -> Found:
         if not 0 < slots <= actions or found != [-1, *[0] * actions, *[1] * slots]:
             bad.append(start)
         start = stop
-    return _found({problems.BAD_SLOT: np.array(bad, np.int64)} if bad else {}, _places(bytes(text)) if bad else [])
+    return _found({problems.BAD_SLOT: np.array(bad, np.int64)} if bad else {}, places_of(bytes(text)) if bad else [])
 
 
 def find_problems(
@@ -211,7 +211,7 @@ def find_problems(
     if not len(empty) and not any(map(len, found.values())):
         return None
     whole = bytes(text)
-    places = _places(whole)
+    places = places_of(whole)
     empty = np.array([row for row in empty.tolist() if not _FEATURE.search(whole, *places[row][1:])], np.int64)
     found[problems.KEPT_EMPTY_ACTION if empty_actions else problems.EMPTY_ACTION] = empty
     for kind in (problems.SHARED_LABEL, problems.SHARED_NOT_FIRST, problems.EMPTY_ACTION):
@@ -231,7 +231,7 @@ def _unlabel(batch: Batch, decisions: NDArray[np.int64], sizes: NDArray[np.int64
         batch.costs[np.repeat(np.repeat(hit, sizes), np.diff(batch.cost_ptr))] = UNLABELED
 
 
-def _places(text: bytes) -> list[tuple[int, int, int]]:
+def places_of(text: bytes) -> list[tuple[int, int, int]]:
     """Of each row the number of its line, counted from 1, and where it begins and ends."""
     places, at = [], 0
     for number, line in enumerate(text.split(b"\n"), 1):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError, DataError, at
-from hutch.core.text.actions import find_problems, find_slot_problems
+from hutch.core.text.actions import find_problems, find_slot_problems, places_of
 from hutch.core.text.columns import DONE, FEED, NEEDS_LINE, parse_text
 from hutch.core.text.hashing import HashMode, NamespaceMode
 from hutch.core.text.label import label_parser
@@ -146,6 +146,7 @@ class TextParser:
         self._ring = [_buffers(self.options) for _ in range(valid)]
         self._text = np.zeros(2 * PADDING, np.uint8)
         self._parsed = 0
+        self._taken = self._text[:0], 0  # the text of the newest batch, and the number of lines before it
 
     def start(self, source_name: str) -> None:
         """Begin another source: lines count from 1 again, and a new group begins."""
@@ -194,6 +195,7 @@ class TextParser:
             )
         buffers = self._ring[number % self.valid]
         self.problems.add(buffers.found, text.data, self.source_name, self.line, self.options.strict)
+        self._taken = text, self.line
         batch = buffers.batch()
         if self.options.label in _OF_SLOTS:
             bad = find_slot_problems(batch, text)
@@ -206,6 +208,12 @@ class TextParser:
         self.line += lines
         self._group += groups
         return batch
+
+    def place_of(self, row: int) -> str:
+        """File, line and column of a row of the newest batch; empty if that was not made by `parse` or `take`."""
+        text, before = self._taken
+        places = places_of(bytes(text))
+        return f"{self.source_name}:{before + places[row][0]}:1" if row < len(places) else ""
 
     def _look_at_decisions(self, batch: Batch, text: NDArray[np.uint8]) -> None:
         options = self.options

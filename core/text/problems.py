@@ -46,6 +46,7 @@ EMPTY_ACTION = 26
 KEPT_EMPTY_ACTION = 27
 SHARED_LABEL = 28
 BAD_SLOT = 29
+UNKNOWN_CLASS = 30
 
 
 class Kind(NamedTuple):
@@ -115,6 +116,7 @@ KINDS = (
         "the decision gets no prediction",
         "a line `ccb shared` or `slates shared`, lines of actions, and at most as many of slots",
     ),
+    Kind("unknown class", "the label counts as not given", "one of --named_labels"),
 )
 
 

@@ -49,6 +49,7 @@ class Chain(OneByOne, Engine):
         config: the configuration.
         plugins: the installed plugins.
         occupancy_from: number of examples from which `learn` checks the table's occupancy, and warns if it is crowded.
+        last_run: statistics of the latest call that ran batches of examples, without what the chain had seen before.
         remarks: texts by name that the model keeps for its maker; they have no effect.
         watch: knows the columns of the tables that the chain has learned from.
 
@@ -92,6 +93,7 @@ class Chain(OneByOne, Engine):
         self.occupancy_from: float = 10 * _ENOUGH
         self.remarks: dict[str, str] = {}
         self.watch = Watch()
+        self.last_run = self.statistics
 
     @classmethod
     def from_config(cls, source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Self:
@@ -286,6 +288,7 @@ class Chain(OneByOne, Engine):
                 self._unexpected.see(batch)
 
         run_passes(self, batches, progress, passes=passes, learn=learn, sink=see, scores=scores)
+        self.last_run = progress.statistics
         return np.concatenate(found)
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes]]:

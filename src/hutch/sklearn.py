@@ -297,11 +297,10 @@ class _ChainEstimator(Explains, _Settings):
         chain, best, at = self.chain_, np.inf, 0
         self.loss_curve_, kept = [], chain.arrays()
         for self.n_iter_ in range(1, passes + 1):
-            before = chain.statistics
             chain.learn(learned)
             chain.end_pass()
             if not tested:
-                self.loss_curve_.append((chain.statistics - before).average_loss)
+                self.loss_curve_.append(chain.last_run.average_loss)
             else:
                 losses = [chain.run_apart(batch, False).losses.sum(dtype=float) for batch in tested]
                 self.loss_curve_.append(sum(losses) / sum(batch.importance.sum(dtype=float) for batch in tested))

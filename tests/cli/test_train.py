@@ -136,6 +136,16 @@ def test_compressed_files_and_streams_are_the_same_data(
     assert arrays(tmp_path / "plain") == arrays(tmp_path / "packed") == arrays(tmp_path / "stream")
 
 
+@pytest.mark.parametrize("option", ["--initial_weight", "--max_prediction", "--initial_t", "--constant"])
+def test_what_a_model_has_already_is_said_to_have_no_effect(
+    hutch: Run, data: Path, tmp_path: Path, option: str
+) -> None:
+    hutch("train", data, "-f", tmp_path / "m", "--quiet")
+    with pytest.warns(UserWarning, match=f"{option}: has no effect beside -i: .*m has "):
+        hutch("train", data, "-i", tmp_path / "m", option, "0.5", "-f", tmp_path / "n", "--quiet")
+    assert hutch("train", data, option, "0.5", "-f", tmp_path / "n", "--quiet").code == 0
+
+
 def test_testing_changes_nothing(hutch: Run, data: Path, tmp_path: Path) -> None:
     hutch("train", data, "-f", tmp_path / "a", "--quiet")
     result = hutch("train", data, "-t", "-i", tmp_path / "a", "-f", tmp_path / "b")

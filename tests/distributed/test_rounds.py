@@ -52,9 +52,8 @@ def files(folder: Path, name: str) -> list[Path]:
 
 def loss(chain: Chain, path: Path) -> float:
     """Mean loss of a chain on a file, nothing learned."""
-    before = chain.statistics
-    chain.run(chain.files([str(path)]), learn=False)
-    return (chain.statistics - before).average_loss
+    chain.predict(path)
+    return chain.last_run.average_loss
 
 
 @pytest.mark.parametrize(

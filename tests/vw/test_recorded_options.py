@@ -81,9 +81,11 @@ def test_classes_without_costs_are_unknown(capfd):
     assert [row.split()[4] for row in rows] == ["known", "unknown", "known", "unknown"]
 
 
-def test_names_that_are_not_there():
-    with pytest.raises(DataError, match="data:1:7: got label 'dett'"):
-        predicted("det:1 dett:0 |x a\n", "--csoaa 3 --named_labels det,noun,verb")
+def test_names_that_are_not_there(capsys):
+    predicted("det:1 dett:0 |x a\n", "--csoaa 3 --named_labels det,noun,verb")
+    assert "data:1:7: unknown class: the label counts as not given, got 'dett'" in capsys.readouterr().err
+    with pytest.raises(DataError, match="data:1:7: unknown class"):
+        predicted("det:1 dett:0 |x a\n", "--csoaa 3 --named_labels det,noun,verb --strict_parse")
 
 
 def test_costs_of_named_classes_from_python():
@@ -91,6 +93,60 @@ def test_costs_of_named_classes_from_python():
         named.learn("noun:-2 det:1 |x a")
         plain.learn("2:-2 1:1 |x a")
         assert named.predict("|x a") == plain.predict("|x a") == 2
+
+
+PAIRS = "1 |i a b |u c\n0 |i a d |u c e\n1 |i b |u e\n0.5 |i a |u c\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "of_vw"),
+    [
+        ("-q ii -q ::", "0 0.524197 0.211961 0.447653"),
+        ("-q i: -q :i", "0 0.493295 0.255805 0.427156"),
+        ("-q u: -q u:", "0 0.724712 0 0.547261"),
+        ("-q ui -q ::", "0 0.548536 0.111352 0.471914"),
+    ],
+)
+def test_duplicate_interactions_of_wildcards_stay_if_they_are_to(options, of_vw):
+    assert predicted(PAIRS, f"{options} --leave_duplicate_interactions").split() == of_vw.split()
+
+
+ACTIONS = "|f a\n0:1:0.5 |f b\n\n0:0:0.5 |f a c\n|f b\n\n|f c\n0:0.5:0.25 |f b\n\n|f a\n|f b\n\n"
+CHOICES = "1:1:0.5 |f a\n2:0:0.5 |f b\n1:0:0.25 |f a c\n |f b\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (NUMBERS, "--bootstrap 3"),
+        (NUMBERS, "--nn 2"),
+        (CLASSES, "--oaa 3"),
+        (CLASSES, "--ect 3"),
+        (COSTS.replace("det", "1").replace("noun", "2").replace("verb", "3"), "--csoaa 3"),
+        (CHOICES, "--cb_explore 2 --bag 2"),
+        (CHOICES, "--cb 2 --cb_type dr"),
+        (ACTIONS, "--cb_adf --cb_type dr"),
+        (ACTIONS, "--cb_explore_adf --bag 3"),
+        (ACTIONS, "--cb_explore_adf --cover 3"),
+    ],
+)
+def test_an_initial_constant_has_no_effect_above_several_sub_models(data, options):
+    assert predicted(data, f"{options} -C 0.5") == predicted(data, options)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "of_vw"),
+    [
+        (NUMBERS, "--bootstrap 1", "0.500000 0.500000 0.500000 0.500000 0.500000 0.500000 0.500000 0.500000 0.500000"),
+        (
+            ACTIONS,
+            "--cb_adf --rank_all",
+            "0:0.5,1:0.5 0:0.689221,1:0.878442 0:0.367635,1:0.734583 0:0.289413,1:0.537235",
+        ),
+    ],
+)
+def test_an_initial_constant_has_an_effect_above_one_model(data, options, of_vw):
+    assert predicted(data, f"{options} -C 0.5").split() == of_vw.split()
 
 
 def _log(decisions):

@@ -137,7 +137,7 @@ def _labels_of(data: list[str], kind: str | None, label: str | None, classes: li
 def _chain(config: str | None, overrides: list[str], vw: Any, classes: int) -> Any:
     """The chain that the command line describes, for labels that are so many classes if there are any."""
     from hutch.chain import Chain
-    from hutch.vw.learner_options import vw_chain, vw_overrides
+    from hutch.vw.learner_options import vw_chain, vw_overrides, warn_of_no_effect
 
     initial = vw.initial_regressor
     if initial is None:
@@ -146,6 +146,7 @@ def _chain(config: str | None, overrides: list[str], vw: Any, classes: int) -> A
             loss = {} if vw.loss_function else {"loss": "logistic"}
             source["chain"] = [{"one_against_all": {"classes": classes}}, {"linear": loss}]
         return Chain.from_config(source, [*vw_overrides(vw, source), *overrides])
+    warn_of_no_effect(vw, initial)
     if config is None:
         from hutch.core.chain.model_of_chain import load_chain
 

@@ -11,9 +11,11 @@ import numpy as np
 from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.merging import absorb, add, check_divisible, differing_rows, learned_from
+from hutch.core.chain.statistics import Statistics
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded
 from hutch.core.errors import DataError, UsageError
+from hutch.core.run.progress import NO_ROWS, Progress
 from hutch.core.run.unexpected import about_no_labels, lacks_labels
 from hutch.distributed.engine import Engine, Here, Ref, sum_of
 from hutch.distributed.pieces import read
@@ -140,6 +142,7 @@ class _Job:
         self._parts: list[list[Ref]] = []
         self._held_out: list[Ref] = []
         self._searches = False
+        self._seen = np.zeros(3)  # of the pass: examples, importance of those with a label, loss
 
     def read(self, sources: list[str], holdout: int, strict: bool, on_problem: Callable[[str], Any]) -> None:
         """Let each file be read and divided by a task."""
@@ -167,20 +170,19 @@ class _Job:
 
     def learn(self, number: int) -> Round:
         """One pass: every shard learns, and the chain takes the merged state."""
-        chain, before = self._chain, self._chain.statistics
-        n = self._shards
+        n, self._seen = self._shards, np.zeros(3)
         if len(self._by) < 2:
             loss, step = self._merge(list(range(n)))
         else:
             for turn in range(n):
                 self._merge([k * n + (k + turn) % n for k in range(n)])
             loss, step = self._loss(self._state()), 1.0
-        seen = chain.statistics - before
-        if not seen.examples:
+        examples, labeled, sum_loss = self._seen.tolist()
+        if not examples:
             raise DataError("nothing to learn from: the data holds no examples, or all are held out")
-        if lacks_labels(chain, seen):
-            raise DataError(about_no_labels(chain))
-        return Round(number, seen.examples, seen.average_loss, loss, step)
+        if lacks_labels(self._chain, int(examples), labeled):
+            raise DataError(about_no_labels(self._chain))
+        return Round(number, int(examples), sum_loss / labeled if labeled > 0 else math.nan, loss, step)
 
     def _state(self) -> Ref:
         arrays = _copy(self._chain)
@@ -193,7 +195,7 @@ class _Job:
         """Train each part from the present chain; returns the held-out loss and the step."""
         engine, state = self._engine, self._state()
         learned = [engine.submit(_learn, state, *self._parts[part])[0] for part in parts]
-        sums = sum_of(engine, learned, add)
+        sums = sum_of(engine, learned, _add)
         loss, step = math.nan, 1.0
         if self._searches:
             steps = [step for step in STEPS if step <= max(len(parts), 1)]
@@ -202,7 +204,9 @@ class _Job:
             if not all(map(math.isnan, losses)):
                 step = steps[int(np.nanargmin(losses))]
                 loss = losses[steps.index(step)]
-        absorb(self._chain, engine.get(sums), step)
+        found = engine.get(sums)
+        self._seen += found["seen"]
+        absorb(self._chain, found, step)
         if not self._searches and len(self._by) < 2:
             loss = self._loss(self._state())
         return loss, step
@@ -219,9 +223,21 @@ def _copy(chain: Chain) -> dict[str, Any]:
 def _learn(model: Model, *pieces: list[Batch]) -> dict[str, Any]:
     """The change of a chain by a shard."""
     chain, arrays = _unpacked(model)
+    seen = _run(chain, pieces, learn=True)
+    return learned_from(chain, arrays) | {"seen": np.array([seen.examples, seen.weighted_labeled, seen.sum_loss])}
+
+
+def _add(*parts: dict[str, Any]) -> dict[str, Any]:
+    """What several shards have learned, and the examples that they have seen."""
+    return add(*parts) | {"seen": sum(part["seen"] for part in parts)}
+
+
+def _run(chain: Chain, pieces: Sequence[list[Batch]], *, learn: bool) -> Statistics:
+    """Run a chain over a shard; returns the statistics of that alone."""
+    progress = Progress(chain, NO_ROWS)
     for batches in pieces:
-        chain.run(batches)
-    return learned_from(chain, arrays)
+        chain.run(batches, learn=learn, tally=progress.tally)
+    return progress.statistics
 
 
 def _try(model: Model, sums: dict[str, Any], step: float, *pieces: list[Batch]) -> float:
@@ -246,8 +262,5 @@ def _unpacked(model: Model) -> tuple[Chain, dict[str, Any]]:
 
 def _loss_on(chain: Chain, pieces: Sequence[list[Batch]]) -> float:
     """Mean loss of the labelled examples; NaN without any."""
-    before = chain.statistics
-    for batches in pieces:
-        chain.run(batches, learn=False)
-    loss = (chain.statistics - before).average_loss
+    loss = _run(chain, pieces, learn=False).average_loss
     return loss if math.isfinite(loss) else math.nan

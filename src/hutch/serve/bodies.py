@@ -152,10 +152,10 @@ def check_labels(chain: Chain, batches: list[Batch]) -> None:
             bad = np.flatnonzero(~known) if not (chain.whole_groups and known.any()) else known[:0]
         if len(bad):
             raise DataError(at(SOURCE, row + int(bad[0]) + 1, 1, "got no label, wanted one to learn from"))
-        strange = chain.label_check.unexpected(batch)
+        rows, strange = chain.label_check.unexpected(batch)
         if len(strange):
-            place = row + int((batch.labels == strange[0]).argmax()) + 1
-            raise DataError(at(SOURCE, place, 1, f"got label {strange[0]:g}, which this chain is not made for"))
+            text = f"got label {strange[0]:g}, which this chain is not made for"
+            raise DataError(at(SOURCE, row + int(rows[0]) + 1, 1, text))
         row += len(batch)
     for batch in batches:
         for layer in chain.layers:

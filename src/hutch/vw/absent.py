@@ -10,7 +10,7 @@ dry_run: use --to-yaml, which checks the options and reads no data
 initial_pass_length replay_b replay_b_count replay_c replay_c_count replay_m replay_m_count: use --passes
 direct: use --active, which writes the importance behind each prediction
 examples: cut the data with `head`
-sort_features: leave it out: features are used in the order of the line
+sort_features: leave it out if no line repeats a word: the option also removes repeated ones
 feature_limit: leave features out before Hutch reads them
 experimental_full_name_interactions: use -q, or `hutch train`, where namespaces go by their full names
 redefine: write the namespaces into the data under one name

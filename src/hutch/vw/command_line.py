@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from hutch.chain import Chain
+from hutch.core.config.chain_config import ChainConfig
 from hutch.core.errors import HutchError, UsageError
 from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
@@ -29,19 +30,51 @@ def options_of(chain: Chain) -> tuple[list[str], list[str], list[str]]:
     (['--loss_function', 'logistic'], ['2'], [])
     """
     layers = [_as_it_is(layer) for layer in chain.layers]
-    words = [*_words(chain, layers)]
+    for name, _ in layers:
+        if any(option.note.endswith("lacks it") for option in (DECLARED[name].options if name in DECLARED else ())):
+            raise UsageError(f"VW has no {name}")
+    words, (sizes, skips) = [*_words(chain.config, layers)], _grams(layers)
     words += ["--named_labels", chain.remarks["named_labels"]] if "named_labels" in chain.remarks else []
-    grams = [(given, letter) for name, given in layers if name == "ngrams" for letter in given.namespaces or ("",)]
-    sizes = [f"{letter}{given.size}" for given, letter in grams]
-    skips = [f"{letter}{given.skips}" for given, letter in grams if given.skips]
-    counts = ("--ngram", *sizes) if sizes else ()
-    whole = [*words, *counts, *(("--skips", *skips) if skips else ()), "-b", str(chain.config.weights.bits)]
+    whole = [*words, *_given("ngram", sizes), *_given("skips", skips), "-b", str(chain.config.weights.bits)]
     try:
         again = Chain.from_config(chain_of(parse(whole)))
     except HutchError as error:
         raise UsageError(f"VW has no such chain: {error}") from None
     _check(chain, again, layers, [_as_it_is(layer) for layer in again.layers])
     return words, sizes, skips
+
+
+def words_of(config: ChainConfig) -> list[str]:
+    """The options of `hutch vw` for a chain as it began, also where VW's models do not keep its state.
+
+    Raises:
+        UsageError: they have no such loss; of other chains the words make another chain.
+
+    >>> layers = [{"ngrams": {"size": 2}}, {"linear": {"loss": "logistic"}}]
+    >>> words_of(Chain.from_config({"chain": layers, "seed": 3}).config)
+    ['--loss_function', 'logistic', '--ngram', '2', '-b', '18', '--random_seed', '3']
+    """
+    layers = [(layer.name, layer.parameters) for layer in config.chain]
+    sizes, skips = _grams(layers)
+    words = [*_words(config, layers), *_given("ngram", sizes), *_given("skips", skips)]
+    for name, given in layers:
+        if name == "active":
+            words += ["--simulation"] * given.simulation + ["--mellowness", repr(given.mellowness)]
+    seed = ["--random_seed", str(config.seed)] if config.seed else []
+    return [*words, "-b", str(config.weights.bits), *seed]
+
+
+def _given(name: str, values: list[str]) -> list[str]:
+    return [f"--{name}", *values] if values else []
+
+
+def _grams(layers: list[Layer]) -> tuple[list[str], list[str]]:
+    """The values of `--ngram` and of `--skips`."""
+    grams = [(given, letter) for name, given in layers if name == "ngrams" for letter in given.namespaces or ("",)]
+    return (
+        [f"{letter}{given.size}" for given, letter in grams],
+        [f"{letter}{given.skips}" for given, letter in grams if given.skips],
+    )
 
 
 def _as_it_is(layer: Any) -> Layer:
@@ -86,7 +119,7 @@ def _check(chain: Chain, again: Chain, layers: list[Layer], found: list[Layer]) 
         raise UsageError(f"VW has no such linear: its learning rate has become {ours:g}")
 
 
-def _words(chain: Chain, layers: list[Layer]) -> Iterator[str]:
+def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
     names = [name for name, _ in layers]
     explores = any(name.startswith("explore_") for name in names)
     of_classes = any(DECLARED[name].makes_actions for name in names if name in DECLARED)
@@ -95,7 +128,7 @@ def _words(chain: Chain, layers: list[Layer]) -> Iterator[str]:
     unsaid |= {"csoaa_ldf"} if "contextual_bandit" in names else set()
     if explores and not of_classes:
         yield "--cb_explore_adf"
-    for name, given in [("input", chain.config.input), *layers]:
+    for name, given in [("input", config.input), *layers]:
         if name == "linear" and not all(getattr(given, kind) for kind in _KINDS):
             yield from [f"--{kind}" for kind in _KINDS if getattr(given, kind)] or ["--sgd"]
             yield from ("--learning_rate", repr(given.learning_rate))
@@ -130,8 +163,6 @@ def _said(option: Option, key: str, given: Any) -> list[str]:
     name = f"--{option.name}"
     value: Any = getattr(given, key, None) if key else True
     brings = option.brings_layer or (option.name == "csoaa_ldf")
-    if option.note.endswith("lacks it"):
-        raise UsageError(f"VW has no {option.layer}")
     if value is None or (key and not brings and value == getattr(type(given), key, None)):
         return []
     if option.reads == "loss":
@@ -140,8 +171,9 @@ def _said(option: Option, key: str, given: Any) -> list[str]:
         if option.name == "loss_function":
             return [name, value.name]
         owner, part = LOSS_PARAMETERS[option.name]
-        shape = value.parameters if part != "q" or not value.parameters else {"q": 1 - value.parameters["tau"]}
-        return [name, repr(shape[part])] if value.name == owner and part in shape else []
+        shape = dict(value.parameters or {}) if value.name == owner else {}
+        shape |= {"q": 1 - shape["tau"]} if part == "q" and "tau" in shape else {}
+        return [name, repr(shape[part])] if part in shape else []
     if option.reads == "terms":
         terms = [term for term in value if SLOT_NAMESPACE not in term]
         return [name, *map(_coded, terms)] if terms and name == "--interactions" else []

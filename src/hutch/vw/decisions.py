@@ -6,7 +6,7 @@ from typing import Any
 from hutch.core.errors import UsageError
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.option import EXPLORING
-from hutch.vw.table import NAMED
+from hutch.vw.table import NAMED, OPTIONS
 
 SLOT_NAMESPACE = "\u00ff"
 """The namespace by which the layers of slots distinguish them."""
@@ -145,6 +145,7 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
         known = _KNOWN.get(option, _SHARED)
         for given in [name for name in ("sgd", "noop") if getattr(options, name)] or linear:
             if given not in (*known, *_RATES):
-                raise UsageError(f"--{given}: --{option} does not have it")
+                name = next((each.name for each in OPTIONS if each.part == "base" and each.key == given), given)
+                raise UsageError(f"--{name}: --{option} does not have it")
         return declared_layer(name, options, **{key: value for key, value in linear.items() if key in known})
     return {"linear": linear} if linear else "linear"

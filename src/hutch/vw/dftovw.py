@@ -1,8 +1,8 @@
 """Tables as lines of Vowpal Wabbit's text, with the names of `vowpalwabbit.dftovw`: `DFtoVW(...).convert_df()`."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 
 def valid_name(name: Any) -> str:
@@ -15,22 +15,77 @@ def valid_name(name: Any) -> str:
 
 
 def _texts(table: Any, column: Hashable) -> Any:
-    """A column as text, empty where it has no value.
-
-    Raises:
-        ValueError: the table does not have it.
-    """
-    if column not in table.columns:
-        raise ValueError(f"got column {column!r}, wanted one of {', '.join(map(str, table.columns))}")
+    """A column as text, empty where it has no value."""
     return table[column].astype(object).where(table[column].notna(), "").astype(str)
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """Values that a column of a label must have.
+
+    Attributes:
+        what: in words.
+        kinds: of its type, as NumPy's letters.
+        least, most: of its numbers; None for any.
+    """
+
+    what: str
+    kinds: str
+    least: float | None = None
+    most: float | None = None
+
+    def check(self, table: Any, column: Hashable, name: str) -> None:
+        """Check a column.
+
+        Raises:
+            TypeError: it has another type.
+            ValueError: a number is too small or too large, or missing.
+        """
+        values = table[column]
+        if values.dtype.kind not in self.kinds or str(values.dtype) == "category":
+            raise TypeError(f"{name}: column {column!r}: got {values.dtype}, wanted {self.what}")
+        bad = values.isna() & (self.least is not None)
+        bad |= (values < self.least).fillna(False) if self.least is not None else False
+        bad |= (values > self.most).fillna(False) if self.most is not None else False
+        if bad.any():
+            row = int(bad.to_numpy().argmax())
+            raise ValueError(f"{name}: column {column!r}, row {row}: got {values.iloc[row]}, wanted {self.what}")
+
+
+class _Label:
+    """A label of one or more columns."""
+
+    _wanted: ClassVar[Mapping[str, _Wanted]]
+
+    def columns(self) -> list[tuple[str, Hashable]]:
+        """The columns, with the names of what they are."""
+        found = []
+        for name in self._wanted:
+            given = getattr(self, name)
+            found += [(name, each) for each in (given if isinstance(given, list) else [given]) if each is not None]
+        return found
+
+    def process(self, table: Any) -> Any:
+        """The column of labels."""
+        raise NotImplementedError
+
+    def check(self, table: Any) -> None:
+        """Check the values of the columns, which the table has.
+
+        Raises:
+            TypeError, ValueError: a column has others.
+        """
+        for name, column in self.columns():
+            self._wanted[name].check(table, column, f"{type(self).__name__}.{name}")
+
+
 @dataclass
-class SimpleLabel:
+class SimpleLabel(_Label):
     """A number, and its importance if a column has that."""
 
     label: Hashable
     weight: Hashable | None = None
+    _wanted = {"label": _Wanted("numbers", "iuf"), "weight": _Wanted("numbers", "iuf")}
 
     def process(self, table: Any) -> Any:
         """The column of labels."""
@@ -41,14 +96,34 @@ class SimpleLabel:
 class MulticlassLabel(SimpleLabel):
     """A class, and its importance if a column has that."""
 
+    _wanted = {"label": _Wanted("whole numbers from 1", "iu", 1), "weight": _Wanted("numbers from 0", "iuf", 0)}
+
 
 @dataclass
-class ContextualbanditLabel:
+class MultiLabel(_Label):
+    """All classes of an example, a column each."""
+
+    label: Hashable | list[Hashable]
+    _wanted = {"label": _Wanted("whole numbers from 1", "iu", 1)}
+
+    def process(self, table: Any) -> Any:
+        """The column of labels."""
+        first, *others = (_texts(table, column) for _, column in self.columns())
+        return sum((("," + other) for other in others), first)
+
+
+@dataclass
+class ContextualbanditLabel(_Label):
     """Action, cost and probability, a column each."""
 
     action: Hashable
     cost: Hashable
     probability: Hashable
+    _wanted = {
+        "action": _Wanted("whole numbers from 1", "iu", 1),
+        "cost": _Wanted("numbers", "iuf"),
+        "probability": _Wanted("numbers with a point from 0 to 1", "f", 0, 1),
+    }
 
     def process(self, table: Any) -> Any:
         """The column of labels."""
@@ -93,7 +168,11 @@ class Namespace:
     def __post_init__(self) -> None:
         if self.value is not None and not self.name:
             raise ValueError("Namespace: got a value without a name, wanted both")
-        self.features = [self.features] if isinstance(self.features, Feature) else list(self.features)
+        for key, given, wanted in (("name", self.name, (str, int, float)), ("value", self.value, (int, float))):
+            if given is not None and not isinstance(given, wanted):
+                kinds = " or ".join(kind.__name__ for kind in wanted)
+                raise TypeError(f"Namespace.{key}: got {type(given).__name__}, wanted {kinds}")
+        self.features = _all_of("Namespace.features", self.features, Feature)
 
     def process(self, table: Any) -> Any:
         """The column of the namespace."""
@@ -102,6 +181,19 @@ class Namespace:
         for feature in self.features:  # type: ignore[union-attr]
             found = found + " " + feature.process(table)
         return found
+
+
+def _all_of(name: str, given: Any, kind: type) -> list[Any]:
+    """One or more objects as a list.
+
+    Raises:
+        TypeError: one is of another kind.
+    """
+    found = list(given) if isinstance(given, list | tuple | set) else [given]
+    for each in found:
+        if not isinstance(each, kind):
+            raise TypeError(f"{name}: got {type(each).__name__}, wanted {kind.__name__.strip('_')} or a list of these")
+    return found
 
 
 class DFtoVW:
@@ -115,7 +207,9 @@ class DFtoVW:
         tag: the column of tags.
 
     Raises:
-        ValueError: neither or both of features and namespaces, or a column that the table does not have.
+        TypeError: arguments of another kind, or columns of labels of another type.
+        ValueError: neither or both of features and namespaces, columns that the table does not have, or numbers that a
+            label cannot have: class 0, probability 1.1.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"y": [1, -1], "size": [0.5, 2], "colour": ["red", "light blue"]})
@@ -133,32 +227,61 @@ class DFtoVW:
     ) -> None:
         if (features is None) == (namespaces is None):
             raise ValueError("DFtoVW: wanted either features or namespaces")
-        spaces = namespaces if features is None else Namespace(features)
         self.df, self.tag = df, tag
-        self.namespaces: Any = [spaces] if isinstance(spaces, Namespace) else spaces
-        self.labels = label if isinstance(label, list) else [] if label is None else [label]
+        if features is not None:
+            namespaces = Namespace(_all_of("features", features, Feature))
+        self.namespaces: Any = _all_of("namespaces", namespaces, Namespace)
+        self.labels: list[_Label] = [] if label is None else _all_of("label", label, _Label)
+        kinds = {type(each) for each in self.labels}
+        if isinstance(label, list) and (len(kinds) > 1 or not kinds <= {ContextualbanditLabel, MultiLabel}):
+            got = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise TypeError(f"label: got a list of {got}, wanted one label, or a list of ContextualbanditLabel")
+        self._check()
+
+    def _check(self) -> None:
+        """Check the columns.
+
+        Raises:
+            TypeError, ValueError: the table lacks some, or a label cannot have their values.
+        """
+        used = [(type(each).__name__, column) for each in self.labels for _, column in each.columns()]
+        used += [("tag", self.tag)] if self.tag is not None else []
+        used += [("Feature", feature.value) for space in self.namespaces for feature in space.features]
+        if absent := [f"{name}: got column {column!r}" for name, column in used if column not in self.df.columns]:
+            raise ValueError(f"{'; '.join(absent)}, wanted columns of {', '.join(map(str, self.df.columns))}")
+        for label in self.labels:
+            label.check(self.df)
 
     @classmethod
     def from_colnames(cls, y: Any, x: Any, df: Any, label_type: str = "simple_label") -> "DFtoVW":
-        """The columns `x` as features and `y` as the label, which `label_type` calls `simple_label` or
-        `multiclass_label`.
+        """The same as `from_column_names`, with arguments by position."""
+        return cls.from_column_names(y=y, x=x, df=df, label_type=label_type)
+
+    @classmethod
+    def from_column_names(cls, *, y: Any = None, x: Any, df: Any, label_type: str = "simple_label") -> "DFtoVW":
+        """The columns `x` as features and `y` as the label, which `label_type` calls `simple_label`,
+        `multiclass_label` or `multi_label`; without `y`, lines without labels.
 
         Raises:
             ValueError: another type of label.
+            TypeError: several columns for one label.
         """
-        kinds = {"simple_label": SimpleLabel, "multiclass_label": MulticlassLabel}
+        kinds: dict[str, Any] = {"simple_label": SimpleLabel, "multiclass_label": MulticlassLabel}
+        kinds["multi_label"] = MultiLabel
         if label_type not in kinds:
             raise ValueError(f"label_type: got {label_type!r}, wanted one of {', '.join(kinds)}")
-        label = kinds[label_type](y[0] if isinstance(y, list) else y) if y else None
+        columns = y if isinstance(y, list) else [y] if y else []
+        if len(columns) > 1 and label_type != "multi_label":
+            raise TypeError(f"y: got {len(columns)} columns, wanted one for {label_type}")
+        label = kinds[label_type](columns if label_type == "multi_label" else columns[0]) if columns else None
         return cls(df, [Feature(name) for name in (x if isinstance(x, list) else [x])], label=label)
-
-    from_column_names = from_colnames
 
     def convert_df(self) -> list[str]:
         """The lines."""
+        several = isinstance(self.labels[0], MultiLabel) if self.labels else False
         lines: Any = ""
         for label in self.labels:
-            lines = lines + label.process(self.df) + " "
+            lines = lines + label.process(self.df) + ("," if label is not self.labels[-1] and several else " ")
         if self.tag is not None:
             lines = lines + _texts(self.df, self.tag)
         for k, space in enumerate(self.namespaces):

@@ -7,6 +7,7 @@ from typing import Any
 from hutch.chain import Chain
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
+from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
@@ -35,11 +36,11 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
     base = chain.layers[-1].parameters
     testing = "" if options.learn and getattr(base, "learning_rate", True) else "only testing"
     named = given.quadratic or given.cubic or given.interactions
+    fresh, of_model = given.initial_regressor is None, _by_length(getattr(base, "interactions", ()))
     lines = [
-        *_interaction_lines(given.quadratic, given.cubic, given.interactions),
+        *_interaction_lines(*((given.quadratic, given.cubic, given.interactions) if named or fresh else of_model)),
         *_namespace_lines(given),
         testing,
-        *(_interaction_lines(*_by_length(base.interactions)) if given.initial_regressor and not named else []),
         *_regularization_lines(base, given),
         f"parsed {given.named_labels.count(',') + 1} named labels" if given.named_labels else "",
         f"final_regressor = {options.model}" if options.model else "",
@@ -87,11 +88,18 @@ def _sums_lines(chain: Chain) -> list[str]:
     ]
 
 
-def kept_options(given: Namespace) -> str:
-    """The options that VW writes into a model, by name."""
-    words = []
+def kept_options(chain: Chain, given: Namespace) -> str:
+    """The options that VW writes into a model, by name; beside `-i` those of the model, too."""
+    words, options = [], given
+    if given.initial_regressor is not None:
+        from hutch.vw.beside import own_options  # only few runs need it
+
+        if (own := own_options(chain.config)) is not None:
+            options, terms = own, getattr(chain.layers[-1].parameters, "interactions", ())
+            own.quadratic, own.cubic, own.interactions = _by_length(terms)
+            own.named_labels = given.named_labels
     for name in sorted(_KEPT):
-        value = getattr(given, name, None)
+        value = getattr(options, name, None)
         for each in value if isinstance(value, list) else [value]:
             words += [] if each in (None, False) else [f"--{name}" if each is True else f"--{name} {each}"]
     return " ".join(words)
@@ -158,7 +166,7 @@ def _interaction_lines(*groups: Iterable[str]) -> Iterator[str]:
 
 def _by_length(terms: Iterable[Any]) -> list[list[str]]:
     """The terms of a model: pairs, triples and others."""
-    found = ["".join(term) for term in terms if all(len(name) == 1 for name in term)]
+    found = ["".join(term) for term in terms if all(len(name) == 1 and name != SLOT_NAMESPACE for name in term)]
     return [[term for term in found if min(len(term), 4) == length] for length in (2, 3, 4)]
 
 

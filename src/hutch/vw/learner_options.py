@@ -5,7 +5,7 @@ from typing import Any
 
 from hutch.core.config.override import OptionOverride, layer_name
 from hutch.core.config.read import read_chain
-from hutch.core.errors import ConfigError, UsageError
+from hutch.core.errors import ConfigError, UsageError, warn
 from hutch.vw.option import Option
 from hutch.vw.table import LEARNER_OPTIONS
 from hutch.vw.translate import letters, loss_of, terms_of
@@ -22,6 +22,18 @@ def vw_chain(values: Any) -> dict[str, Any]:
     if any(option.reads in ("terms", "letters") for option in _given(values)):
         chain["input"] = {"namespaces": "letter"}
     return chain
+
+
+_FIRST = ("initial_weight", "random_weights", "normal_weights", "truncated_normal_weights", "constant", "initial_t")
+_RANGE = ("min_prediction", "max_prediction")
+
+
+def warn_of_no_effect(values: Any, model: str) -> None:
+    """Warn of the options that set what a model has already: its first weights, and the range of its predictions."""
+    for option in _given(values):
+        if option.name in _FIRST + _RANGE:
+            kept = "the weights" if option.name in _FIRST else "a range of predictions"
+            warn(f"--{option.name}: has no effect beside -i: {model} has {kept} already")
 
 
 def vw_overrides(values: Any, source: Any) -> list[str]:

@@ -18,6 +18,7 @@ from hutch.core.run.decisions import decisions_of, slot_rows
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
 from hutch.core.text.parser import TextParser
+from hutch.core.text.problems import UNKNOWN_CLASS, Problem
 
 Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""
@@ -53,7 +54,7 @@ class LineReader:
             for line in bytes(chunk.data).removesuffix(b"\n").split(b"\n"):
                 number += 1
                 if self._labels:
-                    line = self.with_number(line, parser.source_name, number)
+                    line = self._known(line, parser, number)
                 block.append(line + b"\n")
                 if self.watchers and (not self._blocks or line in (b"", b"\r")):
                     yield from self._parsed(block, parser)
@@ -71,26 +72,47 @@ class LineReader:
                 see(names, batch)
         yield batch
 
+    def _known(self, line: bytes, parser: TextParser, number: int) -> bytes:
+        """The line with numbers of classes; it loses labels without one, which are reported."""
+        words = self._words(line)
+        unknown = [word for word in (words if self._costs else words[:1]) if self._name(word) not in self._labels]
+        for word in unknown:
+            column = len(line[: word.start()].decode(errors="replace")) + 1
+            problem = Problem(UNKNOWN_CLASS, parser.source_name, number, column, self._name(word))
+            parser.problems.note(problem, parser.options.strict)
+        for word in unknown and (unknown if self._costs else words):
+            line = line[: word.start()] + b" " * len(word[0]) + line[word.end() :]
+        return self.with_number(line, parser.source_name, number)
+
+    @staticmethod
+    def _words(line: bytes) -> list[re.Match[bytes]]:
+        """The words of the label, without the tag."""
+        label = line.partition(b"|")[0]
+        words = list(re.finditer(rb"[^ \t\r]+", label))
+        if words and (words[-1].end() == len(label) or words[-1][0].startswith(b"'")):
+            words.pop()
+        return words
+
+    def _name(self, word: re.Match[bytes]) -> str:
+        """The name of a class in a word of a label."""
+        return (word[0].partition(b":")[0] if self._costs else word[0]).decode(errors="replace")
+
     def with_number(self, line: bytes, source: str, number: int) -> bytes:
         """The line with numbers of classes in place of their names.
 
         Raises:
             DataError: no class has that name.
         """
-        label, bar, features = line.partition(b"|")
-        words = list(re.finditer(rb"[^ \t\r]+", label))
-        if words and (words[-1].end() == len(label) or words[-1][0].startswith(b"'")):
-            words.pop()  # the tag
+        words = self._words(line)
         for word in reversed(words if self._costs else words[:1]):
-            text, mark, cost = word[0].partition(b":") if self._costs else (word[0], b"", b"")
-            name = text.decode(errors="replace")
+            name = self._name(word)
             if name not in self._labels:
                 hint = did_you_mean(name, self._labels)
                 what = f"got label {name!r}, wanted one of --named_labels; {hint}"
                 raise DataError(at(source, number, word.start() + 1, what))
-            numbered = str(self._labels.index(name) + 1).encode() + mark + cost
-            label = label[: word.start()] + numbered + label[word.end() :]
-        return label + bar + features
+            numbered = str(self._labels.index(name) + 1).encode() + word[0][len(name.encode()) :]
+            line = line[: word.start()] + numbered + line[word.end() :]
+        return line
 
 
 def class_weights(chain: Chain, texts: Iterable[str]) -> See:

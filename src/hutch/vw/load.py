@@ -1,84 +1,91 @@
 """The chain of a VW command line that continues a model: the changes that options may make, and those refused."""
 
+import copy
 import json
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hutch.chain import Chain
+from hutch.core.chain.contract import width_of
 from hutch.core.chain.model_of_chain import load_chain_model
+from hutch.core.chain.reduction import LayerConfig
 from hutch.core.chain.stored import Stored
+from hutch.core.config.chain_config import ChainConfig
 from hutch.core.config.override import layer_name
-from hutch.core.errors import UsageError
-from hutch.vw.decisions import declared_layer
+from hutch.core.config.read import load_chain as read_config
+from hutch.core.errors import UsageError, warn
+from hutch.core.parameters import values_of
+from hutch.plugins.manager import installed
+from hutch.vw.beside import merged, of_chain, own_options, warn_of_no_effect
+from hutch.vw.command_line import words_of
 from hutch.vw.declared import DECLARED
 from hutch.vw.model_state import set_regularization
-from hutch.vw.translate import chain_of, linear_parameters, terms_of, with_slots
+from hutch.vw.table import NAMED, OPTIONS
+from hutch.vw.translate import chain_of
 
 _EXPLORERS = tuple(name for name in DECLARED if name.startswith("explore_"))
-_STATELESS = {
-    "binary": ("link", "active", "linear"),
-    "link": ("active", "linear"),
-    "sample_action": _EXPLORERS,
-    "choose_slots": _EXPLORERS,
+_ADDABLE = (
+    *_EXPLORERS,
+    "link",
+    "binary",
+    "ngrams",
+    "sample_action",
+    "choose_slots",
+    "action_probabilities",
+    "rejection_sampling",
+)
+"""Layers that a command line may put on a learned chain, since they learn nothing."""
+_FIXED = {
+    "linear": {"adaptive", "normalized"},
+    "matrix_factorization": {"rank"},
+    "link": {"function"},
+    "contextual_bandit": {"type"},
+    "cost_sensitive_with_features": {"method"},
+    "explore_first": {"decisions"},
+    "explore_cover": {"regressor"},
+    "action_per_class": {"classes"},
+    "simulate_bandit": {"classes"},
 }
-"""Layers that a command line may add to a model that was learned without them, and above which others."""
-
-_OF_SLOTS = {"choose_slots", "choose_slate"}
-_CHANGEABLE = {"explore_softmax": ("rate",), "choose_slots": ("all_slots",), "one_hidden_layer": ("dropout",)}
-"""Parameters of a layer that the options may change, beside `epsilon` and those a model's explorer leaves unset."""
+"""Parameters by which the layers have learned; all others of these layers, and of those not named here, may change."""
+_FREE = {
+    "one_against_all": {"first_class", "probabilities", "predict_first"},
+    "cost_sensitive_one_against_all": {"first_class"},
+    "error_correcting_tournament": set[str](),
+    "one_hidden_layer": {"dropout"},
+    "bootstrap": {"type"},
+    "active": {"mellowness", "simulation"},
+}
+"""Layers of which only these parameters may change."""
+_FIRST = {"initial_weight", "random_weights", "initial_constant", "initial_t"}
+"""Parameters that set the first weights."""
+_RANGE = {"min_prediction": "min_label", "max_prediction": "max_label"}
+"""Ends of the range of predictions: options, and counters of the chain, which a model keeps."""
+_INPUT = ("ignore", "keep")
 
 
 def load_chain(options: Namespace) -> Chain:
-    """The chain of the model, with the learner's parameters and the input options that the command line names.
+    """The chain of the model, with what the command line adds to it or changes.
 
     Raises:
         HutchError: no model, or options that contradict it.
     """
-    path = options.initial_regressor
-    arrays, metadata = _model(path, options)
-    asked, chain = chain_of(options), metadata["chain"]
-    bits = chain["weights"]["bits"]
-    if options.bit_precision not in (None, bits):
-        raise UsageError(f"-b: got {options.bit_precision}, but the model has {bits}")
-    for name in ("hash", "hash_seed"):
-        if name in asked["input"] and asked["input"][name] != chain["input"].get(name):
-            raise UsageError(f"--{name}: got {asked['input'][name]}, but the model has {chain['input'].get(name)}")
-    layers = [*chain["chain"]]
-    there = {str(layer_name(layer)): _parameters(layer) for layer in layers}
-    explorer = next((name for name in there if name.startswith("explore_")), None)
-    wanted = asked["chain"][:-1]
-    if explorer and not any(str(layer_name(layer)).startswith("explore_") for layer in wanted):
-        wanted.append(declared_layer(explorer, options))
-    changed: dict[str, dict[str, Any]] = {}
-    for layer in reversed(wanted):  # each that is added goes above those below it
-        if explorer and layer_name(layer) == "explore_epsilon":  # from --cb_explore_adf; the model names the explorer
-            layer = declared_layer(explorer, options)
-        name, parameters = str(layer_name(layer)), _parameters(layer)
-        free = {"epsilon", *_CHANGEABLE.get(name, ())}
-        if name == explorer:
-            free |= parameters.keys() - there[name].keys() - {"regressor"}  # parameters at their defaults in the model
-        changed[name] = {key: parameters.pop(key) for key in free & parameters.keys()}
-        _check_or_add({name: parameters} if name in map(layer_name, layers) else layer, layers)
-    arrays = _moved(arrays, chain["chain"], layers)
-    if "choose_slots" in changed.keys() - there.keys():
-        arrays["layer.0.choose_slots.several"] = np.zeros(1, np.uint64)
-    learner = linear_parameters(options)
-    if changed.keys() & _OF_SLOTS and not terms_of(options):  # the model has the terms
-        terms = _parameters(layers[-1]).get("interactions", [])
-        learner["interactions"] = terms if there.keys() & _OF_SLOTS else with_slots(terms)
-    overrides = [f"chain.{len(layers) - 1}.{layer_name(layers[-1])}.{name}={json.dumps(value)}"
-                 for name, value in learner.items()]  # fmt: skip
-    overrides += [f"input.{name}={json.dumps(asked['input'][name])}" for name in _INPUT if name in asked["input"]]
-    for k, layer in enumerate(layers):
-        if options.probabilities and layer_name(layer) == "one_against_all":
-            overrides.append(f"chain.{k}.one_against_all.probabilities=true")
-        name = str(layer_name(layer))
-        overrides += [f"chain.{k}.{name}.{key}={json.dumps(value)}" for key, value in changed.get(name, {}).items()]
-    overrides += [f"seed={options.random_seed}"] if options.random_seed is not None else []
-    found = Chain.from_arrays(arrays, {**metadata, "chain": {**chain, "chain": layers}}, path, overrides)
+    arrays, metadata = _model(options.initial_regressor, options)
+    names = (metadata.get("remarks") or {}).get("named_labels")
+    if names is not None and options.named_labels not in (None, names):
+        raise UsageError(f"--named_labels: got {options.named_labels}, but the model has {names}")
+    if given := of_chain(options):
+        of_options = [option.name for option in given]
+        arrays, metadata, final, first = _continued(options, of_options, arrays, metadata)
+        found = Chain.from_arrays(arrays, metadata, options.initial_regressor, config=final)
+        if first:
+            _begin_again(found, final, first)
+        if _RANGE.keys() & of_options:
+            _keep_range(found, options)
+    else:
+        found = Chain.from_arrays(arrays, metadata, options.initial_regressor)
     set_regularization(found, options)
     base: Any = found.layers[-1]
     if options.testonly and base.name == "linear":
@@ -96,49 +103,199 @@ def _model(path: str, options: Namespace) -> tuple[dict[str, Stored], Mapping[st
     return dict(chain.arrays()), chain.metadata()
 
 
-_INPUT = ("constant", "ignore", "keep")
+def _continued(
+    options: Namespace, names: list[str], arrays: dict[str, Stored], metadata: Mapping[str, Any]
+) -> tuple[dict[str, Stored], Mapping[str, Any], dict[str, Any], set[str]]:
+    """A model's content under the places of the layers of the chain that goes on, and that chain.
 
+    Args:
+        options: the command line.
+        names: of its options that concern the chain.
+        arrays, metadata: of the model.
 
-def _parameters(layer: Any) -> dict[str, Any]:
-    return {} if isinstance(layer, str) else dict(layer[layer_name(layer)] or {})
-
-
-def _check_or_add(layer: Any, layers: list[Any]) -> None:
-    """Match a layer of the command line with the model's, or insert it if it holds no state.
+    Returns:
+        Arrays and metadata as `Chain.from_arrays` takes them, the chain, and its parameters of first weights that are
+        new.
 
     Raises:
-        UsageError: the model has it with other parameters, or not at all.
+        UsageError: options that contradict the model.
     """
-    name, asked = layer_name(layer), _parameters(layer)
-    for found in layers:
-        if layer_name(found) == name:
-            there = _parameters(found)
-            for key, value in asked.items():
-                if (
-                    key in there
-                    and key != "probabilities"
-                    and json.dumps(there[key]) != json.dumps(value)
-                    and value != "detect"
-                ):
-                    raise UsageError(f"{name}: got {key} {value}, but the model has {there[key]}")
-            return
-    if name not in _STATELESS:
-        raise UsageError(f"the model was learned without {name}, which the options ask for; its chain: "
-                         + ", ".join(str(layer_name(each)) for each in layers))  # fmt: skip
-    below = [k for k, each in enumerate(layers) if layer_name(each) in _STATELESS[name]]
-    layers.insert(0 if name == "choose_slots" else below[0] if below else len(layers) - 1, layer)
+    registry, chain = installed().registry, metadata["chain"]
+    model = read_config(chain, registry)
+    _check_input(options, names, model)
+    options = copy.copy(options)
+    for name, field in _RANGE.items():
+        if getattr(options, name) is not None:
+            setattr(options, name, np.asarray(arrays[f"shared.{field}"]).item())
+    own = own_options(model)
+    if own is None:
+        wanted = _plain(options, chain)
+    else:
+        try:
+            wanted = chain_of(merged(own, options))
+        except UsageError as error:
+            raise UsageError(f"{error}; the model has {' '.join(words_of(model))}") from None
+        warn_of_no_effect(own, options, wanted)
+    changed = {name: wanted["input"][name] for name in _INPUT if name in wanted["input"] and name in names}
+    changed |= {"constant": False} if options.noconstant else {}
+    final = {**chain, "chain": wanted["chain"], "input": {**chain["input"], **changed}}
+    final |= {"seed": options.random_seed} if options.random_seed is not None else {}
+    config = read_config(final, registry)
+    places = _places(model.chain, config.chain)
+    _check_width(model.chain, config.chain)
+    written = [chain["chain"][places[k]] if k in places else wanted["chain"][k] for k in range(len(config.chain))]
+    metadata = {**metadata, "chain": {**chain, "chain": written}}
+    arrays = _moved(arrays, {old: new for new, old in places.items()})
+    if len(places) < len(written) or options.sparse_l2:  # there is state that the model does not have
+        small = Chain.from_config(final | {"weights": {"bits": min(model.weights.bits, 16)}}).arrays()
+        arrays |= {name: array.copy() for name, array in small.items() if name not in arrays}
+    old, base = model.chain[-1].parameters, config.chain[-1].parameters
+    first = {name for name in _FIRST if getattr(old, name, None) != getattr(base, name, None)}
+    return arrays, metadata, final, first
 
 
-def _moved(arrays: dict[str, Stored], before: list[Any], after: list[Any]) -> dict[str, Stored]:
-    """The arrays of a model, under the places that its layers have now."""
-    if len(before) == len(after):
-        return arrays
-    places = {id(layer): k for k, layer in enumerate(after)}
+def _plain(options: Namespace, chain: Mapping[str, Any]) -> dict[str, Any]:
+    """The chain of a model that no command line of VW makes, with the parameters of its learner that options name.
+
+    Raises:
+        UsageError: options for other layers, or parameters that its learner does not have.
+    """
+    asked = chain_of(options)
+    layers = [{str(layer_name(layer)): dict(parameters_in(layer))} for layer in chain["chain"]]
+    for wanted in asked["chain"][:-1]:
+        name = layer_name(wanted)
+        there = next((layer[name] for layer in layers if name in layer), None)
+        if there is None:
+            raise UsageError(f"{name}: VW has no such chain as the model's, and adds nothing to it: {_listed(layers)}")
+        for key, value in parameters_in(wanted).items():
+            if value != "detect" and json.dumps(there.get(key)) != json.dumps(value):
+                raise UsageError(f"{name}: got {key} {value}, but the model has {there.get(key)}")
+    ((base, parameters),) = layers[-1].items()
+    _check_base(str(layer_name(asked["chain"][-1])), base, usual="linear")
+    for key, value in parameters_in(asked["chain"][-1]).items():
+        if key not in parameters:
+            raise UsageError(f"{_options_for([key])}: the model was learned by {base}, which does not have it")
+        parameters[key] = value
+    return {"chain": layers, "input": asked["input"]}
+
+
+def parameters_in(layer: Any) -> Mapping[str, Any]:
+    """The parameters of a layer of a chain in plain values."""
+    return {} if isinstance(layer, str) else layer[layer_name(layer)] or {}
+
+
+def _options_for(keys: Iterable[str]) -> str:
+    """The options for parameters of the learner."""
+    return ", ".join(f"--{option.name}" for option in OPTIONS if option.part == "base" and option.key in keys)
+
+
+def _listed(layers: Iterable[Any]) -> str:
+    return "its chain is " + ", ".join(str(layer_name(layer)) for layer in layers)
+
+
+def _check_base(asked: str, there: str, usual: str = "") -> None:
+    """Refuse another learner than the model's; `usual` is the one of options that name none."""
+    if asked not in (there, usual):
+        raise UsageError(f"--{DECLARED[asked].options[0].name}: the model was learned by {there}, got {asked}")
+
+
+def _check_input(options: Namespace, names: list[str], model: ChainConfig) -> None:
+    """Refuse options that hash features otherwise than the model.
+
+    Raises:
+        UsageError: there are any.
+    """
+    bits = model.weights.bits
+    if options.bit_precision not in (None, bits):
+        raise UsageError(f"-b: got {options.bit_precision}, but the model has {bits}")
+    for name in ("hash", "hash_seed"):
+        if (value := getattr(options, name)) not in (None, getattr(model.input, name)):
+            raise UsageError(f"--{name}: got {value}, but the model has {getattr(model.input, name)}")
+    by_letter = [f"--{name}" for name in names if NAMED[name].reads in ("terms", "letters")]
+    if by_letter and model.input.namespaces == "name":
+        raise UsageError(f"{by_letter[0]}: it names namespaces by letter, but the model has their full names")
+
+
+def _places(before: Sequence[LayerConfig], after: Sequence[LayerConfig]) -> dict[int, int]:
+    """The places that layers of a chain had in the model, by those that they have now.
+
+    Raises:
+        UsageError: a layer that learns is new or gone, or its parameters are not those by which it learned.
+    """
+    _check_base(after[-1].name, before[-1].name)
+    chain = "its chain is " + ", ".join(layer.name for layer in before)
+    rest, names, found = list(enumerate(before)), {layer.name for layer in after}, dict[int, int]()
+    for k, layer in enumerate(after):
+        while rest and rest[0][1].name in _EXPLORERS and rest[0][1].name not in names:
+            rest.pop(0)  # another one takes its place
+        if rest and rest[0][1].name == layer.name:
+            found[k] = rest[0][0]
+            _check_same(rest.pop(0)[1], layer)
+        elif rest and rest[0][1].name not in names:
+            raise UsageError(f"the model was learned with {rest[0][1].name}, which the options leave out; {chain}")
+        elif layer.name not in _ADDABLE:
+            raise UsageError(f"the model was learned without {layer.name}, which the options ask for; {chain}")
+    return found
+
+
+def _check_same(there: LayerConfig, asked: LayerConfig) -> None:
+    """Check that a layer keeps the parameters by which it learned.
+
+    Raises:
+        UsageError: it does not.
+    """
+    old, name = values_of(there.parameters), there.name
+    for key, value in values_of(asked.parameters).items():
+        free = key in _FREE[name] if name in _FREE else key not in _FIXED.get(name, ())
+        if value != old[key] and not free:
+            raise UsageError(f"{name}: got {key} {value}, but the model has {old[key]}")
+
+
+def _check_width(before: Sequence[LayerConfig], after: Sequence[LayerConfig]) -> None:
+    """Check that sub-models lie where they lay in the model.
+
+    Raises:
+        UsageError: a layer needs others.
+    """
+    kinds = installed().registry.reductions
+    there, wanted = (
+        [(layer.name, count) for layer in each if (count := width_of(kinds[layer.name], layer.parameters)) > 1]
+        for each in (before, after)
+    )
+    if there != wanted:
+        name, count = next(pair for pair in (*wanted, *there) if pair not in there or pair not in wanted)
+        got = f"got {count} sub-models of {name}" if (name, count) in wanted else f"got no {name}"
+        raise UsageError(f"{got}, but the model has {dict(there).get(name, 1)}")
+
+
+def _moved(arrays: dict[str, Stored], places: Mapping[int, int]) -> dict[str, Stored]:
+    """The arrays of a model under the places that its layers have now; those of layers that are gone are left out."""
     found = {}
     for name, array in arrays.items():
         head, _, rest = name.partition(".")
         place, _, rest = rest.partition(".") if head == "layer" else ("", "", "")
-        if place.isascii() and place.isdecimal() and int(place) < len(before):
-            name = f"layer.{places[id(before[int(place)])]}.{rest}"
+        if place.isascii() and place.isdecimal():
+            if int(place) not in places:
+                continue
+            name = f"layer.{places[int(place)]}.{rest}"
         found[name] = array
     return found
+
+
+def _keep_range(chain: Chain, options: Namespace) -> None:
+    """Fix the range of predictions where it is, as VW does, and warn of another one."""
+    chain.shared["fixed_range"] = 1
+    for name, field in _RANGE.items():
+        value, there = getattr(options, name), chain.shared[field].item()
+        if value is not None and np.float32(value) != np.float32(there):
+            warn(
+                f"--{name}: got {value:g}, but predictions stay in the model's range, which ends at {there:g}, as in VW"
+            )
+
+
+def _begin_again(chain: Chain, final: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Give rows that the model has not learned their first weights, as VW does; it warns if there are none."""
+    first, unused = Chain.from_config(final).weights, ~chain.weights.any(axis=1)
+    if not first[unused].any():
+        warn(f"{_options_for(names)}: has no effect on this model, which has all weights already")
+    chain.weights[unused] = first[unused]

@@ -36,8 +36,6 @@ from hutch.vw.translate import chain_of
 
 _VERSION = re.compile(rb"[\x02-\x20]\0\0\0(\d+)\.(\d+)\.(\d+)\0", re.DOTALL)
 _MOST_TEXT = 1 << 20
-_OF_EXAMPLES = ("simulation", "mellowness", "probabilities", "scores")
-"""Options beside the learner's own that VW does not keep, and that a layer of the model needs again."""
 _COUNTERS = {
     "explore_first": ("left", "<u8"),
     "explore_squarecb": ("decisions", "<u8"),
@@ -125,7 +123,7 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
 
     Args:
         path: of a file written by VW.
-        given: the command line: VW's models do not hold the loss, nor other options that only learning needs.
+        given: the command line: VW's models do not hold the loss.
 
     Raises:
         ModelError: the file cannot be read, is damaged, of another version, or of a chain that Hutch does not have.
@@ -146,8 +144,7 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
     except HutchError as error:
         raise reader.error(f"a model of VW with options that Hutch does not take:\n{error}") from None
     for option in OPTIONS:
-        told = option.part == "base" or option.reads == "loss" or option.name in _OF_EXAMPLES
-        if option.supported and told and not getattr(options, option.name):
+        if option.reads == "loss" and not getattr(options, option.name):
             setattr(options, option.name, getattr(given, option.name))
     chain = Chain.from_config(chain_of(options))
     if any(layer.name in _CHANGED for layer in chain.layers):

@@ -3,7 +3,7 @@
 import argparse
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn
 
 from hutch.core.errors import UsageError, did_you_mean
@@ -54,6 +54,26 @@ def _reader(option: Option) -> Any:
     return read
 
 
+@cache
+def _parser() -> _Parser:
+    width = partial(argparse.HelpFormatter, width=80)  # not the terminal's: it would be asked at every option
+    parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False, formatter_class=width)
+    for option in OPTIONS:
+        if not option.supported:
+            continue
+        names = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
+        if option.kind == "flag":
+            parser.add_argument(*names, action="store_true")
+        elif option.kind == "texts":
+            parser.add_argument(*names, action="append", default=[], type=_reader(option))
+        elif option.kind == "words":
+            parser.add_argument(*names, action="extend", nargs="+", default=[], type=_reader(option))
+        else:
+            parser.add_argument(*names, action=_Once, type=_reader(option))
+    parser.add_argument("files", nargs="*")
+    return parser
+
+
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Read a VW command line.
 
@@ -71,28 +91,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     ...
     hutch.core.errors.UsageError: --bfgs is not supported: use the default learner, with --passes
     """
-    width = partial(argparse.HelpFormatter, width=80)  # not the terminal's: it would be asked at every option
-    parser = _Parser(prog="hutch vw", add_help=False, allow_abbrev=False, formatter_class=width)
-    for option in OPTIONS:
-        if not option.supported:
-            continue
-        names = [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
-        if option.kind == "flag":
-            parser.add_argument(*names, action="store_true")
-        elif option.kind == "texts":
-            parser.add_argument(*names, action="append", default=[], type=_reader(option))
-        elif option.kind == "words":
-            parser.add_argument(*names, action="extend", nargs="+", default=[], type=_reader(option))
-        else:
-            parser.add_argument(*names, action=_Once, type=_reader(option))
-    parser.add_argument("files", nargs="*")
     words: list[str] = []
     for word in arguments:
         if words and re.match(r"-[.\d]", word) and re.fullmatch(r"--\w+", words[-1]):
             words[-1] += f"={word}"  # argparse takes -1e3 and -1:2 for options
         else:
             words.append(word)
-    found, unknown = parser.parse_known_args(words)
+    found, unknown = _parser().parse_known_args(words)
     refuse([word for word in unknown if re.match("-+[^-.0-9]", word)] or unknown)
     return found
 

@@ -145,13 +145,13 @@ class ReadableModels(Reporter):
             "hexadecimal": given.hexfloat_weights,
         }
         if given.readable_model:
-            write_model_text(self._chain, given.readable_model, kept_options(given), **how)
+            write_model_text(self._chain, given.readable_model, kept_options(self._chain, given), **how)
         if given.audit_regressor:
             found = [(name, row, self._chain.weights[row, 0]) for row, name in self._names.items()]
             text = "".join(f"{name}:{row}:{weight:g}\n" for name, row, weight in found if weight)
             write_text(given.audit_regressor, text)
         if given.invert_hash:
-            write_model_text(self._chain, given.invert_hash, kept_options(given), names=self._names, **how)
+            write_model_text(self._chain, given.invert_hash, kept_options(self._chain, given), names=self._names, **how)
 
 
 class Metrics(Reporter):

@@ -15,7 +15,7 @@ from hutch.core.errors import UsageError
 from hutch.core.run.output import Lines, number_lines, raw_of
 from hutch.core.run.passes import Holdout
 from hutch.core.run.progress import Cells
-from hutch.core.run.reporters import Bar, LinesTo, MalformedData
+from hutch.core.run.reporters import Bar, LinesTo, MalformedData, UnexpectedLabels
 from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
 from hutch.vw.decision_lines import raw_lines
@@ -165,6 +165,7 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         )
         yield Bar()
     yield MalformedData()
+    yield UnexpectedLabels(chain)
     if given.extra_metrics:
         yield Metrics(chain, given.extra_metrics)
     if chain.takes is Labels.ACTION_COSTS:

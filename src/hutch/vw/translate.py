@@ -42,7 +42,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     options.cb_explore_adf |= options.explore_eval
     _check_needs(options)
     linear = linear_parameters(options)
-    if options.oaa or options.ect or options.csoaa:
+    if _has_submodels(options):
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
     layers = [*_layers(options), base_layer(options, linear)]
     copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
@@ -56,6 +56,14 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     if options.random_seed is not None:
         chain["seed"] = options.random_seed
     return chain
+
+
+def _has_submodels(options: Namespace) -> bool:
+    """Whether a feature has several rows of weights."""
+    counts = (options.oaa, options.csoaa, options.bootstrap, options.bag)
+    return any((count or 1) > 1 for count in counts) or bool(
+        options.ect or options.nn or options.cover or options.cb_type == "dr"
+    )
 
 
 def _section(name: str, options: Namespace) -> dict[str, Any]:

@@ -252,7 +252,7 @@ class Workspace:
             from hutch.vw.header import kept_options
             from hutch.vw.model_text import write_model_text
 
-            write_model_text(self._chain, self._text, kept_options(self._options))
+            write_model_text(self._chain, self._text, kept_options(self._chain, self._options))
 
     def num_weights(self) -> int:
         """Rows of the weight table."""

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from numba import float32, uint64
 
+from hutch.core.chain.driver import TALLY
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, Labels, LayerConfig, Parameters, Predictions, Reduction
 from hutch.core.chain.registry import Registry
+from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import ConfigError, ModelError
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -160,14 +162,16 @@ def test_chains_in_any_combination_compile_nothing_again() -> None:
 
 
 def test_rows_of_the_table_fall_due_at_the_thresholds() -> None:
-    engine, due = build("base"), []
+    engine, due, tally = build("base"), [], np.zeros(1, TALLY)
+    run(engine, b"1 |a x\n" * 3)  # an earlier run, which does not count
 
-    def row(batch: object, i: int, outputs: object, statistics: object) -> float:
-        due.append((i, statistics.weighted_examples))  # type: ignore[attr-defined]
+    def row(batch: object, i: int, outputs: object) -> float:
+        due.append((i, Statistics.of(tally).weighted_examples))
         return 2 * due[-1][1]
 
-    run(engine, b"1 |a x\n" * 9, row=row, row_at=1.0)
+    run(engine, b"1 |a x\n" * 9, row=row, row_at=1.0, tally=tally)
     assert due == [(0, 1.0), (1, 2.0), (3, 4.0), (7, 8.0)]
+    assert engine.statistics.examples == 12
 
 
 @pytest.mark.parametrize(("period", "after", "held_out"), [(2, 0, [1, 3, 5]), (0, 4, [4, 5]), (3, 4, [2, 4, 5])])

@@ -78,6 +78,19 @@ def test_by_hand():
     assert found.effective == pytest.approx(2.5**2 / 4.25)
 
 
+def test_an_estimate_beyond_all_costs_is_said_to_be() -> None:
+    weight = np.concatenate([np.full(150, 0.5), [60.0]])
+    cost = np.concatenate([np.zeros(75), np.ones(76)])
+    found = value_of(weight, cost, np.full(151, 0.9), np.full(151, 0.1))
+    assert found.dr.value > 1 >= found.snips.value
+    (said,) = [text for text in found.warnings if text.startswith("dr is ")]
+    assert said.startswith(
+        f"dr is {found.dr.value:.4f}, beyond all costs of the log, 0 to 1: it rests on few decisions"
+    )
+    calm = value_of(np.ones(151), cost, np.full(151, 0.5), np.full(151, 0.5))
+    assert not any("beyond all costs" in text for text in calm.warnings)
+
+
 def test_what_makes_an_estimate_doubtful():
     ones, costs = np.ones(400), np.arange(400) % 2.0
     assert value_of(ones, costs, ones, ones).warnings == ()

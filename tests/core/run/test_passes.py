@@ -76,7 +76,7 @@ def test_no_improvement_ends_the_run_and_brings_the_best_back(monkeypatch: pytes
         weights.append(engine.weights.tobytes())
         return next(losses)
 
-    monkeypatch.setattr("hutch.core.chain.statistics.Statistics.holdout_loss", property(fake))
+    monkeypatch.setattr("hutch.core.run.progress.Progress.end_pass", fake)
     done, _ = run(engine, data, passes=9, holdout=Holdout(period=4, patience=3))
     assert (done.passes, done.best_holdout) == (5, 0.3)  # type: ignore[attr-defined]
     assert engine.weights.tobytes() == weights[1] != weights[4]

@@ -32,6 +32,14 @@ class Recorded:
         return Statistics(**self.counters)  # type: ignore[arg-type]
 
 
+def count(progress: Progress, **growth: float) -> None:
+    """Add to the counters of a run, and to its recent losses, as a driver does."""
+    for name, value in growth.items():
+        progress.tally[name] += value
+        if name.startswith("sum_loss"):
+            progress.tally[name.replace("sum", "recent")] += value
+
+
 def batch(label: float, costs: Sequence[float] = ()) -> Batch:
     empty = np.zeros(2, np.int64)
     return Batch(
@@ -132,30 +140,47 @@ def test_wrong_schedules_are_refused(text: str) -> None:
 
 
 def test_a_run_is_told_without_what_the_model_had_seen() -> None:
-    engine = Recorded(examples=100, weighted_examples=150.0, weighted_labeled=100.0, sum_loss=50.0)
+    engine = Recorded(examples=100, weighted_examples=150.0, weighted_labeled=100.0, sum_loss=1e18, queries=7)
     events: list[ProgressEvent] = []
     progress = Progress(engine, Schedule(), [events.append])  # type: ignore[arg-type]
-    assert progress.row_at == 151.0
-    engine.counters |= {"examples": 101, "weighted_examples": 153.0, "weighted_labeled": 101.0, "sum_loss": 51.0}
-    assert progress.row(batch(1.0), 0, outputs(0.5), engine.statistics) == 156.0
-    engine.counters |= {"examples": 105, "weighted_examples": 156.0, "weighted_labeled": 105.0, "sum_loss": 51.0}
-    progress.row(batch(float(np.finfo(np.float32).max)), 0, outputs(0.5), engine.statistics)
+    assert progress.row_at == 1.0
+    count(progress, examples=1, weighted_labeled=1.0, weighted_unlabeled=2.0, sum_loss=1.0)
+    assert progress.row(batch(1.0), 0, outputs(0.5)) == 6.0
+    count(progress, examples=4, weighted_labeled=4.0, weighted_unlabeled=-1.0, sum_loss=0.0)
+    engine.counters["queries"] = 9
+    progress.row(batch(float(np.finfo(np.float32).max)), 0, outputs(0.5))
     first, second = events
     assert (first.average_loss, first.since_last, first.examples, first.weight, first.label) == (1.0, 1.0, 1, 3.0, 1.0)
     assert (second.average_loss, second.since_last, second.examples, second.label) == (0.2, 0.0, 5, None)
-    assert progress.statistics.examples == 5
+    assert (progress.statistics.examples, progress.statistics.queries) == (5, 2)
+
+
+def test_an_outlier_does_not_hide_later_losses() -> None:
+    events: list[ProgressEvent] = []
+    progress = Progress(Recorded(), Schedule(1, True), [events.append])  # type: ignore[arg-type]
+    for loss in (2.56e18, 0.25, 1.0):
+        count(progress, weighted_labeled=1.0, sum_loss=loss)
+        progress.row(batch(1.0), 0, outputs(0.5))
+    assert [event.since_last for event in events] == [2.56e18, 0.25, 1.0]
+
+
+def test_the_loss_of_a_pass_is_its_own() -> None:
+    progress = Progress(Recorded(), Schedule(), holdout=True)  # type: ignore[arg-type]
+    for loss in (2.56e18, 0.25):
+        count(progress, weighted_holdout=2.0, sum_loss_holdout=loss)
+        assert progress.end_pass() == loss / 2
+    assert np.isnan(progress.end_pass())
 
 
 def test_later_passes_show_the_holdout() -> None:
-    engine = Recorded()
     events: list[ProgressEvent] = []
-    progress = Progress(engine, Schedule(1, True), [events.append], holdout=True)  # type: ignore[arg-type]
-    engine.counters |= {"weighted_labeled": 9.0, "sum_loss": 9.0, "weighted_holdout": 1.0, "sum_loss_holdout": 0.5}
-    progress.row(batch(1.0), 0, outputs(0.5), engine.statistics)
+    progress = Progress(Recorded(), Schedule(1, True), [events.append], holdout=True)  # type: ignore[arg-type]
+    count(progress, weighted_labeled=9.0, sum_loss=9.0, weighted_holdout=1.0, sum_loss_holdout=0.5)
+    progress.row(batch(1.0), 0, outputs(0.5))
     progress.pass_number = 2
-    progress.row(batch(1.0), 0, outputs(0.5), engine.statistics)
-    engine.counters |= {"weighted_holdout": 2.0, "sum_loss_holdout": 0.75}
-    progress.row(batch(1.0), 0, outputs(0.5), engine.statistics)
+    progress.row(batch(1.0), 0, outputs(0.5))
+    count(progress, weighted_holdout=1.0, sum_loss_holdout=0.25)
+    progress.row(batch(1.0), 0, outputs(0.5))
     shown = [(event.average_loss, event.since_last, event.holdout) for event in events]
     assert shown == [(1.0, 1.0, False), (0.5, 0.5, True), (0.375, 0.25, True)]
 
@@ -173,7 +198,7 @@ def test_later_passes_show_the_holdout() -> None:
 def test_labels_by_kind(takes: Labels, label: float, costs: list[float], shown: object) -> None:
     engine, events = Recorded(), []
     engine.takes = takes
-    Progress(engine, Schedule(), [events.append]).row(batch(label, costs), 0, outputs(2.0), engine.statistics)  # type: ignore[arg-type]
+    Progress(engine, Schedule(), [events.append]).row(batch(label, costs), 0, outputs(2.0))  # type: ignore[arg-type]
     assert events[0].label == shown and type(events[0].label) is type(shown)
 
 
