@@ -114,9 +114,8 @@ class Unexpected:
 
     def about_missing_labels(self) -> Iterator[str]:
         """Message if no example had a label."""
-        if lacks_labels(
-            self._engine, self._engine.statistics.examples, self._engine.statistics.weighted_labeled
-        ) and self._is_new("no labels"):
+        seen = self._engine.statistics
+        if lacks_labels(self._engine, seen.examples, seen.weighted_labeled) and self._is_new("no labels"):
             yield about_no_labels(self._engine)
 
     def about_labels(self, learned: bool = True) -> Iterator[str]:
