@@ -217,7 +217,7 @@ class InputFiles:
                 writer.abandoned = self.problems is not None and self.problems.errors + self.problems.hints > 0
 
     def _read(self) -> Iterator[Batch]:
-        self._parser = parser = TextParser(self._options, valid=parsers() + 2)
+        parser = TextParser(self._options, valid=parsers() + 2)
         first_pass = self.problems is None
         self.problems = self.problems or parser.problems
         self._finished = 0
@@ -234,7 +234,11 @@ class InputFiles:
                     whole_groups=self._groups_of_lines,
                     longest_line=self._options.longest_line,
                 )
-                yield from self._text(parser, first_pass)
+                self._parser = parser
+                try:
+                    yield from self._text(parser, first_pass)
+                finally:
+                    self._parser = None  # its memory is large
                 self._chunks = Chunks([])
             self._finished += os.path.getsize(source) if self.total is not None else 0
 
