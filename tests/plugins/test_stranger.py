@@ -200,6 +200,16 @@ def test_its_option_of_vw_builds_its_layer(folder: Path) -> None:
     assert wrong.returncode == 2 and "did you mean '--greedy'" in wrong.stderr
 
 
+@pytest.mark.parametrize("option", ["oaa", "epsilon", "quiet"])
+def test_an_option_that_is_taken_leaves_its_layer_out(option: str, folder: Path) -> None:
+    source = PACKAGE.replace('new_flag("greedy"', f'new_flag("{option}"')
+    (folder / "hutch_stranger.py").write_text(source)
+    (folder / "data.vw").write_text("1 | a\n")
+    done = _run(folder, "vw", "-d", "data.vw", "--quiet")
+    assert done.returncode == 0 and len(done.stderr.splitlines()) == 1
+    assert f"the layer 'explore_greedy' has the option --{option}, which " in done.stderr
+
+
 def test_its_crowd_model_and_learner_do_what_ours_do(folder: Path) -> None:
     (folder / "votes.tsv").write_text("ann\tt1\tx\nbob\tt1\tx\ncy\tt1\ty\nann\tt2\ty\nbob\tt2\ty\n")
     ours, theirs = (_out(folder, "crowd", "votes.tsv", "--model", each, "-p", "-") for each in ("one_coin", "coin"))

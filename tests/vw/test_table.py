@@ -48,7 +48,7 @@ def _with_a_line(folder: Path, file: str, lines: tuple[str, str], words: str, na
 
 
 def test_an_option_is_one_line_of_the_table(tmp_path: Path) -> None:
-    chain, shown = _with_a_line(tmp_path, "vw/table.py", OF_A_LAYER, "--oaa 3 --mirror 0.5", "mirror")
+    chain, shown = _with_a_line(tmp_path, "vw/common.py", OF_A_LAYER, "--oaa 3 --mirror 0.5", "mirror")
     assert eval(chain) == [
         {"one_against_all": {"classes": 3, "first_class": "detect"}},
         {"mirror": {"strength": 0.5}},

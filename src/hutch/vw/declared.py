@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from hutch.core.errors import warn
 from hutch.plugins.manager import installed
+from hutch.vw.common import COMMON
 from hutch.vw.option import Option, VwLayer
 
 
@@ -22,7 +24,28 @@ def placed(name: str, layer: VwLayer) -> VwLayer:
     return replace(layer, options=tuple(options))
 
 
-DECLARED = {name: placed(name, layer) for name, layer in sorted(installed().registry.vw_layers.items())}
+def _declared() -> dict[str, VwLayer]:
+    """The layers of all plugins but those that declare an option, or a letter, of another; these are named."""
+    registry = installed().registry
+    taken = {name: "hutch vw" for group in COMMON.values() for option in group for name in _names_of(option)}
+    found: dict[str, VwLayer] = {}
+    for name, layer in registry.vw_layers.items():
+        own = [given for option in layer.options for given in _names_of(option)]
+        clash = next((given for given in own if given in taken), None)
+        if clash is not None:
+            origin = registry.origins["vw_layers", name]
+            warn(f"plugin {origin!r}: the layer {name!r} has the option {clash}, which {taken[clash]} has: left out")
+            continue
+        found[name] = placed(name, layer)
+        taken |= dict.fromkeys(own, f"the layer {name!r}")
+    return dict(sorted(found.items()))
+
+
+def _names_of(option: Option) -> list[str]:
+    return [f"--{option.name}", *([f"-{option.short}"] if option.short else [])]
+
+
+DECLARED = _declared()
 """Vowpal Wabbit's view of each layer that has one, by the layer's name."""
 
 BASES = {name: layer for name, layer in DECLARED.items() if layer.in_place_of}
