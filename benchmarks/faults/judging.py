@@ -8,7 +8,7 @@ _MEANS, _QUESTIONS, _LOT, _FILES, _STACK = (
 )
 _ALT_TEST = "src/hutch/judges/alt_test.py"
 _MIXED, _PANEL, _NAMES, _ROWS, _STREAM = (
-    f"src/hutch/crowd/{name}.py" for name in ("mixed/model", "mixed/panel", "data/names", "data/rows", "mixed/stream")
+    f"src/hutch/crowd/{name}.py" for name in ("mixed/model", "mixed/panel", "data/names", "read/rows", "mixed/stream")
 )
 _MULTINOMIAL, _CHECKED, _ROUNDS = (
     "reductions/multinomial.py",
@@ -26,8 +26,8 @@ TESTS: dict[str, list[str]] = {
     _PANEL: ["tests/crowd/mixed/test_panel.py"],
     _MIXED: ["tests/crowd/mixed/test_stream.py"],
     _STREAM: ["tests/crowd/mixed/test_stream.py"],
-    _NAMES: ["tests/crowd/data/test_names.py", "tests/crowd/data/test_labels.py"],
-    _ROWS: ["tests/crowd/data/test_labels.py", "tests/core/data/test_cells.py"],
+    _NAMES: ["tests/crowd/data/test_names.py", "tests/crowd/read/test_labels.py"],
+    _ROWS: ["tests/crowd/read/test_labels.py", "tests/core/data/test_cells.py"],
     _MEANS: [f"{_ESTIMATE}means.py"],
     _STACK: [f"{_ESTIMATE}means.py"],
     _QUESTIONS: [f"{_ESTIMATE}questions.py"],

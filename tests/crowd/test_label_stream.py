@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import DataError
-from hutch.crowd.data.labels import read_labels
 from hutch.crowd.label_stream import label_blocks, run_blocks
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.online import Table, stream_of
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.read.labels import read_labels
 from hutch.crowd.simulate import simulate
 
 

@@ -26,15 +26,15 @@ def crowd(given: CrowdOptions) -> None:
         return
     if given.features is not None:
         raise UsageError("--features: needs --pairs")
-    from hutch.crowd.exports.found import Columns
+    from hutch.crowd.data.asked import ColumnNames
 
     if given.columns or given.encoding or given.multi_label:
-        read_as = replace(Columns.of(given.columns), encoding=given.encoding, sets=given.multi_label)
+        read_as = replace(ColumnNames.of(given.columns), encoding=given.encoding, sets=given.multi_label)
         given = replace(given, read_as=read_as)
     from hutch.cli.crowds.model import model_of
     from hutch.cli.crowds.summary import show
     from hutch.core.run.output import is_stdout
-    from hutch.crowd.data.kinds import reference_workers
+    from hutch.crowd.read.kinds import reference_workers
 
     written = _check_outputs(given)
     if given.detail and not given.predictions:

@@ -11,12 +11,13 @@ import numpy as np
 
 from hutch.core.errors import DataError, UsageError, at
 from hutch.crowd.aggregate import aggregate
-from hutch.crowd.data.kinds import reference_workers
-from hutch.crowd.data.labels import Labels, almost_alike, read_gold, read_labels
+from hutch.crowd.data.labels import Labels, almost_alike
 from hutch.crowd.data.names import Names
-from hutch.crowd.data.prices import number_in
+from hutch.crowd.data.values import number_in
 from hutch.crowd.mixed.model import check_both, matches
 from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.read.kinds import reference_workers
+from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.estimate.questions import Items
 
 SEVERAL = 1.5

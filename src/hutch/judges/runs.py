@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import DataError, UsageError, counted, did_you_mean
-from hutch.crowd.data.kinds import reference_workers
-from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes, read_gold, read_piece
-from hutch.crowd.data.rows import known_first, recoded
-from hutch.crowd.exports.found import Columns
+from hutch.crowd.data.asked import ColumnNames
+from hutch.crowd.data.codes import known_first, recoded
+from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes
 from hutch.crowd.mixed.model import matches
 from hutch.crowd.models.ordered import all_numbers
+from hutch.crowd.read.kinds import reference_workers
+from hutch.crowd.read.labels import read_all, read_gold
 from hutch.estimate.clusters import Places
 from hutch.estimate.files import check_same
 from hutch.estimate.means import Array
@@ -37,7 +38,7 @@ class Reading:
     """
 
     reference: Sequence[str] = ()
-    columns: Columns = field(default_factory=Columns)
+    columns: ColumnNames = field(default_factory=ColumnNames)
     order: str = ""
     swapped: str = ""
     answers: Sequence[str] = ()
@@ -111,8 +112,9 @@ def read_runs(
     truths, patterns = dict[str, str](), tuple(how.reference)
     for number, path in enumerate([*logs, *([people] if people else [])]):
         own = number == len(logs)
-        piece, form = read_piece(path, (), Columns() if own else replace(how.columns, extra=extra))
-        notices += [*([f"{path}: read as {form}"] if form else []), *piece.problems.lines(str(path))]
+        read = read_all(path, (), ColumnNames() if own else replace(how.columns, extra=extra))
+        piece = read.triples
+        notices += [*(f"{path}: {notice}" for notice in read.notices), *piece.problems.lines(str(path))]
         patterns += () if own or how.reference else reference_workers(path, how.columns)
         truths = piece.gold | truths
         mark = f"@{Path(path).stem}" if how.versions and not own else ""

@@ -79,8 +79,8 @@ def evaluated(problem, x=None):
     x = start if x is None else x
     gradient, diagonal, curvature = np.empty_like(x), np.empty_like(x), np.empty((len(design.workers), 4))
     value = kernels.evaluate(
-        x, precision, *state.sizes, design.left, design.right, design.values, design.workers, design.outcomes, ties,
-        gradient, diagonal, curvature,
+        x, precision, *state.sizes, design.left, design.right, design.values, design.workers, design.outcomes,
+        design.weights, ties, gradient, diagonal, curvature,
     )  # fmt: skip
     return value, gradient, diagonal, curvature
 

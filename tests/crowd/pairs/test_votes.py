@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import DataError, UsageError
-from hutch.crowd.data.labels import read_labels
-from hutch.crowd.exports.found import Problems
+from hutch.crowd.data.values import Problems
 from hutch.crowd.pairs.votes import from_rows, read_votes, vote_blocks
+from hutch.crowd.read.labels import read_labels
 
 
 def write(tmp_path, text):

@@ -123,7 +123,7 @@ def _items(
                 f"--{name}: cannot be combined with --store, which knows how items were drawn; LABELS are judges'"
             )
     from hutch.active.drawn import labels_drawn
-    from hutch.crowd.data.labels import read_labels
+    from hutch.crowd.read.labels import read_labels
     from hutch.durable.store import Store
 
     with Store(store) as labelled:

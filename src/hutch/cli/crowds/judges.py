@@ -88,7 +88,7 @@ def judges(
     from hutch.core.atomic import check_outputs
     from hutch.core.plots import require_matplotlib
     from hutch.core.run.output import open_output
-    from hutch.crowd.exports.found import Columns
+    from hutch.crowd.data.asked import ColumnNames
     from hutch.crowd.output import write_posteriors
     from hutch.judges import lab, output
     from hutch.judges.runs import Reading, read_runs
@@ -105,9 +105,10 @@ def judges(
         require_matplotlib()
     check_outputs((report, predictions), (*logs, people, gold))
     how = Reading(
-        reference=tuple(reference or ()), columns=replace(Columns.of(columns), scores=bool(scores)), order=order or "",
-        swapped=swapped or "", answers=tuple((answers or "").split(",")) if answers else (), by_place=by_place,
-        cluster=cluster or "", slices=tuple(dict.fromkeys(slice_ or ())), versions=versions, scores=scores,
+        reference=tuple(reference or ()), columns=replace(ColumnNames.of(columns), scores=bool(scores)),
+        order=order or "", swapped=swapped or "", answers=tuple((answers or "").split(",")) if answers else (),
+        by_place=by_place, cluster=cluster or "", slices=tuple(dict.fromkeys(slice_ or ())), versions=versions,
+        scores=scores,
     )  # fmt: skip
     runs = read_runs(logs, people, gold, how)
     for notice in () if quiet else runs.notices:

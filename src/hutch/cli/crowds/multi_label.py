@@ -13,9 +13,9 @@ from hutch.core.errors import UsageError
 from hutch.core.run.output import open_output
 from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options, aggregate, save
-from hutch.crowd.data.multi_label import ANSWERS, read_multi_label, read_sets, set_of
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.questions import apart, together
+from hutch.crowd.read.multi_label import ANSWERS, read_multi_label, read_sets, set_of
 
 _REFUSED = (
     "reference", "all_judges", "next", "ask_of", "report", "suspects", "shards", "ray", "ordered", "detail",
@@ -44,7 +44,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if not labels:
         raise UsageError(f"--multi-label: {given.labels} has no labels")
     first = next(iter(labels.values()))
-    for line in ([f"read as {first.form}"] if first.form else []) + first.problems.lines(""):
+    for line in [*first.notices, *first.problems.lines("")]:
         given.notice(f"{given.labels}: {line.removeprefix(': ')}")
     if "" in first.worker_names:
         given.notice(f"{given.labels}: labels without a worker: those of a task count as one person's")

@@ -11,7 +11,7 @@ from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
-    from hutch.crowd.exports.found import Problems
+    from hutch.crowd.data.values import Problems
     from hutch.crowd.pairs.model import PairModel
     from hutch.crowd.pairs.report import Tally
     from hutch.crowd.pairs.state import PairState
@@ -28,7 +28,7 @@ def run(options: CrowdOptions, method: str) -> None:
     """
     from hutch.core.atomic import check_outputs
     from hutch.core.run.output import is_stdout, open_output
-    from hutch.crowd.exports.found import Problems
+    from hutch.crowd.data.values import Problems
     from hutch.crowd.pairs import report
     from hutch.crowd.pairs.votes import read_votes
 

@@ -14,11 +14,12 @@ from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
 from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options
-from hutch.crowd.data.labels import Labels, almost_alike, read_gold, read_labels, restricted
-from hutch.crowd.data.prices import read_prices
+from hutch.crowd.data.labels import Labels, almost_alike, restricted
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
 from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
+from hutch.crowd.read.labels import read_gold, read_labels
+from hutch.crowd.read.prices import read_prices
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -80,16 +81,12 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
     known = history.classes if history else given.class_names
     truth = read_gold(given.gold, given.encoding) if given.gold else None
     data = read_labels(path, known, history.worker_names if history else (), truth, given.read_as)
-    if data.form:
-        given.notice(f"{path}: read as {data.form}")
+    for notice in data.notices:
+        given.notice(f"{path}: {notice}")
     for line in data.problems.lines(path):
         given.notice(line)
     if not len(data):
         given.notice(f"{path}: no labels")
-    if first := data.doubtful_header:
-        given.notice(
-            f"{path}: the first row, {first}, is taken as a label; if it is a header, name its columns with --columns"
-        )
     given.notice_numbers(data.classes)
     alike = almost_alike(data.classes)
     for group in alike[:3]:
