@@ -74,6 +74,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         )
         rows.append(row)
     summary = {
+        "read_as": first.form,
         "model": model.name, "method": options.method, "tasks": first.items, "workers": whole["workers"],
         "labels": len(first), "classes": len(found), "class_names": [*found], "left_out": first.problems.total,
         "gold": whole["gold"], "copies": [*copies.values()], "each": rows,

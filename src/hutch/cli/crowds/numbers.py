@@ -105,7 +105,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     given.notice_seen(seen)
     if not answers:
         given.notice(f"{given.labels}: no labels")
-    summary = {"model": model.name, "method": options.method, "tasks": tasks, "labels": answers}
+    summary = {"read_as": seen.form, "model": model.name, "method": options.method, "tasks": tasks, "labels": answers}
+    if given.stream:
+        summary["split_tasks"] = seen.split
     learned = dict(zip(CROWD, crowd.tolist(), strict=True)) if crowd.any() else {}
     return {**summary, "left_out": seen.problems.total, **learned, **score.summary}
 

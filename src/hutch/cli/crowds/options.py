@@ -132,8 +132,9 @@ class CrowdOptions:
         str | None,
         Option(
             metavar="ROLE=NAME,...",
-            help="Names of columns or fields: worker, task, label, gold; with --pairs worker, left, right, winner. "
-            "Labels with globs: one column per worker.",
+            help="Names of columns or fields: worker, task, label, gold, question, time; unsure=LABEL: none; "
+            "with --pairs worker, left, right, winner, weight. Several labels, or a glob: one column per worker, or "
+            "per question if there is a worker.",
         ),
     ] = None
     encoding: Annotated[

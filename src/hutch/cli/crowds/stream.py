@@ -78,9 +78,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         states = {name: learner.state for name, learner in learners.items()}
         aggregation.save(given.final, model, options, together(states) if given.multi_label else states[""])
     summary = {
+        "read_as": seen.form,
         "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels, "classes": len(known),
         "class_names": known, "iterations": options.passes, "left_out": seen.problems.total, "split_tasks": seen.split,
-        "read_as": seen.form,
     }  # fmt: skip
     priors = {name: learner.class_prior().tolist() for name, learner in learners.items()}
     if given.multi_label:

@@ -56,7 +56,7 @@ class Votes:
         features: names of the columns with the context of a vote.
         value_names: one list for each feature.
         weights: float64 (votes), how much each counts; empty: all count once.
-        beside: columns of ids and times, which are no contexts.
+        form: how they were read, in one line.
     """
 
     workers: Codes
@@ -69,7 +69,7 @@ class Votes:
     features: list[str]
     value_names: list[list[str]]
     weights: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    beside: tuple[str, ...] = ()
+    form: str = ""
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -180,6 +180,14 @@ class _Columns:
     features: list[str]
     beside: tuple[str, ...] = ()
 
+    @property
+    def told(self) -> str:
+        """How the votes are read, in one line."""
+        name = (lambda place: repr(self.table.first[place])) if self.header else (lambda place: f"column {place + 1}")
+        parts = [f"{role} {name(place)}" for role, place in self.at.items() if not role.startswith("feature ")]
+        parts += [f"contexts {', '.join(self.features)}"] if self.features else []
+        return ", ".join(parts) + (f"; ids or times: {', '.join(self.beside)}" if self.beside else "")
+
 
 def _key(field: str) -> str:
     return re.sub(r"[\s_()-]", "", field.lower())
@@ -263,7 +271,7 @@ def _read(source: Source, found: _Columns, begins: bool, problems: Problems) -> 
         place = roles.index(WEIGHT) + ("worker" not in roles)
         weights = _weights(codes[:, place], names.pop(place), rows.where)
         codes = np.delete(codes, place, axis=1)
-    return replace(_votes(codes, names, found.features, rows.where, problems, weights), beside=found.beside)
+    return replace(_votes(codes, names, found.features, rows.where, problems, weights), form=found.told)
 
 
 def _weights(codes: Codes, names: Sequence[str], where: Callable[[int], str | int]) -> NDArray[np.float64]:
@@ -301,7 +309,8 @@ def _of_records(source: Source, features: Sequence[str], named: Mapping[str, str
     if WEIGHT in roles:
         of, (texts,) = coded(([name_of(vote.get(roles[WEIGHT]))] for _, vote in records), 1)
         weights = _weights(of[:, 0], texts, lambda row: records[row][0])
-    return _votes(codes, names, chosen, lambda row: records[row][0], problems, weights)
+    told = ", ".join(f"{role} {name!r}" for role, name in roles.items())
+    return replace(_votes(codes, names, chosen, lambda row: records[row][0], problems, weights), form=told)
 
 
 def _votes(

@@ -56,6 +56,8 @@ def decide(table: Table, asked: ColumnNames, name: str, classes: Collection[str]
                 asked.only(found.tool, [*TRIPLE, "gold"])
             return found
     found = _Matcher(table, asked, name).places()
+    if found.choices:
+        return replace(found, value_of=cell)
     return replace(found, value_of=partial(value_of_cell, missing=MISSING - set(classes), sets=asked.sets))
 
 
@@ -413,8 +415,9 @@ class _Matcher:
             return self._at["task"]
         known = [p for p in self._known("task") if p not in workers]
         ids = [p for p in self._usual("task") if p not in workers]
+        index = [p for p, field in enumerate(self._fields) if not field and self._columns[p].distinct]
         by_values = [p for p in self._free(workers) if self._columns[p].unique]
-        return next(iter([*known, *ids, *by_values]), None)
+        return next(iter([*known, *ids, *index, *by_values]), None)
 
     def _wide(self, at: Reading, workers: Sequence[int]) -> Places:
         """A column per worker, a row per task, or per question and task."""

@@ -45,9 +45,14 @@ class Column:
         return self.counts.total()
 
     @property
+    def distinct(self) -> bool:
+        """Each row has a value, and none comes twice."""
+        return len(self.counts) == len(self.cells)
+
+    @property
     def unique(self) -> bool:
         """No value comes twice, in a sample that is long enough to tell."""
-        return len(self.counts) == len(self.cells) >= ENOUGH
+        return self.distinct and len(self.cells) >= ENOUGH
 
     @property
     def few(self) -> bool:
@@ -192,7 +197,7 @@ def long_readings(columns: Sequence[Column], fixed: Reading, free: Iterable[int]
     for chosen in permutations(options, len(wanted)):
         at = {**fixed, **dict(zip(wanted, chosen, strict=True))}
         label, key = at["label"], [at["worker"], at["task"]]
-        if not columns[label].few or len(columns[label].counts) > len(columns[label].cells) / 2:
+        if not columns[label].few or len(columns[label].counts) > max(len(columns[label].cells) / 2, 5):
             continue
         if repeated(columns, key) <= FREE and "question" not in at:
             found.append((expected(columns, key), at))

@@ -113,7 +113,7 @@ def read_all(path: str | Path, classes: Sequence[str], columns: ColumnNames) -> 
 
 def notices_of(places: Places, told: str) -> tuple[str, ...]:
     """What a user should know about the way a table was read."""
-    by_name = not places.tool and not places.questions and "question" not in places.at
+    by_name = not (places.tool or places.questions or places.choices or "question" in places.at)
     notices = [places.doubt, "" if by_name else f"read as {told}"]
     if "time" in places.at:
         notices.append(
