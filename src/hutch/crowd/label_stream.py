@@ -155,7 +155,7 @@ def _pieces(path: str | Path, classes: Sequence[str], chunk_bytes: int, columns:
                 seen.form = described(found[1], piece)
                 seen.notices = notices_of(found[1], seen.form)
         seen.problems.extend(piece.problems)
-        rows += len(piece.codes)
+        rows += piece.rows
         yield piece
 
 

@@ -183,8 +183,8 @@ class _Columns:
     @property
     def told(self) -> str:
         """How the votes are read, in one line."""
-        name = (lambda place: repr(self.table.first[place])) if self.header else (lambda place: f"column {place + 1}")
-        parts = [f"{role} {name(place)}" for role, place in self.at.items() if not role.startswith("feature ")]
+        names = [repr(name) if self.header else f"column {place}" for place, name in enumerate(self.table.first, 1)]
+        parts = [f"{role} {names[place]}" for role, place in self.at.items() if not role.startswith("feature ")]
         parts += [f"contexts {', '.join(self.features)}"] if self.features else []
         return ", ".join(parts) + (f"; ids or times: {', '.join(self.beside)}" if self.beside else "")
 

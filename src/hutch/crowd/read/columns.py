@@ -148,7 +148,13 @@ class _Matcher:
             return []
         taken = [place for other, place in self._at.items() if other != role]
         found = [place for place in places_of(self._fields, role) if place not in taken]
+        if role == "task":  # a question is one about tasks if these are there
+            others = [p for p in {*found, *self._usual("task")} - {*self._usual("question")} if self._comes_again(p)]
+            found = [place for place in found if place not in self._usual("question")] if others else found
         return [p for p in found if p not in self._known("gold")] or [] if role == "label" else found
+
+    def _comes_again(self, place: int) -> bool:
+        return evidence.repeated(self._columns, [place]) >= REPEATED
 
     def _usual(self, role: str) -> list[int]:
         return [place for place in usual_of(self._fields, role) if place not in self._at.values()] * self._header
@@ -381,8 +387,10 @@ class _Matcher:
         task = self._task(())
         groups = evidence.groups_alike(self._columns, [p for p in self._free(beside=()) if p != task])
         fixed = {role: names[0] for role in ("worker", "label") if len(names := self._usual(role)) == 1}
-        free = self._free()
-        plain = self._readings(at, fixed, free)
+        plain = self._readings(at, fixed, self._free())
+        labels = {reading["label"] for reading in plain}
+        if len(groups) == 1 and len(labels) > 1 and labels <= {*groups[0]}:  # a rater's column is as good as another's
+            plain = []
         sure = [e for e in plain if evidence.expected(self._columns, [e[r] for r in ("worker", "task")]) >= _SURPRISE]
         if plain and (sure or not groups):
             if len(plain) == 1:
@@ -392,9 +400,9 @@ class _Matcher:
             self._refuse([{"label": tuple(group)} for group in groups], "which columns are the workers'?")
         if groups:
             check_people([self._fields[p] for p in groups[0]], self._fields)
-            wide = {**at, "label": tuple(groups[0])}
             if plain:
-                self._refuse([plain[0], wide], "rows of labels, or one column a worker?")
+                ways: list[dict[str, Any]] = [plain[0], {**at, "label": tuple(groups[0])}]
+                self._refuse(ways, "rows of labels, or one column a worker?")
             return self._wide(at, groups[0])
         for role in TRIPLE:
             only_column(self._fields, role, self._line)
@@ -417,27 +425,55 @@ class _Matcher:
         ids = [p for p in self._usual("task") if p not in workers]
         index = [p for p, field in enumerate(self._fields) if not field and self._columns[p].distinct]
         by_values = [p for p in self._free(workers) if self._columns[p].unique]
-        return next(iter([*known, *ids, *index, *by_values]), None)
+        found = [*known, *ids, *index, *by_values]
+        if found and self._comes_again(found[0]) and not self._separating(found[0], self._free(workers)):
+            found = []  # a few values for many rows are not the tasks
+        return next(iter(found), None)
 
     def _wide(self, at: Reading, workers: Sequence[int]) -> Places:
         """A column per worker, a row per task, or per question and task."""
         task = self._task(workers)
+        ids = self._ids(workers) if task is None and "question" not in at else []
+        if len(ids) == 1:
+            task = ids[0]
         at = self._gold({**at, **({} if task is None else {"task": task})})
         if task is not None and "question" not in at and not self._asked.sets:
-            at, _ = self._with_question(at, workers[0], [task])
-            if "question" not in at and evidence.repeated(self._columns, [task]) > 0.5:
-                known = [p for p in self._free([*at.values(), *workers])]
-                by = [p for p in known if evidence.repeated(self._columns, [task, p]) <= FREE
-                      and 1 < len(self._columns[p].counts) < self._rows]  # fmt: skip
-                base = {"task": task, "label": tuple(workers)}
-                if by:
-                    ways = [{"worker": by[0], **base}, {**base, "question": by[0]}]
-                    self._refuse(
-                        ways, f"most tasks have several rows: is {self._fields[by[0]]!r} the worker or the question?"
-                    )
+            at = self._with_question_of_rows(at, task, workers)
         if "gold" in at and at["gold"] in workers:
             at = {role: place for role, place in at.items() if role != "gold"}
         return self._made(at=at, workers=tuple(workers), tool="wide table")
+
+    def _ids(self, workers: Sequence[int]) -> list[int]:
+        """Columns that may be ids, though each comes several times: another column tells their rows apart."""
+        free = [p for p in self._free(workers) if len(self._columns[p].counts) > 1]
+        free += [p for p, name in enumerate(self._fields) if not name and p not in free]
+        return [p for p in free if self._comes_again(p) and self._separating(p, free)]
+
+    def _separating(self, task: int, among: Iterable[int]) -> list[int]:
+        """Columns of few values that tell the rows of a task apart."""
+        most = len(self._columns[task].counts)
+        few = [p for p in among if p != task and self._columns[p].few and len(self._columns[p].counts) < most]
+        return [p for p in few if evidence.repeated(self._columns, [task, p]) <= FREE]
+
+    def _with_question_of_rows(self, at: Reading, task: int, workers: Sequence[int]) -> Reading:
+        """A reading of a wide table with the column of the question, if a task has several rows.
+
+        Raises:
+            Problem: the columns may also be those of questions, and the rows those of workers.
+        """
+        if evidence.repeated(self._columns, [task]) < REPEATED:
+            return at
+        by = self._separating(task, self._free([*at.values(), *workers]))
+        for place in sorted(by, key=lambda p: p not in self._usual("question")):
+            within = sum(evidence.agreement(self._columns, p, [task]) for p in workers) / len(workers)
+            across = evidence.agreement_across(self._columns, workers)
+            asks = across > within + evidence.CLEAR or place in self._usual("question")
+            if asks or evidence.asks(self._columns, workers[0], [task], place):
+                return {**at, "question": place}
+            base = {"task": task, "label": tuple(workers)}
+            ways = [{**base, "question": place}, {"worker": place, **base}]
+            self._refuse(ways, f"most tasks have several rows: is {self._fields[place]!r} the question or the worker?")
+        return at
 
     def _refuse(self, readings: Sequence[dict[str, Any]], question: str) -> None:
         """Ask which reading is meant.

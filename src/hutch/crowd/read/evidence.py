@@ -231,6 +231,16 @@ def _by_agreement(columns: Sequence[Column], readings: list[Reading], fixed: Rea
     return kept
 
 
+def agreement_across(columns: Sequence[Column], labels: Sequence[int]) -> float:
+    """The share of the pairs of cells of some columns in the same row that are equal."""
+    same = pairs = 0
+    for row in zip(*(columns[place].cells for place in labels), strict=True):
+        given = Counter(filter(None, row))
+        same += sum(count * (count - 1) for count in given.values())
+        pairs += given.total() * (given.total() - 1)
+    return same / pairs if pairs else 0.0
+
+
 def asks(columns: Sequence[Column], label: int, key: Sequence[int], place: int) -> bool | None:
     """Whether a column that separates repeated answers is one of questions; False: of repeats; None: unclear.
 
@@ -246,8 +256,18 @@ def asks(columns: Sequence[Column], label: int, key: Sequence[int], place: int) 
             classes.setdefault(value, set()).add(cell)
     if all(not one & other for one, other in combinations(classes.values(), 2)):
         return True
-    chance, same = agreement(columns, label, ()), agreement(columns, label, key)
-    alike = agreement(columns, label, [*key[1:], place])
+    return asks_of(agreement(columns, label, ()), agreement(columns, label, key),
+                   agreement(columns, label, [*key[1:], place]))  # fmt: skip
+
+
+def asks_of(chance: float, same: float, alike: float) -> bool | None:
+    """Whether answers that a column separates are to several questions.
+
+    Args:
+        chance: the share of pairs of answers that are equal.
+        same: of those of one worker to a task.
+        alike: of those of several workers to a task, with the same value in the column.
+    """
     if same <= chance + CLEAR and alike > same + CLEAR:
         return True
     return False if same > max(alike, chance) + CLEAR else None

@@ -129,12 +129,15 @@ def _separator(text: bytes, line: bytes, roles: int) -> str:
     tabs, semicolons, commas = (line.count(sign) for sign in (b"\t", b";", b","))
     tabbed = tabs >= roles - 1 or tabs > semicolons + commas
     usual = "\t" if tabbed else ";" if semicolons >= roles - 1 > commas else ","
+    found = {}
     for separator in [usual, "\t", ";", ",", "|", " "]:
         rows = _split_at_blanks(text) if separator == " " else first_rows(text, separator, 200)
         widths = {len(cells) for cells in rows[:-1] or rows}
-        if len(widths) == 1 and widths.pop() >= roles:
-            return separator
-    return usual
+        if len(widths) == 1:
+            found[separator] = widths.pop()
+    enough = [separator for separator, width in found.items() if width >= roles]
+    some = [separator for separator, width in found.items() if width > 1]
+    return next(iter([*enough, *([] if line.count(usual.encode()) else some), usual]))
 
 
 def _split_at_blanks(text: bytes) -> list[list[str]]:

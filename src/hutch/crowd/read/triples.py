@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ class Triples:
         questions: int32 (labels) and names; None if all labels answer one question.
         where: the place of a label in messages.
         spot: the line and the column where a name of a further column appears first.
+        rows: of a table, from which the labels come.
     """
 
     codes: Codes
@@ -47,6 +49,7 @@ class Triples:
     questions: tuple[Codes, list[str]] | None = None
     where: Callable[[int], str] = str
     spot: Callable[[int, int], tuple[int, int]] = lambda column, code: (1, 1)
+    rows: int = 0
 
     @classmethod
     def none(cls) -> "Triples":
@@ -138,7 +141,7 @@ class _TableReader:
     def __init__(
         self, source: Source, table: Table, places: Places, asked: ColumnNames, begins: bool, before: int | None
     ) -> None:
-        self._places, self._asked, self._before = places, asked, before or 0
+        self._places, self._asked, self._before = places, asked, before
         self._columns = places.workers or places.questions
         columns = {
             **places.at,
@@ -158,36 +161,51 @@ class _TableReader:
         """The labels."""
         rows, several = self._rows, max(len(self._columns), 1)
         codes, labels = self._labels()
-        keep = np.repeat(self._kept(), several)
-        row_of = np.repeat(np.arange(len(rows.codes)), several)
+        keep = self._spread(self._kept())
         values = [self._value(text) for text in labels]
         for code, value in enumerate(values):
             if value in NO_LABELS or value == UNSURE:
                 those = codes == code
                 if labels[code] or not self._columns:  # in a wide table not all workers label all tasks
-                    place = rows.where(int(row_of[np.argmax(those)])) if those.any() else ""
+                    place = rows.where(int(np.argmax(those)) // several) if those.any() else ""
                     self._problems.add(value, place, int(np.sum(those & keep)))
                 keep &= ~those
-        triples = np.stack([self._workers(), np.repeat(self._tasks(), several), codes], axis=1)
-        questions = self._questions()
+        triples, questions = self._triples(codes), self._questions()
         further = [place for place, role in enumerate(self._roles) if role.startswith("extra ")]
-        extras = np.repeat(rows.codes[:, further], several, axis=0) if further else None
+        extras = self._spread(rows.codes[:, further]) if further else None
+        kept = None
         if not keep.all():
-            triples, row_of = triples[keep], row_of[keep]
-            extras = None if extras is None else extras[keep]
-            questions = questions and (questions[0][keep], questions[1])
+            kept = np.flatnonzero(keep)
+            triples, extras = triples[kept], None if extras is None else extras[kept]
+            questions = questions and (questions[0][kept], questions[1])
         used = np.flatnonzero(np.bincount(triples[:, 2])).tolist()
         distinct = list(dict.fromkeys(values[code] for code in used))
         if distinct != labels:
             place_in = {label: code for code, label in enumerate(distinct)}
-            triples[:, 2] = (
-                np.array([place_in.get(value, -1) for value in values], np.int32)[triples[:, 2]] if used else 0
-            )
-        return Triples(
+            new = np.array([place_in.get(value, -1) for value in values], np.int32)
+            triples = np.array(triples)
+            triples[:, 2] = new[triples[:, 2]] if used else 0
+        found = Triples(
             triples, [self._worker_names(), self._task_names(), distinct], self._truths(), self._problems,
             None if extras is None else (extras, [rows.names[place] for place in further]), questions,
-            lambda label: rows.where(int(row_of[label])), lambda column, code: rows.place(further[column], code),
+            rows=len(rows.codes),
         )  # fmt: skip
+        if self._before is None and not further:  # where labels stand, which takes the whole text, is of no interest
+            return found
+        return replace(
+            found, where=lambda label: rows.where(int(label if kept is None else kept[label]) // several),
+            spot=lambda column, code: rows.place(further[column], code),
+        )  # fmt: skip
+
+    def _spread(self, of_rows: NDArray[Any]) -> NDArray[Any]:
+        """An array of rows as one of labels."""
+        return of_rows if not self._columns else np.repeat(of_rows, len(self._columns), axis=0)
+
+    def _triples(self, labels: Codes) -> Codes:
+        """The codes of worker, task and label."""
+        if not self._places.choices and self._roles == TRIPLE:
+            return self._rows.codes
+        return np.stack([self._workers(), self._spread(self._tasks()), labels], axis=1)
 
     def _value(self, text: str) -> str:
         if text.strip() in self._asked.unsure:
@@ -221,7 +239,7 @@ class _TableReader:
     def _task_names(self) -> Sequence[str]:
         if "task" in self._roles:
             return self._names("task")
-        return Names.of(str(self._before + number) for number in range(1, len(self._rows.codes) + 1))
+        return Names.of(str((self._before or 0) + number) for number in range(1, len(self._rows.codes) + 1))
 
     def _questions(self) -> tuple[Codes, list[str]] | None:
         """The question of each label."""
@@ -230,7 +248,7 @@ class _TableReader:
             names = [self._places.name(place) for place in self._places.questions]
             return np.tile(np.arange(several, dtype=np.int32), count), names
         if "question" in self._roles:
-            return np.repeat(self._codes("question"), several), list(self._names("question"))
+            return self._spread(self._codes("question")), list(self._names("question"))
         return None
 
     def _labels(self) -> tuple[Codes, list[str]]:
