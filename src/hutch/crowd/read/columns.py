@@ -265,7 +265,7 @@ class _Matcher:
         if readings:
             ways: list[dict[str, Any]] = list(readings[:3])
             places = tuple(dict.fromkeys(each["label"] for each in readings))
-            if len(places) > 1:
+            if len(places) > 1 and not any("question" in each for each in readings):
                 ways.append(
                     {**{role: place for role, place in readings[0].items() if role != "label"}, "label": places}
                 )

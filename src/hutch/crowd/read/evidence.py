@@ -160,6 +160,12 @@ def agreement(columns: Sequence[Column], label: int, within: Sequence[int]) -> f
     return same / pairs if pairs else 0.0
 
 
+def told_by(columns: Sequence[Column], place: int, other: int) -> bool:
+    """Whether the value of another column determines that of a column."""
+    pairs = set(zip(columns[other].cells, columns[place].cells, strict=True))
+    return len(pairs) == len(set(columns[other].cells))
+
+
 def follows(columns: Sequence[Column], place: int, other: int) -> bool:
     """Whether a column only repeats another one in other words, or in fewer."""
     a, b = columns[place], columns[other]
@@ -167,7 +173,7 @@ def follows(columns: Sequence[Column], place: int, other: int) -> bool:
         return False
     if len(a.counts) == len(b.counts) and place < other:
         return False
-    return len(set(zip(b.cells, a.cells, strict=True))) == len({*b.cells})
+    return told_by(columns, place, other)
 
 
 Reading = dict[str, int]
@@ -188,11 +194,18 @@ def long_readings(columns: Sequence[Column], fixed: Reading, free: Iterable[int]
     if len(columns[0].cells) < ENOUGH:
         return []
     usable = [place for place in free if len(columns[place].counts) > 1 and not columns[place].unique]
-    own = [p for p in usable if not any(follows(columns, p, other) for other in usable if other != p)]
     wanted = [role for role in ("worker", "task", "label") if role not in fixed]
-    options = own if len(own) >= len(wanted) else usable
-    if len(options) > 7:
-        return []
+    others = {*usable, *fixed.values()}
+    many = {place for place in others if not columns[place].few or place == fixed.get("task")}
+    for leaders in (others, many, set[int]()):
+        own = [p for p in usable if not any(follows(columns, p, other) for other in leaders if other != p)]
+        if len(wanted) <= len(own) <= 7 and (found := _keyed(columns, fixed, wanted, own)):
+            return found
+    return []
+
+
+def _keyed(columns: Sequence[Column], fixed: Reading, wanted: Sequence[str], options: Sequence[int]) -> list[Reading]:
+    """The likeliest readings in which each worker answers each question about a task once."""
     found: list[tuple[float, Reading]] = []
     for chosen in permutations(options, len(wanted)):
         at = {**fixed, **dict(zip(wanted, chosen, strict=True))}
@@ -205,6 +218,7 @@ def long_readings(columns: Sequence[Column], fixed: Reading, free: Iterable[int]
         rest = [at["question"]] if "question" in at else [p for p in options if p not in at.values()]
         for place in rest:
             fewer = len(columns[place].counts) < len(columns[at["task"]].counts) and columns[place].few
+            fewer = fewer and not told_by(columns, label, place)
             if fewer and repeated(columns, key) >= REPEATED and repeated(columns, [*key, place]) <= FREE:
                 found.append((expected(columns, [*key, place]), {**at, "question": place}))
     most = max((chance for chance, _ in found), default=0.0)
