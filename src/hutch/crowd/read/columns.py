@@ -274,7 +274,9 @@ class _Matcher:
         rest = [place for place in free if place not in usual.values()]
         left = [role for role in missing if role not in usual]
         if len(rest) == 1 < self._rows and left in (["task"], ["label"]):
-            return {**at, **usual, left[0]: rest[0]}
+            found = {**at, **usual, left[0]: rest[0]}
+            if evidence.repeated(self._columns, [found[role] for role in ("worker", "task")]) < REPEATED:
+                return found
         if "task" in missing and ids:
             usual["task"] = ids[0]
         found = {**at, **usual}

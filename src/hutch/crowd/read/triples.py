@@ -318,7 +318,11 @@ class _TableReader:
                 wanted = "wanted a number, or a date such as 2026-01-31T12:00:00"
                 raise Problem(f"time: got {text!r}, {wanted}", *rows.place(role, code))
         order = np.argsort(values[rows.codes[:, role]], kind="stable") if len(rows.codes) else np.zeros(0, np.int64)
-        return replace(rows, codes=rows.codes[order], where=lambda row: rows.where(int(order[row])))
+        codes, names = used_names(rows.codes[order], rows.names)
+        return Rows(
+            codes, names, lambda role, code: rows.place(role, list(rows.names[role]).index(names[role][code])),
+            lambda row: rows.where(int(order[row])),
+        )  # fmt: skip
 
 
 def _unsure(name: str) -> str:
@@ -357,9 +361,11 @@ def described(places: Places, triples: Triples) -> str:
         return f"{told}rows without a header: " + ", ".join(f"{role} in column {at[role] + 1}" for role in roles)
     parts = [f"{role} {places.name(at[role])!r}" for role in roles]
     if places.workers:
-        ids = f"ids in column {places.name(at['task'])!r}" if "task" in at else "no ids"
+        task = at.get("task", 0)
+        named = repr(places.name(task)) if places.name(task) else str(task + 1)
+        ids = f"ids in column {named}" if "task" in at else "no ids"
         items = len(set(triples.codes[:, 1].tolist())) if len(triples.codes) else 0
-        listed = _listed([places.name(place) for place in places.workers])
+        listed = _listed([places.name(place).removeprefix("column ") for place in places.workers])
         parts = [f"{len(places.workers)} raters in columns {listed}, {items} items in rows; {ids}"]
         parts += [f"gold {places.name(at['gold'])!r}"] if "gold" in at else []
     if places.choices:
