@@ -11,7 +11,7 @@ from zstandard import ZstdCompressor
 from hutch.core.errors import DataError, UsageError
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.label_stream import label_blocks
-from hutch.crowd.read.labels import read_labels
+from hutch.crowd.read.labels import read_labels, read_questions
 
 
 def read(path, content, **options):
@@ -104,6 +104,40 @@ PRODIGY_BINARY = lines(
     {"text": "one", "label": "CAT", "_input_hash": 5, "_task_hash": 1, "answer": "accept", "_session_id": "pets-ann"},
     {"text": "one", "label": "CAT", "_input_hash": 5, "_task_hash": 1, "answer": "reject", "_session_id": "pets-bob"},
 )
+PRODIGY_SPANS = lines(
+    {"text": "one", "_input_hash": 5, "_task_hash": 1, "spans": [{"start": 0, "end": 3, "label": "X"}],
+     "answer": "accept", "_view_id": "ner_manual", "_annotator_id": "ann"},
+    {"text": "one", "_input_hash": 5, "_task_hash": 1, "spans": [], "answer": "accept", "_annotator_id": "bob"},
+    {"text": "two", "_input_hash": 6, "_task_hash": 2, "answer": "ignore", "_view_id": "ner_manual"},
+    {"text": "two", "_input_hash": 6, "_task_hash": 2, "label": "X", "spans": [{"start": 0, "end": 3}],
+     "answer": "reject", "_view_id": "ner", "_annotator_id": "ann"},
+)  # fmt: skip
+POTATO = lines(
+    {"id": "i1", "displayed_text": "A", "user_id": "ann", "label_annotations": {"mood": {"good": "true"}}},
+    {"id": "i1", "displayed_text": "A", "user_id": "bob", "label_annotations": {"mood": {"bad": True, "good": ""}}},
+    {"id": "i2", "displayed_text": "B", "user_id": "ann", "label_annotations": {"mood": {"good": True, "bad": True}}},
+    {"id": "i2", "displayed_text": "B", "user_id": "bob", "label_annotations": {}, "span_annotations": {"s": [1]}},
+    {"id": "i3", "displayed_text": "C", "user_id": "bob", "label_annotations": {"mood": {"scale": "4"}}},
+)  # fmt: skip
+APPEN = (
+    "_unit_id,_golden,_tainted,_trust,_worker_id,_country,mood,why,mood_gold,text\n"
+    '1,FALSE,FALSE,.9,21,USA,good,,,"so, it is"\n1,FALSE,FALSE,.8,22,USA,bad,late,,x\n1,FALSE,TRUE,.1,23,USA,bad,,,x\n'
+    "2,TRUE,FALSE,.9,21,USA,good,,good,y\n"
+)
+ZOONIVERSE = "classification_id,user_name,user_id,workflow_id,annotations,subject_data,subject_ids\n" + "".join(
+    f'{k},{who},,7,"{json.dumps(given).replace(chr(34), chr(34) * 2)}",{{}},{subject}\n'
+    for k, (who, subject, given) in enumerate(
+        [
+            ("ann", 31, [{"task": "T0", "value": "Yes"}]),
+            ("not-logged-in-1", 31, [{"task": "T0", "value": [{"choice": "FOX", "answers": {}}]}]),
+            ("ann", 32, [{"task": "T0", "value": [{"x": 1.5, "y": 2}]}]),
+            ("bob", 32, [{"task": "T0", "value": ["a", "b"]}]),
+            ("cy", 32, []),
+        ]
+    )
+)
+PIGEON = [["a.png", "cat"], ["b.png", "dog"]]
+WIDE_RECORDS = [{"idx": 0, "r1": 2, "r2": 2}, {"idx": 1, "r1": 0, "r2": None}, {"idx": 2, "r1": 2, "r2": 0}]
 DOCCANO = lines({"id": 1, "text": "one", "label": ["cat"], "Comments": []},
                 {"id": 2, "text": "two", "label": ["cat", "dog"]}, {"id": 3, "text": "three", "label": []})  # fmt: skip
 DOCCANO_USERS = lines(
@@ -163,6 +197,17 @@ EXPECTED = {
     "prodigy.jsonl": (PRODIGY, [("pets-ann", "-5", "cat"), ("pets-bob", "-5", "dog")], {},
                       {"with two labels at once": 1, "without a label": 1, "skipped": 1}),
     "prodigy_binary.jsonl": (PRODIGY_BINARY, [("pets-ann", "1", "accept"), ("pets-bob", "1", "reject")], {}, {}),
+    "prodigy_spans.jsonl": (PRODIGY_SPANS, [("ann", "2", "reject")], {},
+                            {"with spans, which are not classes": 2, "skipped": 1}),
+    "potato.jsonl": (POTATO, [("ann", "i1", "good"), ("bob", "i1", "bad"), ("bob", "i3", "4")], {},
+                     {"with two labels at once": 1, "with spans, which are not classes": 1}),
+    "appen.csv": (APPEN, [("21", "1", "good"), ("22", "1", "bad"), ("21", "2", "good")], {"2": "good"}, {"tainted": 1}),
+    "zooniverse.csv": (ZOONIVERSE, [("ann", "31", "Yes"), ("not-logged-in-1", "31", "FOX")], {},
+                       {"with a label that is neither a word nor a number": 1, "with two labels at once": 1,
+                        "without a label": 1}),
+    "pigeon.json": (PIGEON, [("", "a.png", "cat"), ("", "b.png", "dog")], {}, {}),
+    "wide.json": (WIDE_RECORDS, [("r1", "0", "2"), ("r2", "0", "2"), ("r1", "1", "0"), ("r1", "2", "2"),
+                                 ("r2", "2", "0")], {}, {}),
     "doccano.jsonl": (DOCCANO, [("", "1", "cat")], {}, {"with two labels at once": 1, "without a label": 1}),
     "doccano_users.jsonl": (DOCCANO_USERS, [("1", "1", "3"), ("2", "1", "4")], {}, {"without a label": 1}),
     "argilla.json": (ARGILLA, [("u1", "r1", "cat"), ("u2", "r1", "dog")], {},
@@ -410,3 +455,26 @@ def test_a_column_that_looks_like_no_person_is_asked_about(tmp_path, odd):
 def test_a_column_that_may_be_a_person_is_one(tmp_path, name):
     table = f"id,ann,{name}\n" + "".join(f"{i},{i % 2},{i % 3 % 2}\n" for i in range(6))
     assert {worker for worker, *_ in read(tmp_path / "wide.csv", table)[0]} == {"ann", name}
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "words"),
+    [
+        (INSPECT, "worker=x", "the worker of Inspect cannot be named, got worker=x; --columns can name label"),
+        (ARGILLA, "gold=x", "the gold of Argilla cannot be named.*can name task and label"),
+        (LABEL_STUDIO, "task=x", "the task of Label Studio cannot be named"),
+        (TOLOKA, "question=HINT:text", "the question of Toloka cannot be named"),
+    ],
+)
+def test_a_role_that_a_tool_cannot_take_is_refused(tmp_path, content, columns, words):
+    with pytest.raises(DataError, match=words):
+        read(tmp_path / "labels", content, columns=columns)
+
+
+def test_questions_of_tools_are_kept_apart(tmp_path):
+    two = {"mood": {"good": True}, "length": {"scale": "4"}}
+    (tmp_path / "potato.jsonl").write_text(lines({"id": 1, "user_id": "ann", "label_annotations": two}))
+    assert [*read_questions(tmp_path / "potato.jsonl")] == ["mood", "length"]
+    assert [*read_questions(tmp_path / "potato.jsonl", columns="label=len*")] == [""]
+    asked = "task=id,label=mood"
+    assert read_labels(tmp_path / "potato.jsonl", columns=asked).classes == ["good"]
