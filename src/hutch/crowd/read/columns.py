@@ -256,7 +256,11 @@ class _Matcher:
                 usual[role] = names[0]
         if len(usual) == len(missing):
             return {**at, **usual}
-        readings = evidence.long_readings(self._columns, {**at, **usual}, [p for p in free if p not in usual.values()])
+        readings: list[Reading] = []
+        for asking in (self._asking({*at.values(), *usual.values()}), {}):
+            known = {**at, **usual, **asking}
+            rest = [p for p in free if p not in known.values()]
+            readings = readings or evidence.long_readings(self._columns, known, rest)
         if len(readings) == 1:
             return readings[0]
         boxes = self._boxes(free) if missing == ["label"] or "label" not in {*at, *usual} else []
@@ -413,11 +417,17 @@ class _Matcher:
     def _readings(self, at: Reading, fixed: Reading, free: list[int]) -> list[Reading]:
         """Ways to read rows of labels, with the names that are usual if they fit."""
         tasks = [p for p in [*self._known("task"), *self._usual("task")] if not self._columns[p].unique and p in free]
-        for known in ({**fixed, **({"task": tasks[0]} if tasks else {})}, {}):
+        named = {**fixed, **({"task": tasks[0]} if tasks else {})}
+        for known in ({**named, **self._asking(named.values())}, named, {}):
             found = evidence.long_readings(self._columns, {**at, **known}, [p for p in free if p not in known.values()])
             if found:
                 return found
         return []
+
+    def _asking(self, taken: Iterable[int]) -> Reading:
+        """The only column with the usual name of a question, if its values are few."""
+        found = [p for p in self._usual("question") if p not in {*taken} and self._columns[p].few]
+        return {"question": found[0]} if len(found) == 1 and "question" not in self._at else {}
 
     def _task(self, workers: Sequence[int]) -> int | None:
         """The column of the tasks of a wide table: named, of a known name, or of values that never come again."""
@@ -435,9 +445,9 @@ class _Matcher:
     def _wide(self, at: Reading, workers: Sequence[int]) -> Places:
         """A column per worker, a row per task, or per question and task."""
         task = self._task(workers)
-        ids = self._ids(workers) if task is None and "question" not in at else []
-        if len(ids) == 1:
-            task = ids[0]
+        if "question" not in at and not self._asked.sets:
+            grid = self._grid(workers, task)
+            task, at = grid.get("task", task), {**at, **grid}
         at = self._gold({**at, **({} if task is None else {"task": task})})
         if task is not None and "question" not in at and not self._asked.sets:
             at = self._with_question_of_rows(at, task, workers)
@@ -445,11 +455,27 @@ class _Matcher:
             at = {role: place for role, place in at.items() if role != "gold"}
         return self._made(at=at, workers=tuple(workers), tool="wide table")
 
-    def _ids(self, workers: Sequence[int]) -> list[int]:
-        """Columns that may be ids, though each comes several times: another column tells their rows apart."""
+    def _grid(self, workers: Sequence[int], task: int | None) -> Reading:
+        """Columns of tasks and questions of which each pair has one row; none if another column holds ids.
+
+        Raises:
+            Problem: there are several.
+        """
         free = [p for p in self._free(workers) if len(self._columns[p].counts) > 1]
         free += [p for p, name in enumerate(self._fields) if not name and p not in free]
-        return [p for p in free if self._comes_again(p) and self._separating(p, free)]
+        named = [p for p in free if p in self._usual("question")]
+        if task is not None and not named:
+            return {}
+        grids = [
+            {"task": each, "question": place}
+            for each in ([self._at["task"]] if "task" in self._at else free)
+            for place in self._separating(each, named or free)
+            if len(self._columns[each].counts) * len(self._columns[place].counts) == self._rows
+        ]
+        if len(grids) > 1:
+            base = {"label": tuple(workers)}
+            self._refuse([{**grid, **base} for grid in grids], "which columns are the task and the question?")
+        return grids[0] if grids else {}
 
     def _separating(self, task: int, among: Iterable[int]) -> list[int]:
         """Columns of few values that tell the rows of a task apart."""

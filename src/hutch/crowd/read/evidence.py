@@ -65,6 +65,11 @@ class Column:
         return bool(self.counts) and all(map(_NUMBER.fullmatch, self.counts))
 
     @property
+    def text(self) -> bool:
+        """Most values are of several words."""
+        return sum(" " in value for value in self.counts) > len(self.counts) / 2
+
+    @property
     def singles(self) -> float:
         """The share of cells whose value comes only here: about the chance of a new value in the next row."""
         return sum(count == 1 for count in self.counts.values()) / max(self.given, 1)
@@ -171,7 +176,7 @@ def follows(columns: Sequence[Column], place: int, other: int) -> bool:
     a, b = columns[place], columns[other]
     if len(a.counts) > len(b.counts) or not 3 <= len(b.counts) <= 0.8 * len(b.cells):
         return False
-    if len(a.counts) == len(b.counts) and place < other:
+    if len(a.counts) == len(b.counts) and (a.text, place) < (b.text, other):
         return False
     return told_by(columns, place, other)
 
@@ -196,12 +201,19 @@ def long_readings(columns: Sequence[Column], fixed: Reading, free: Iterable[int]
     usable = [place for place in free if len(columns[place].counts) > 1 and not columns[place].unique]
     wanted = [role for role in ("worker", "task", "label") if role not in fixed]
     others = {*usable, *fixed.values()}
-    many = {place for place in others if not columns[place].few or place == fixed.get("task")}
+    many = {place for place in others if not columns[place].few or place in fixed.values()}
+    found: list[Reading] = []
     for leaders in (others, many, set[int]()):
         own = [p for p in usable if not any(follows(columns, p, other) for other in leaders if other != p)]
-        if len(wanted) <= len(own) <= 7 and (found := _keyed(columns, fixed, wanted, own)):
-            return found
-    return []
+        if not len(wanted) <= len(own) <= 7:
+            continue
+        more = _keyed(columns, fixed, wanted, own)
+        if found and {at["label"] for at in more} - {at["label"] for at in found}:  # what follows it may be the label
+            return [*found, *(at for at in more if at not in found)]
+        found = found or more
+        if leaders is many and found:
+            break
+    return found
 
 
 def _keyed(columns: Sequence[Column], fixed: Reading, wanted: Sequence[str], options: Sequence[int]) -> list[Reading]:
@@ -211,6 +223,8 @@ def _keyed(columns: Sequence[Column], fixed: Reading, wanted: Sequence[str], opt
         at = {**fixed, **dict(zip(wanted, chosen, strict=True))}
         label, key = at["label"], [at["worker"], at["task"]]
         if not columns[label].few or len(columns[label].counts) > max(len(columns[label].cells) / 2, 5):
+            continue
+        if told_by(columns, label, at["worker"]):  # nobody gives one answer to everything
             continue
         if repeated(columns, key) <= FREE and "question" not in at:
             found.append((expected(columns, key), at))

@@ -8,9 +8,10 @@ from hutch.core.errors import Problem
 _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 _NOT_PEOPLE = frozenset(
     (
-        "adjudicated age batch category confidence consensus cost country date difficulty domain duration final gender "
-        "genre index lang language latency length level majority meta notes order phase priority round score seconds "
-        "section seed set source split stage status subset temperature test time timestamp tokens topic type version id"
+        "adjudicated age batch category certain certainty chars confidence confident consensus cost country date "
+        "difficulty domain duration final flag flagged gender genre id index lang language latency length level "
+        "majority meta notes order phase priority round score seconds section seed set source split stage status "
+        "subset sure temperature test time timestamp tokens topic type version"
     ).split()
 )
 """Words in the names of columns about the task, or the labels' outcome, without any person's labels."""
