@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from shlex import quote
 from typing import Any
 
@@ -148,13 +149,9 @@ class _Matcher:
             return []
         taken = [place for other, place in self._at.items() if other != role]
         found = [place for place in places_of(self._fields, role) if place not in taken]
-        if role == "task":  # a question is one about tasks if these are there
-            others = [p for p in {*found, *self._usual("task")} - {*self._usual("question")} if self._comes_again(p)]
-            found = [place for place in found if place not in self._usual("question")] if others else found
+        if role == "task":
+            found = [place for place in found if place not in self._usual("question")]
         return [p for p in found if p not in self._known("gold")] or [] if role == "label" else found
-
-    def _comes_again(self, place: int) -> bool:
-        return evidence.repeated(self._columns, [place]) >= REPEATED
 
     def _usual(self, role: str) -> list[int]:
         return [place for place in usual_of(self._fields, role) if place not in self._at.values()] * self._header
@@ -213,6 +210,7 @@ class _Matcher:
         at = dict(self._at)
         if self._labels:
             at["label"] = self._labels[0]
+        self._guessed = False
         for role in TRIPLE:
             names = [place for place in self._known(role) if place not in at.values()]
             if role not in at and names:
@@ -221,11 +219,14 @@ class _Matcher:
                         f"column {self._fields[names[0]]!r} appears twice, wanted one {role} column", self._line, 1
                     )
                 at[role] = names[0]
-        if self._asks_instead(at):
-            at["question"] = at.pop("task")
-            at |= {"task": next(iter(p for p in self._usual("task") if p not in at.values()), -1)}
-            at = {role: place for role, place in at.items() if place >= 0}
+        question = self._question_or_task(at.values())
+        if question is not None and "task" not in at and {"worker", "label"} <= at.keys():
+            if "question" in at or self._rows < ENOUGH or not self._again(at["worker"], question):
+                at["task"] = question
+            else:
+                at["question"] = question
         missing = [role for role in TRIPLE if role not in at]
+        self._guessed = bool(missing)
         if missing:
             at = self._completed(at, missing)
         return at
@@ -234,17 +235,13 @@ class _Matcher:
         keys = [key_of(field) for field in self._fields]
         return keys.count(keys[place]) > 1
 
-    def _asks_instead(self, at: Reading) -> bool:
-        """Whether the task is called a question, and each is asked about several tasks."""
-        if "question" in at or "task" in self._at or not {"worker", "task", "label"} <= at.keys():
-            return False
-        if not key_of(self._fields[at["task"]]).startswith("question"):
-            return False
-        free = self._free(at.values())
-        more = [p for p in free if len(self._columns[p].counts) > len(self._columns[at["task"]].counts)]
-        again = evidence.repeated(self._columns, (at["worker"], at["task"]))
-        key = (at["worker"], at["task"])
-        return again >= REPEATED and any(evidence.repeated(self._columns, (*key, p)) <= FREE for p in more)
+    def _again(self, *key: int) -> bool:
+        return evidence.repeated(self._columns, key) >= REPEATED
+
+    def _question_or_task(self, taken: Iterable[int]) -> int | None:
+        """The column that is called a question: each may be a task, or be asked about several tasks."""
+        names = places_of(self._fields, "task") if self._header else []
+        return next((p for p in names if p in self._usual("question") and p not in {*taken, *self._at.values()}), None)
 
     def _completed(self, at: Reading, missing: list[str]) -> Reading:
         """The roles that no name tells, by the names that such columns often have, and by values."""
@@ -256,11 +253,7 @@ class _Matcher:
                 usual[role] = names[0]
         if len(usual) == len(missing):
             return {**at, **usual}
-        readings: list[Reading] = []
-        for asking in (self._asking({*at.values(), *usual.values()}), {}):
-            known = {**at, **usual, **asking}
-            rest = [p for p in free if p not in known.values()]
-            readings = readings or evidence.long_readings(self._columns, known, rest)
+        readings = self._ways({**at, **usual}, free)
         if len(readings) == 1:
             return readings[0]
         boxes = self._boxes(free) if missing == ["label"] or "label" not in {*at, *usual} else []
@@ -281,6 +274,8 @@ class _Matcher:
             found = {**at, **usual, left[0]: rest[0]}
             if evidence.repeated(self._columns, [found[role] for role in ("worker", "task")]) < REPEATED:
                 return found
+        question = self._question_or_task([*at.values(), *usual.values()])
+        ids += [] if question is None else [question]
         if "task" in missing and ids:
             usual["task"] = ids[0]
         found = {**at, **usual}
@@ -305,7 +300,7 @@ class _Matcher:
         doubt = ""
         if "question" not in at and "worker" in at and not self._asked.sets:
             at, doubt = self._with_question(at, at["label"], [at["worker"], at["task"]])
-        return self._made(at=at, doubt=doubt)
+        return self._made(at=at, doubt=doubt, guessed=self._guessed)
 
     def _with_question(self, at: Reading, label: int, key: list[int]) -> tuple[Reading, str]:
         """A reading with the column that separates repeated answers to a task, if it is one of questions.
@@ -342,7 +337,8 @@ class _Matcher:
     def _of_several_labels(self) -> Places:
         """Columns of labels that the user named."""
         people = [p for p in self._known("worker") if p not in self._labels]
-        tasks = [p for p in (self._known("task") or self._usual("task")) if p not in self._labels]
+        question = [p for p in places_of(self._fields, "task") if p in self._usual("question")] * self._header
+        tasks = [p for p in (self._known("task") or self._usual("task") or question) if p not in self._labels]
         at = dict(self._at)
         if "task" not in at and tasks:
             at["task"] = tasks[0]
@@ -390,7 +386,7 @@ class _Matcher:
             Problem: nothing does, or there are several ways to read it.
         """
         at = dict(self._at)
-        task = self._task(())
+        task = self._task_by_name(())
         groups = evidence.groups_alike(self._columns, [p for p in self._free(beside=()) if p != task])
         fixed = {role: names[0] for role in ("worker", "label") if len(names := self._usual(role)) == 1}
         plain = self._readings(at, fixed, self._free())
@@ -400,6 +396,7 @@ class _Matcher:
         sure = [e for e in plain if evidence.expected(self._columns, [e[r] for r in ("worker", "task")]) >= _SURPRISE]
         if plain and (sure or not groups):
             if len(plain) == 1:
+                self._guessed = True
                 return self._long(plain[0])
             self._refuse(plain[:3], "which columns are worker, task and label?")
         if len(groups) > 1:
@@ -418,33 +415,57 @@ class _Matcher:
         """Ways to read rows of labels, with the names that are usual if they fit."""
         tasks = [p for p in [*self._known("task"), *self._usual("task")] if not self._columns[p].unique and p in free]
         named = {**fixed, **({"task": tasks[0]} if tasks else {})}
-        for known in ({**named, **self._asking(named.values())}, named, {}):
-            found = evidence.long_readings(self._columns, {**at, **known}, [p for p in free if p not in known.values()])
-            if found:
+        return self._ways({**at, **named}, free) or self._ways(at, free)
+
+    def _ways(self, known: Reading, free: Sequence[int]) -> list[Reading]:
+        """Ways to read rows of labels; a column that is called a question is one, or the task, and nothing else."""
+        question = self._question_or_task(known.values())
+        asking = self._asking(known.values())
+        rest = [p for p in free if p not in {*known.values(), *asking.values(), question}]
+        if question is not None and "task" not in known:
+            found = evidence.long_readings(self._columns, {**known, "task": question}, rest)
+            if found := [reading for reading in found if "question" not in reading]:
                 return found
-        return []
+        return evidence.long_readings(self._columns, {**known, **asking}, rest) or (
+            evidence.long_readings(self._columns, known, rest) if asking else []
+        )
 
     def _asking(self, taken: Iterable[int]) -> Reading:
         """The only column with the usual name of a question, if its values are few."""
         found = [p for p in self._usual("question") if p not in {*taken} and self._columns[p].few]
         return {"question": found[0]} if len(found) == 1 and "question" not in self._at else {}
 
-    def _task(self, workers: Sequence[int]) -> int | None:
-        """The column of the tasks of a wide table: named, of a known name, or of values that never come again."""
+    def _task_by_name(self, workers: Sequence[int]) -> int | None:
+        """The column of the tasks of a wide table: named, of a known name, or an index without one."""
         if "task" in self._at:
             return self._at["task"]
-        known = [p for p in self._known("task") if p not in workers]
-        ids = [p for p in self._usual("task") if p not in workers]
+        known = [p for p in [*self._known("task"), *self._usual("task")] if p not in workers]
+        question = self._question_or_task(workers)
+        known += [] if known or question is None or self._again(question) else [question]
         index = [p for p, field in enumerate(self._fields) if not field and self._columns[p].distinct]
-        by_values = [p for p in self._free(workers) if self._columns[p].unique]
-        found = [*known, *ids, *index, *by_values]
-        if found and self._comes_again(found[0]) and not self._separating(found[0], self._free(workers)):
-            found = []  # a few values for many rows are not the tasks
-        return next(iter(found), None)
+        return next(iter([*known, *index]), None)
+
+    def _task(self, workers: Sequence[int]) -> int | None:
+        """The column of the tasks of a wide table, by its name, or by values that never come again."""
+        named = self._task_by_name(workers)
+        if named is not None:
+            return named
+        values = set[str]().union(*(self._columns[p].counts for p in workers))
+        by_values = [
+            p for p in self._free(workers)
+            if self._columns[p].unique
+            or (workers and self._columns[p].distinct and not self._columns[p].within(values))
+        ]  # fmt: skip
+        return next(iter(by_values), None)
 
     def _wide(self, at: Reading, workers: Sequence[int]) -> Places:
         """A column per worker, a row per task, or per question and task."""
         task = self._task(workers)
+        counting = [p for p in workers if self._columns[p].counts_up and p not in self._labels]
+        if task is None and counting:
+            others = tuple(p for p in workers if p != counting[0])
+            ways: list[dict[str, Any]] = [{"task": counting[0], "label": others}, {"label": tuple(workers)}]
+            self._refuse(ways, f"is {self._fields[counting[0]]!r} a worker, or the ids?")
         if "question" not in at and not self._asked.sets:
             grid = self._grid(workers, task)
             task, at = grid.get("task", task), {**at, **grid}
@@ -464,23 +485,39 @@ class _Matcher:
         free = [p for p in self._free(workers) if len(self._columns[p].counts) > 1]
         free += [p for p, name in enumerate(self._fields) if not name and p not in free]
         named = [p for p in free if p in self._usual("question")]
-        if task is not None and not named:
+        if task is not None and not (named and not self._columns[task].few):
             return {}
+        tasks = [self._at["task"]] if "task" in self._at else [p for p in free if p not in named]
         grids = [
             {"task": each, "question": place}
-            for each in ([self._at["task"]] if "task" in self._at else free)
-            for place in self._separating(each, named or free)
+            for each in tasks
+            for place in self._separating(each, named or free, bool(named))
             if len(self._columns[each].counts) * len(self._columns[place].counts) == self._rows
         ]
+        told = [grid for grid in grids if self._classes_differ(grid["question"], workers)]
+        grids = told if len(told) == 1 else grids
+        if len(grids) == 1 and not (told or named) and self._alike_in_number(**grids[0]):
+            grids.append({"task": grids[0]["question"], "question": grids[0]["task"]})
         if len(grids) > 1:
             base = {"label": tuple(workers)}
             self._refuse([{**grid, **base} for grid in grids], "which columns are the task and the question?")
         return grids[0] if grids else {}
 
-    def _separating(self, task: int, among: Iterable[int]) -> list[int]:
-        """Columns of few values that tell the rows of a task apart."""
-        most = len(self._columns[task].counts)
-        few = [p for p in among if p != task and self._columns[p].few and len(self._columns[p].counts) < most]
+    def _classes_differ(self, place: int, workers: Sequence[int]) -> bool:
+        """Whether rows with different values in a column have different labels, all of them."""
+        classes: dict[str, set[str]] = {}
+        for row, value in enumerate(self._columns[place].cells):
+            classes.setdefault(value, set()).update(self._columns[p].cells[row] for p in workers)
+        return all(not (one & other) - {""} for one, other in combinations(classes.values(), 2))
+
+    def _alike_in_number(self, task: int, question: int) -> bool:
+        """Whether there are hardly more tasks than questions."""
+        return len(self._columns[task].counts) < 2 * len(self._columns[question].counts)
+
+    def _separating(self, task: int, among: Iterable[int], named: bool = False) -> list[int]:
+        """Columns of few values that tell the rows of a task apart; unless named so, not more of them than tasks."""
+        most = self._rows if named else len(self._columns[task].counts)
+        few = [p for p in among if p != task and self._columns[p].few and len(self._columns[p].counts) <= most]
         return [p for p in few if evidence.repeated(self._columns, [task, p]) <= FREE]
 
     def _with_question_of_rows(self, at: Reading, task: int, workers: Sequence[int]) -> Reading:

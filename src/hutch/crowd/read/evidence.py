@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 from hutch.crowd.data.known import HEADERS, USUAL, key_of
 from hutch.crowd.data.values import MISSING
@@ -48,6 +48,14 @@ class Column:
     def distinct(self) -> bool:
         """Each row has a value, and none comes twice."""
         return len(self.counts) == len(self.cells)
+
+    @property
+    def counts_up(self) -> bool:
+        """The values are numbers that rise from row to row."""
+        if not (self.numbers and self.distinct and len(self.cells) > 2):
+            return False
+        values = [float(cell) for cell in self.cells]
+        return all(one < other for one, other in pairwise(values))
 
     @property
     def unique(self) -> bool:
@@ -119,6 +127,7 @@ def row_odds(first: Sequence[str], columns: Sequence[Column]) -> float:
 
 def groups_alike(columns: Sequence[Column], among: Iterable[int]) -> list[list[int]]:
     """Groups of two or more columns whose values are the same few."""
+    among = list(among)
     left = [place for place in among if columns[place].few]
     alike = {place: {place} for place in left}
     for one, other in combinations(left, 2):
@@ -131,7 +140,8 @@ def groups_alike(columns: Sequence[Column], among: Iterable[int]) -> list[list[i
     groups = [sorted(group) for group in {id(group): group for group in alike.values()}.values() if len(group) > 1]
     if len(groups) == 1:
         values = set().union(*(columns[place].counts for place in groups[0]))
-        more = [place for place in left if place not in groups[0] and columns[place].within(values) >= 0.9]
+        small = [place for place in among if 0 < len(columns[place].counts) <= FEW and place not in groups[0]]
+        more = [place for place in small if columns[place].within(values) >= 0.5]
         groups = [sorted([*groups[0], *more])]
     return groups
 
@@ -231,12 +241,12 @@ def _keyed(columns: Sequence[Column], fixed: Reading, wanted: Sequence[str], opt
             continue
         rest = [at["question"]] if "question" in at else [p for p in options if p not in at.values()]
         for place in rest:
-            fewer = len(columns[place].counts) < len(columns[at["task"]].counts) and columns[place].few
-            fewer = fewer and not told_by(columns, label, place)
-            if fewer and repeated(columns, key) >= REPEATED and repeated(columns, [*key, place]) <= FREE:
+            asked = columns[place].few and not told_by(columns, label, place)
+            if asked and repeated(columns, key) >= REPEATED and repeated(columns, [*key, place]) <= FREE:
                 found.append((expected(columns, [*key, place]), {**at, "question": place}))
     most = max((chance for chance, _ in found), default=0.0)
-    likely = [at for chance, at in found if chance >= most / 3 and most >= 1]
+    least = 1.0 if "worker" in fixed else 3.0
+    likely = [at for chance, at in found if chance >= most / 3 and most >= least]
     if len({at["label"] for at in likely}) != 1 or len({frozenset(at.values()) for at in likely}) != 1:
         return likely
     return _by_agreement(columns, likely, fixed)
@@ -253,6 +263,10 @@ def _by_agreement(columns: Sequence[Column], readings: list[Reading], fixed: Rea
 
     best = max(map(agree, readings))
     kept = [at for at in readings if agree(at) > best - CLEAR]
+    several = [at for at in kept if "question" in at]
+    if several and "task" not in fixed and "question" not in fixed:  # there are more tasks than questions
+        counts = [[len(columns[at[role]].counts) for role in ("task", "question")] for at in several]
+        kept = [at for at, (tasks, asked) in zip(several, counts, strict=True) if tasks >= 2 * asked] or kept
     if len({at["worker"] for at in kept}) > 1 and "worker" not in fixed:  # then the order of the columns may tell
         kept = [at for at in kept if at["worker"] < at["task"]
                 and len(columns[at["worker"]].counts) <= len(columns[at["task"]].counts)] or kept  # fmt: skip

@@ -107,7 +107,7 @@ def read_all(path: str | Path, classes: Sequence[str], columns: ColumnNames) -> 
         places = decide(form, columns, source.name, classes)
         triples = of_table(source, form, places, columns)
         check_unsure(columns, triples, form)
-        told = described(places, triples)
+        told = described(places, triples, columns.extra)
         return Read(triples, told, notices_of(places, told))
 
 

@@ -353,7 +353,7 @@ def check_unsure(asked: ColumnNames, triples: Triples, table: Table | None) -> N
                 raise Problem(f"unsure: no label is {name!r}; {did_you_mean(name, known)}")
 
 
-def described(places: Places, triples: Triples) -> str:
+def described(places: Places, triples: Triples, extra: Sequence[str] = ()) -> str:
     """How a table was read, in one line."""
     at, told = places.at, f"{places.tool}: " if places.tool not in ("", "wide table") else ""
     roles = [role for role in (*TRIPLE, "gold", "time") if role in at]
@@ -376,6 +376,10 @@ def described(places: Places, triples: Triples) -> str:
         )
     if "question" in at and triples.questions:
         parts.append(f"{len(triples.questions[1])} questions in column {places.name(at['question'])!r}")
+    used = {*places.workers, *at.values()}
+    other = [field for place, field in enumerate(places.fields) if place not in used and field not in extra]
+    if other and (places.workers or places.guessed):
+        parts[-1] += f"; not read: {_listed(other)}"
     return told + ", ".join(parts)
 
 

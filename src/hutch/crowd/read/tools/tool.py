@@ -67,6 +67,7 @@ class Places:
         left_out: the reason for leaving out rows of a status.
         choices: where each choice has a column of `true` and `false`: the names of these columns and the choices.
         doubt: what a user should know about the way it is read.
+        guessed: no name told some of the roles.
     """
 
     tool: str = ""
@@ -78,6 +79,7 @@ class Places:
     left_out: Mapping[str, str] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
     doubt: str = ""
+    guessed: bool = False
 
     @classmethod
     def of(cls, tool: str, fields: Sequence[str], names: Mapping[str, str], **more: Any) -> "Places":
