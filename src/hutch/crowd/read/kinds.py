@@ -5,8 +5,9 @@ from pathlib import Path
 from hutch.core.errors import Problem, did_you_mean, reading
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.known import key_of
-from hutch.crowd.read.columns import decide, is_header
+from hutch.crowd.read.columns import decide
 from hutch.crowd.read.form import is_json, table_of
+from hutch.crowd.read.matching import is_header
 from hutch.crowd.read.rows import Rows, read_rows
 from hutch.crowd.read.source import Source, pieces_of
 

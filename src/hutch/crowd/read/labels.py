@@ -13,8 +13,9 @@ from hutch.core.errors import Problem, reading
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.known import places_of, usual_of
 from hutch.crowd.data.labels import Labels, from_codes
-from hutch.crowd.read.columns import decide, wrong_width
+from hutch.crowd.read.columns import decide
 from hutch.crowd.read.form import Export, form_of, table_of
+from hutch.crowd.read.matching import wrong_width
 from hutch.crowd.read.rows import read_rows
 from hutch.crowd.read.source import Source, read_source
 from hutch.crowd.read.tools.tool import Places

@@ -15,9 +15,9 @@ from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.codes import coded, recoded, used_names
 from hutch.crowd.data.names import Names
 from hutch.crowd.data.values import NO_LABEL, NO_LABELS, TWO_TRUTHS, UNSURE, Problems, label_of, name_of
-from hutch.crowd.read.columns import NOT_TICKED, TRIPLE
 from hutch.crowd.read.evidence import missing
 from hutch.crowd.read.form import Export, Table
+from hutch.crowd.read.matching import NOT_TICKED, TRIPLE
 from hutch.crowd.read.rows import Rows, read_rows
 from hutch.crowd.read.source import Source
 from hutch.crowd.read.tools.tool import Places, place_of
