@@ -179,3 +179,20 @@ def test_none_is_no_label(tmp_path):
         written(tmp_path / "labels.csv", ("id", "r1", "r2"), (0, 1, "None"), (1, 1, 1), (2, 0, "None"))
     )
     assert len(labels) == 4 and labels.classes == ["0", "1"]
+    path = written(tmp_path / "labels.csv", ("worker", "task", "label"), ("a", 1, "None"), ("b", 1, "For"))
+    assert "--classes names it if it is a class" in read_labels(path).notices[-1]
+    assert read_labels(path, classes=["None", "For"]).classes == ["None", "For"]
+
+
+def test_columns_that_are_not_read_are_named(tmp_path):
+    rows = [("topic", "r1", "r2", "note"), *((f"k{i // 2}", i % 2, i % 2, "fine") for i in range(20))]
+    labels = read_labels(written(tmp_path / "labels.csv", *rows))
+    assert labels.form == "2 raters in columns r1, r2, 20 items in rows; no ids; not read: topic, note"
+
+
+def test_small_tables_lose_no_rater(tmp_path):
+    rows = [("item", "w0", "w1", "w2"), ("a", 4, 4, 4), ("b", 3, 3, 3), ("c", 4, 5, 4), ("d", 2, 2, 2)]
+    assert set(read_labels(written(tmp_path / "labels.csv", *rows)).worker_names) == {"w0", "w1", "w2"}
+    rows = [("velvet", "w0", "w1"), (1, 2, 2), (2, 1, 1), (3, 3, 1), (4, 4, 4)]
+    with pytest.raises(DataError, match="is 'velvet' a worker, or the ids"):
+        read_labels(written(tmp_path / "labels.csv", *rows))

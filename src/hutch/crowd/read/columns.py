@@ -167,6 +167,8 @@ class _Matcher(LongTables, WideTables):
                 ways: list[dict[str, Any]] = [plain[0], {**at, "label": tuple(groups[0])}]
                 self._refuse(ways, "rows of labels, or one column a worker?")
             return self._wide(at, groups[0])
+        if self._width < len(TRIPLE) and self._table.records is None:
+            raise Problem(wrong_width(self._width, TRIPLE), self._line, 1)
         for role in TRIPLE:
             only_column(self._fields, role, self._line)
         raise AssertionError("a header without known names has no column of a known name")

@@ -109,17 +109,19 @@ def read_all(path: str | Path, classes: Sequence[str], columns: ColumnNames) -> 
         triples = of_table(source, form, places, columns)
         check_unsure(columns, triples, form)
         told = described(places, triples, columns.extra)
-        return Read(triples, told, notices_of(places, told))
+        return Read(triples, told, notices_of(places, told, triples.words))
 
 
-def notices_of(places: Places, told: str) -> tuple[str, ...]:
-    """What a user should know about the way a table was read."""
+def notices_of(places: Places, told: str, words: Sequence[str] = ()) -> tuple[str, ...]:
+    """What a user should know about the way a table was read, with these words in cells that are taken as empty."""
     by_name = not (places.tool or places.questions or places.choices or "question" in places.at)
     notices = [places.doubt, "" if by_name else f"read as {told}"]
     if "time" in places.at:
         notices.append(
             "rows are taken in the order of their time; all answers of a worker to a task count, not the last"
         )
+    if "None" in words:  # the other words are hardly names of classes
+        notices.append("cells with None are taken as empty; --classes names it if it is a class")
     return tuple(filter(None, notices))
 
 

@@ -43,7 +43,8 @@ class Matching:
     """
 
     def __init__(self, table: Table, asked: ColumnNames, name: str) -> None:
-        self._table, self._asked, self._name, self._line = table, asked, name, table.line
+        self._table, self._asked, self._line = table, asked, table.line
+        self._name = name.replace("<stdin>", "-")
         self._first, self._width = table.first, len(table.first)
         self._header = self._is_header()
         self._fields = table.first if self._header else [str(number) for number in range(1, self._width + 1)]

@@ -39,6 +39,7 @@ class Triples:
         where: the place of a label in messages.
         spot: the line and the column where a name of a further column appears first.
         rows: of a table, from which the labels come.
+        words: in cells that are taken as empty.
     """
 
     codes: Codes
@@ -50,6 +51,7 @@ class Triples:
     where: Callable[[int], str] = str
     spot: Callable[[int, int], tuple[int, int]] = lambda column, code: (1, 1)
     rows: int = 0
+    words: tuple[str, ...] = ()
 
     @classmethod
     def none(cls) -> "Triples":
@@ -189,6 +191,7 @@ class _TableReader:
             triples, [self._worker_names(), self._task_names(), distinct], self._truths(), self._problems,
             None if extras is None else (extras, [rows.names[place] for place in further]), questions,
             rows=len(rows.codes),
+            words=tuple(text for text, value in zip(labels, values, strict=True) if value == NO_LABEL and text.strip()),
         )  # fmt: skip
         if self._before is None and not further:  # where labels stand, which takes the whole text, is of no interest
             return found

@@ -35,7 +35,8 @@ class WideTables(Matching):
         """The column of the tasks of a wide table: named, of a known name, or an index without one."""
         if "task" in self._at:
             return self._at["task"]
-        known = [p for p in [*self._known("task"), *self._usual("task")] if p not in workers]
+        usual = [p for p in self._usual("task") if not self._again(p) or self._separating(p, self._free(workers))]
+        known = [p for p in [*self._known("task"), *usual] if p not in workers]
         question = self._question_or_task(workers)
         known += [] if known or question is None or self._again(question) else [question]
         index = [p for p, field in enumerate(self._fields) if not field and self._columns[p].distinct]
