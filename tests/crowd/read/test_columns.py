@@ -193,6 +193,8 @@ def test_columns_that_are_not_read_are_named(tmp_path):
 def test_small_tables_lose_no_rater(tmp_path):
     rows = [("item", "w0", "w1", "w2"), ("a", 4, 4, 4), ("b", 3, 3, 3), ("c", 4, 5, 4), ("d", 2, 2, 2)]
     assert set(read_labels(written(tmp_path / "labels.csv", *rows)).worker_names) == {"w0", "w1", "w2"}
-    rows = [("velvet", "w0", "w1"), (1, 2, 2), (2, 1, 1), (3, 3, 1), (4, 4, 4)]
+    rows = [("velvet", "w0", "w1"), (1, 2, 2), (2, 2, 1), (3, 3, 1), (4, 4, 4)]
     with pytest.raises(DataError, match="is 'velvet' a worker, or the ids"):
         read_labels(written(tmp_path / "labels.csv", *rows))
+    with pytest.raises(DataError, match="no worker column, got velvet, w0, w1; .*--columns worker=NAME,task=NAME"):
+        read_labels(written(tmp_path / "labels.csv", rows[0], (1, 2, 3), (2, 1, 4)))

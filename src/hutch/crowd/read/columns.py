@@ -169,6 +169,6 @@ class _Matcher(LongTables, WideTables):
             return self._wide(at, groups[0])
         if self._width < len(TRIPLE) and self._table.records is None:
             raise Problem(wrong_width(self._width, TRIPLE), self._line, 1)
-        for role in TRIPLE:
-            only_column(self._fields, role, self._line)
-        raise AssertionError("a header without known names has no column of a known name")
+        wanted = "worker=NAME,task=NAME,label=NAME, or, with a column per worker, task=NAME,label=NAME,label=NAME"
+        got = f"the header names no worker column, got {', '.join(self._fields)}"
+        raise Problem(f"{got}; name the columns: --columns {wanted}", self._line, 1)
