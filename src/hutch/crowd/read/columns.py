@@ -161,7 +161,7 @@ class _Matcher(LongTables, WideTables):
             self._refuse(plain[:3], "which columns are worker, task and label?")
         if len(groups) > 1:
             self._refuse([{"label": tuple(group)} for group in groups], "which columns are the workers'?")
-        if groups:
+        if groups and (task is not None or self._rows > 2):
             check_people([self._fields[p] for p in groups[0]], self._fields)
             if plain:
                 ways: list[dict[str, Any]] = [plain[0], {**at, "label": tuple(groups[0])}]
