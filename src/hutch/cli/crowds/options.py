@@ -132,7 +132,7 @@ class CrowdOptions:
         str | None,
         Option(
             metavar="ROLE=NAME,...",
-            help="Names of columns or fields: worker, task, label, gold, question, time; unsure=LABEL: none; "
+            help="Names of columns or fields: worker, task, label, gold, question, time; unsure=LABEL is none; "
             "with --pairs worker, left, right, winner, weight. Several labels, or a glob: one column per worker, or "
             "per question if there is a worker.",
         ),
