@@ -11,8 +11,10 @@ HEADERS = {
     "task": {"task", "taskid", "item", "itemid", "example", "question", "image", "unit", "unitid"},
     "kind": {"kind"},
     "price": {"price"},
-    "label": {"label", "answer", "class", "response", "rating", "category", "truth", "gold"},
-    "gold": {"truth", "gold"},
+    "label": {
+        "label", "answer", "class", "response", "rating", "category", "truth", "gold", "groundtruth", "goldlabel",
+    },
+    "gold": {"truth", "gold", "groundtruth", "goldlabel"},
 }  # fmt: skip
 """Names without case, blanks, `-` and `_`."""
 USUAL = {

@@ -76,7 +76,7 @@ class _Matcher(LongTables, WideTables):
             raise Problem(f"{got}: votes on pairs need --pairs", self._line, 1)
         if len(self._labels) > 1:
             return self._of_several_labels()
-        worker = "worker" in self._at or bool(self._known("worker"))
+        worker = "worker" in self._at or any(not self._shares(place) for place in self._known("worker"))
         label = bool(self._labels) or bool(self._known("label"))
         if worker or label or self._asked.sets:
             return self._long(self._long_reading())
@@ -158,7 +158,8 @@ class _Matcher(LongTables, WideTables):
             if len(plain) == 1:
                 self._guessed = True
                 return self._long(plain[0])
-            self._refuse(plain[:3], "which columns are worker, task and label?")
+            more: list[dict[str, Any]] = [{**at, "label": tuple(group)} for group in groups[:1]]
+            self._refuse([*plain[: 3 - len(more)], *more], "which columns are worker, task and label?")
         if len(groups) > 1:
             self._refuse([{"label": tuple(group)} for group in groups], "which columns are the workers'?")
         if groups and (task is not None or self._rows > 2):

@@ -247,7 +247,7 @@ def _keyed(columns: Sequence[Column], fixed: Reading, wanted: Sequence[str], opt
     most = max((chance for chance, _ in found), default=0.0)
     least = 1.0 if "worker" in fixed else 3.0
     likely = [at for chance, at in found if chance >= most / 3 and most >= least]
-    if len({at["label"] for at in likely}) != 1 or len({frozenset(at.values()) for at in likely}) != 1:
+    if len({at["label"] for at in likely}) != 1:
         return likely
     return _by_agreement(columns, likely, fixed)
 

@@ -108,6 +108,11 @@ class Matching:
         extra = {place for place, field in enumerate(self._fields) if field in self._asked.extra}
         return [place for place in range(self._width) if place not in not_free | others | extra]
 
+    def _shares(self, place: int) -> bool:
+        """Whether a column has the values of another one, as those of raters have."""
+        groups = evidence.groups_alike(self._columns, self._free(beside=()))
+        return any(place in group for group in groups)
+
     def _gold(self, at: Reading) -> Reading:
         """A column of true labels, if one is there."""
         found = [place for place in self._known("gold") if place not in at.values()]
