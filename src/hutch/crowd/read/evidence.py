@@ -181,9 +181,11 @@ def told_by(columns: Sequence[Column], place: int, other: int) -> bool:
     return len(pairs) == len(set(columns[other].cells))
 
 
-def follows(columns: Sequence[Column], place: int, other: int) -> bool:
-    """Whether a column only repeats another one in other words, or in fewer."""
+def follows(columns: Sequence[Column], place: int, other: int, same: bool = False) -> bool:
+    """Whether a column only repeats another one in other words, or, unless they must be as many, in fewer."""
     a, b = columns[place], columns[other]
+    if same and len(a.counts) != len(b.counts):
+        return False
     if len(a.counts) > len(b.counts) or not 3 <= len(b.counts) <= 0.8 * len(b.cells):
         return False
     if len(a.counts) == len(b.counts) and (a.text, place) < (b.text, other):
@@ -212,6 +214,7 @@ def long_readings(columns: Sequence[Column], fixed: Reading, free: Iterable[int]
     wanted = [role for role in ("worker", "task", "label") if role not in fixed]
     others = {*usable, *fixed.values()}
     many = {place for place in others if not columns[place].few or place in fixed.values()}
+    usable = [p for p in usable if not any(follows(columns, p, other, same=True) for other in others if other != p)]
     found: list[Reading] = []
     for leaders in (others, many, set[int]()):
         own = [p for p in usable if not any(follows(columns, p, other) for other in leaders if other != p)]
@@ -263,6 +266,7 @@ def _by_agreement(columns: Sequence[Column], readings: list[Reading], fixed: Rea
 
     best = max(map(agree, readings))
     kept = [at for at in readings if agree(at) > best - CLEAR]
+    kept = [at for at in kept if "question" not in at] or kept
     several = [at for at in kept if "question" in at]
     if several and "task" not in fixed and "question" not in fixed:  # there are more tasks than questions
         counts = [[len(columns[at[role]].counts) for role in ("task", "question")] for at in several]
