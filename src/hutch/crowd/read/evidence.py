@@ -250,6 +250,7 @@ def _keyed(columns: Sequence[Column], fixed: Reading, wanted: Sequence[str], opt
     most = max((chance for chance, _ in found), default=0.0)
     least = 1.0 if "worker" in fixed else 3.0
     likely = [at for chance, at in found if chance >= most / 3 and most >= least]
+    likely = [at for at in likely if "question" not in at] or likely
     if len({at["label"] for at in likely}) != 1:
         return likely
     return _by_agreement(columns, likely, fixed)
@@ -266,7 +267,6 @@ def _by_agreement(columns: Sequence[Column], readings: list[Reading], fixed: Rea
 
     best = max(map(agree, readings))
     kept = [at for at in readings if agree(at) > best - CLEAR]
-    kept = [at for at in kept if "question" not in at] or kept
     several = [at for at in kept if "question" in at]
     if several and "task" not in fixed and "question" not in fixed:  # there are more tasks than questions
         counts = [[len(columns[at[role]].counts) for role in ("task", "question")] for at in several]
