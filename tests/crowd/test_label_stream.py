@@ -82,6 +82,20 @@ def test_a_task_that_comes_back_after_others_is_seen(tmp_path):
     assert (seen.split, seen.warning()) == (0, "")
 
 
+def test_a_stream_has_no_other_order(tmp_path):
+    (tmp_path / "labels.csv").write_text("worker,task,label,when\nann,1,a,2\nbob,1,b,1\n")
+    with pytest.raises(DataError, match="labels.csv: --columns time: a stream takes rows as they come"):
+        list(label_blocks(tmp_path / "labels.csv", ["a", "b"], columns="time=when"))
+
+
+def test_a_stream_has_one_question(tmp_path):
+    path = tmp_path / "labels.csv"
+    rows = [f"{w},t{i},{q},{'ab'[i % 2]}\n" for q in ("tone", "safe") for i in range(30) for w in ("ann", "bob")]
+    path.write_text("worker,task,criterion,label\n" + "".join(rows))
+    with pytest.raises(DataError, match=r"got answers to several questions \(tone, safe\), wanted one"):
+        list(label_blocks(path, ["a", "b"], chunk_bytes=200, columns="question=criterion"))
+
+
 def test_rows_that_are_items_are_numbered_through(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("ann,bob\n" + "".join(f"{i % 2},{i % 3 % 2}\n" for i in range(300)))

@@ -136,7 +136,7 @@ def number_blocks(path: str, columns: ColumnNames, seen: Seen) -> Iterator[Label
 def _pieces(path: str | Path, classes: Sequence[str], chunk_bytes: int, columns: ColumnNames, seen: Seen) -> Pieces:
     """The labels of each chunk."""
     found = None
-    rows = 0
+    rows, questions = 0, list[str]()
     for source in pieces_of(path, columns.encoding, chunk_bytes):
         with reading(source.name):
             begins = found is None
@@ -147,9 +147,12 @@ def _pieces(path: str | Path, classes: Sequence[str], chunk_bytes: int, columns:
                 if form is None:
                     continue
                 found = form, decide(form, columns, source.name, classes)
+                if "time" in found[1].at:
+                    raise Problem("--columns time: a stream takes rows as they come; leave out --stream")
             piece = of_table(source, *found, columns, begins, rows)
-            if piece.questions and len(piece.questions[1]) > 1:
-                names = ", ".join(piece.questions[1])
+            questions = known_first(questions, piece.questions[1] if piece.questions else ())
+            if len(questions) > 1:
+                names = ", ".join(questions)
                 raise Problem(f"got answers to several questions ({names}), wanted one; leave out --stream")
             if begins:
                 seen.form = described(found[1], piece)

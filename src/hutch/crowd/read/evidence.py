@@ -17,6 +17,8 @@ ENOUGH = 4
 """Rows from which a column that never repeats a value is one of ids."""
 FREE, REPEATED = 0.05, 0.2
 """The share of rows that repeat a key below which it is one, and above which it is none."""
+MANY = 24
+"""Columns of unknown names beyond which no reading is looked for: it would take long, and be one of many."""
 CLEAR = 0.1
 """The difference of two shares that is taken as one."""
 
@@ -129,8 +131,12 @@ def groups_alike(columns: Sequence[Column], among: Iterable[int]) -> list[list[i
     """Groups of two or more columns whose values are the same few."""
     among = list(among)
     left = [place for place in among if columns[place].few]
-    alike = {place: {place} for place in left}
-    for one, other in combinations(left, 2):
+    alike: dict[int, set[int]] = {}
+    equal: dict[frozenset[str], set[int]] = {}
+    for place in left:  # of many columns with the same values one is enough to compare with others
+        alike[place] = equal.setdefault(frozenset(columns[place].counts), set())
+        alike[place].add(place)
+    for one, other in combinations([min(group) for group in equal.values()], 2):
         a, b = columns[one], columns[other]
         shares = a.within(b.counts), b.within(a.counts)
         if max(shares) >= 0.5 and min(shares) >= 0.2:
@@ -212,6 +218,8 @@ def long_readings(columns: Sequence[Column], fixed: Reading, free: Iterable[int]
         return []
     usable = [place for place in free if len(columns[place].counts) > 1 and not columns[place].unique]
     wanted = [role for role in ("worker", "task", "label") if role not in fixed]
+    if len(usable) > MANY:
+        return []
     others = {*usable, *fixed.values()}
     many = {place for place in others if not columns[place].few or place in fixed.values()}
     usable = [p for p in usable if not any(follows(columns, p, other, same=True) for other in others if other != p)]
