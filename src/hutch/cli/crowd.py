@@ -3,12 +3,9 @@
 from dataclasses import replace
 
 from hutch.cli.crowds.options import CrowdOptions
+from hutch.cli.crowds.ways import PAIRS
 from hutch.cli.options import takes
 from hutch.core.errors import UsageError
-
-_NOT_OF_PAIRS = (
-    "gold", "reference", "ask_of", "slots", "classes", "set", "passes", "shards", "ray", "all_judges", "detail",
-)  # fmt: skip
 
 
 @takes(CrowdOptions, "given")
@@ -83,7 +80,7 @@ def _run_pairs(given: CrowdOptions) -> None:
     """Run `--pairs`."""
     from hutch.cli.crowds.pairs import run
 
-    given.refuse(_NOT_OF_PAIRS, "cannot be combined with --pairs")
+    given.refuse(*PAIRS)
     if given.ordered is not None:
         raise UsageError("--ordered: cannot be combined with --pairs")
     run(given, given.method or ("online" if given.stream else "batch"))

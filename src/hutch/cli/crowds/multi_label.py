@@ -9,6 +9,7 @@ import numpy as np
 from hutch.cli.crowds import stream
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.crowds.tasks import true_classes
+from hutch.cli.crowds.ways import MULTI_LABEL
 from hutch.core.errors import UsageError
 from hutch.core.run.output import open_output
 from hutch.crowd import output
@@ -16,10 +17,6 @@ from hutch.crowd.aggregate import Aggregate, Options, aggregate, save
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.questions import apart, together
 from hutch.crowd.read.multi_label import ANSWERS, read_multi_label, read_sets, set_of
-
-_REFUSED = (
-    "reference", "all_judges", "next", "ask_of", "report", "suspects", "shards", "ray", "ordered", "detail",
-)  # fmt: skip
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -31,7 +28,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         UsageError: options that need one class per task.
         DataError: labels or gold that cannot be used.
     """
-    given.refuse(_REFUSED, "cannot be combined with --multi-label")
+    given.refuse(*MULTI_LABEL)
     if model.name == "mixed":
         raise UsageError("--multi-label: wanted no column kind, and no model mixed")
     assert given.read_as is not None

@@ -11,6 +11,7 @@ import numpy as np
 
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.crowds.tasks import line_of
+from hutch.cli.crowds.ways import NUMBERS, NUMBERS_BATCH, NUMBERS_ONLINE, NUMBERS_STREAM
 from hutch.core.errors import DataError, UsageError, at
 from hutch.core.run.output import open_output
 from hutch.crowd.aggregate import Options, check_history, save
@@ -25,11 +26,6 @@ from hutch.crowd.models.online import stream_of
 from hutch.crowd.output import cells
 from hutch.crowd.read.labels import read_gold, read_labels
 
-_REFUSED = (
-    "all_judges", "next", "ask_of", "detail", "suspects", "shards", "ray", "classes", "ordered",
-    "multi_label", "set",
-)  # fmt: skip
-
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
     """Infer the number of every task, write the requested outputs, and return the summary.
@@ -41,11 +37,11 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         DataError: a label is not a number.
     """
     assert isinstance(model, Numbers)
-    given.refuse(_REFUSED, "cannot be combined with --model numbers")
+    given.refuse(*NUMBERS)
     online, seen = options.method == "online", Seen()
-    given.refuse(("gold",) if online else ("stream",), f"cannot be combined with --method {options.method}")
+    given.refuse(*(NUMBERS_ONLINE if online else NUMBERS_BATCH))
     if given.stream:
-        given.refuse(("workers", "report"), "cannot be combined with --stream")
+        given.refuse(*NUMBERS_STREAM)
     if given.report and given.report.endswith(".html"):
         raise UsageError("--report: wanted a text file with --model numbers")
     if history:

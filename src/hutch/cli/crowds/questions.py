@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hutch.cli.crowds.options import CrowdOptions
+from hutch.cli.crowds.ways import questions
 from hutch.core.errors import UsageError
 from hutch.core.run.output import open_output
 from hutch.crowd import output
@@ -12,10 +13,6 @@ from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.codes import known_first
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import CrowdModel
-
-_REFUSED = (
-    "gold", "score", "next", "ask_of", "report", "suspects", "shards", "ray", "final", "initial", "detail",
-)  # fmt: skip
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, found: dict[str, Labels]) -> dict[str, Any]:
@@ -28,11 +25,10 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, found: dict[st
     Raises:
         UsageError: an option needs one question.
     """
-    names = ", ".join(found)
-    why = f"cannot be combined with several questions ({names}); keep the rows of one in a file of their own"
-    given.refuse(_REFUSED, why)
+    way = questions(", ".join(found))
+    given.refuse(*way)
     if options.method == "online" and options.passes > 1:
-        raise UsageError(f"--passes: {why}")
+        raise UsageError(f"--passes: {way.why}")
     results = {question: aggregate(labels, model, options) for question, labels in found.items()}
     for question, result in results.items():
         if result.doubt:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from hutch.cli.crowds.options import CrowdOptions
+from hutch.cli.crowds.ways import STREAM
 from hutch.core.errors import UsageError
 from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
@@ -31,8 +32,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         UsageError: an option needs all labels at once.
     """
     path, columns = given.labels, given.read_as
-    kept = ("workers", "report", "suspects", "next", "score", "detail")
-    given.refuse(kept, "a stream keeps no tasks and no workers; leave out --stream")
+    given.refuse(*STREAM)
     if options.method != "online":
         raise UsageError("--stream: wanted --method online; batch models need all labels at once")
     if options.passes > 1 and path == "-":

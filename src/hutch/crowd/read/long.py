@@ -66,7 +66,9 @@ class LongTables(Matching):
                 ways.append(
                     {**{role: place for role, place in readings[0].items() if role != "label"}, "label": places}
                 )
-            self._refuse(ways, f"which columns are {', '.join(role for role in missing if role not in usual)}?")
+            self._refuse(
+                ways, f"which column is the {' and the '.join(role for role in missing if role not in usual)}?"
+            )
         ids = [place for place in self._usual("task") if place in free]
         rest = [place for place in free if place not in usual.values()]
         left = [role for role in missing if role not in usual]
