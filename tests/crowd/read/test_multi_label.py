@@ -73,3 +73,16 @@ def test_classes_and_gold(tmp_path):
 
 def test_nothing(tmp_path):
     assert answers(tmp_path / "labels", "") == {} == answers(tmp_path / "labels", "worker,task,label\n")
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_sets_in_tables_of_other_names(tmp_path, wide):
+    sets = ["politics|economy", "politics", "sports", "[]"]
+    rows = [[f"d{i}", *(sets[(i + (w == i % 3)) % 4] for w in range(3))] for i in range(20)]
+    if not wide:
+        rows = [[f"r{w}", row[0], row[w + 1]] for row in rows for w in range(3)]
+    header = ["velvet", "r0", "r1", "r2"] if wide else ["velvet", "ladder", "kettle"]
+    (tmp_path / "labels.csv").write_text("".join(",".join(row) + "\n" for row in [header, *rows]))
+    found = read_multi_label(tmp_path / "labels.csv")
+    assert [*found] == ["economy", "politics", "sports"] and found["sports"].items == 20
+    assert found["sports"].worker_names == ["r0", "r1", "r2"] and len(found["sports"]) == 60

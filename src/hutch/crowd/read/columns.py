@@ -78,7 +78,7 @@ class _Matcher(LongTables, WideTables):
             return self._of_several_labels()
         worker = "worker" in self._at or any(not self._shares(place) for place in self._known("worker"))
         label = bool(self._labels) or bool(self._known("label"))
-        if worker or label or self._asked.sets:
+        if worker or label:
             return self._long(self._long_reading())
         return self._by_values()
 
