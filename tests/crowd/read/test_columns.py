@@ -198,3 +198,11 @@ def test_small_tables_lose_no_rater(tmp_path):
         read_labels(written(tmp_path / "labels.csv", *rows))
     with pytest.raises(DataError, match="no worker column, got velvet, w0, w1; .*--columns worker=NAME,task=NAME"):
         read_labels(written(tmp_path / "labels.csv", rows[0], (1, 2, 3), (2, 1, 4)))
+
+
+def test_names_of_workers_may_be_those_of_raters(tmp_path):
+    rows = [("judge", "human"), *((answer(0, i), answer(1, i)) for i in range(30))]
+    assert read_labels(written(tmp_path / "labels.csv", *rows)).worker_names == ["judge", "human"]
+    numbers = [(w, i, (w + i) % 5 + 1) for i in range(1, 4) for w in (1, 2)]
+    labels = read_labels(written(tmp_path / "labels.csv", ("worker", "item", "score"), *numbers))
+    assert (labels.worker_names, labels.items, len(labels)) == (["1", "2"], 3, 6)

@@ -76,7 +76,8 @@ class _Matcher(LongTables, WideTables):
             raise Problem(f"{got}: votes on pairs need --pairs", self._line, 1)
         if len(self._labels) > 1:
             return self._of_several_labels()
-        worker = "worker" in self._at or any(not self._shares(place) for place in self._known("worker"))
+        named = bool(self._known("task") or self._usual("task")) and bool(self._usual("label"))
+        worker = "worker" in self._at or any(named or not self._shares(place) for place in self._known("worker"))
         label = bool(self._labels) or bool(self._known("label"))
         if worker or label:
             return self._long(self._long_reading())

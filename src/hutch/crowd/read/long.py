@@ -129,7 +129,7 @@ class LongTables(Matching):
         Raises:
             Problem: it may be either.
         """
-        named = [p for p, field in enumerate(self._fields) if p in self._usual("question") and p not in at.values()]
+        named = [p for p in self._usual("question") if p not in at.values()]
         if self._rows < ENOUGH and not named:
             return at, ""
         again = evidence.repeated(self._columns, key)

@@ -51,9 +51,7 @@ class Matching:
         rows = table.sample if self._header else (table.first, *table.sample)
         self._columns = evidence.columns_of(self._width, rows)
         self._rows = len(rows)
-        self._at: Reading = {
-            role: place_of(column, self._fields, role) for role, column in asked.one_each.items()
-        }  # fmt: skip
+        self._at: Reading = {role: place_of(name, self._fields, role) for role, name in asked.one_each.items()}
         for column in asked.unsure:
             if self._header and column in self._fields:
                 self._at["unsure"] = place_of(column, self._fields, "unsure")
@@ -96,7 +94,7 @@ class Matching:
         found = [place for place in places_of(self._fields, role) if place not in taken]
         if role == "task":
             found = [place for place in found if place not in self._usual("question")]
-        return [p for p in found if p not in self._known("gold")] or [] if role == "label" else found
+        return [place for place in found if role != "label" or place not in self._known("gold")]
 
     def _usual(self, role: str) -> list[int]:
         return [place for place in usual_of(self._fields, role) if place not in self._at.values()] * self._header
