@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.data.ahead import in_order
-from hutch.core.data.packed import ENDINGS, Decompressed
+from hutch.core.data.packed import ENDINGS, Decompressed, Joined, ending_by
 from hutch.core.data.places import missing, only_file, opened
 from hutch.core.errors import DataError, at
 from hutch.core.text.columns import FEED
@@ -72,7 +72,7 @@ class Chunks:
     """Iterable over sources, one after the other, as chunks of whole lines; it reports its position.
 
     Args:
-        sources: paths; `-` is standard input; `.gz` and `.zst` files are unpacked as they are read.
+        sources: paths; `-` is standard input; files compressed by gzip or Zstandard are unpacked.
         chunk_bytes: size of the buffer; a longer line makes it grow.
         whole_groups: cut only after an empty line; a longer group makes the buffer grow, too.
         longest_line: bytes; a longer line that does not fit into the buffer either is refused.
@@ -113,7 +113,7 @@ class Chunks:
             if source == "-":
                 stdin: Any = sys.stdin.buffer  # typed without readinto1, which does not wait until the buffer is full
                 _widen(stdin)
-                yield from self._lines(stdin.readinto1, "<stdin>", number, buffers, lambda: 0)
+                yield from self._lines(stdin.readinto1, stdin, "<stdin>", number, buffers, lambda: 0)
                 continue
             try:
                 with ExitStack() as stack:
@@ -123,18 +123,34 @@ class Chunks:
                     packed = suffix in ENDINGS
                     stream = stack.enter_context(Decompressed(raw, source, suffix)) if packed else raw
                     place = (lambda base=before, raw=raw: base + raw.tell()) if raw.seekable() else (lambda: 0)
-                    yield from self._lines(stream.readinto, source, number, buffers, place)
+                    yield from self._lines(stream.readinto, None if packed else raw, source, number, buffers, place)
                     before = place()
             except OSError as error:
                 why = missing(source) or f"cannot be read: {error.strerror or error}"
                 raise DataError(at(source, None, None, why)) from error
 
     def _lines(
-        self, read: Callable[[Any], int], name: str, number: int, buffers: list[mmap], place: Callable[[], int]
+        self,
+        read: Callable[[Any], int],
+        raw: Any,
+        name: str,
+        number: int,
+        buffers: list[mmap],
+        place: Callable[[], int],
     ) -> Iterator[Chunk]:
-        """The chunks of the bytes from `read`; the first buffer is always the one whose chunk is no longer needed."""
+        """The chunks of the bytes from `read`; the first buffer is always the one whose chunk is no longer needed.
+
+        If these bytes are those of a compressed file, they are unpacked with what follows in `raw`; None: they are not.
+        """
         filled = PADDING
         while got := read(memoryview(buffers[0])[filled : -PADDING - 1]):
+            if raw is not None:
+                ending, before = ending_by(buffers[0][filled : filled + 4]), raw
+                raw = None
+                if ending:
+                    first = Joined(buffers[0][filled : filled + got], before)
+                    read = Decompressed(first, name, ending).readinto
+                    continue
             cut = self._cut(buffers[0], filled, filled + got)
             filled += got
             if cut:

@@ -43,6 +43,31 @@ def _zstd() -> _Format:
 
 ENDINGS = {".gz": _gzip, ".zst": _zstd}
 """Endings of compressed files, and how they are unpacked."""
+_BEGINNINGS = {b"\x1f\x8b\x08": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+"""The first bytes of compressed files, which no text has, and their endings."""
+
+
+def ending_by(first: bytes) -> str:
+    """The ending that a file with these first bytes should have; empty if it is not compressed."""
+    return next((ending for beginning, ending in _BEGINNINGS.items() if first.startswith(beginning)), "")
+
+
+class Joined:
+    """A stream some of which has been read.
+
+    Args:
+        first: the bytes that were read.
+        rest: the stream.
+    """
+
+    def __init__(self, first: bytes, rest: Any) -> None:
+        self._first, self._rest = first, rest
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        part, self._first = self._first[:size], self._first[size:]
+        found: bytes = part or self._rest.read(size)
+        return found
 
 
 class Decompressed(io.RawIOBase):

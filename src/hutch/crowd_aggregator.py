@@ -13,7 +13,7 @@ from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.frames import FrameVotes, is_frame, make_frame, read_frame
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.exports.found import name_of
+from hutch.crowd.data.values import name_of
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.table import DEFAULT, create, find

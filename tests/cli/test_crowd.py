@@ -440,11 +440,14 @@ def test_an_order_that_only_the_alphabet_gives_is_said(tmp_path):
     assert "alphabet" not in invoke(path, "--ordered")[1]
 
 
-def test_a_first_row_that_may_be_a_header_is_told(tmp_path, hutch):
+def test_a_first_row_that_never_comes_again_is_a_header(tmp_path, hutch):
     labels, rows = tmp_path / "labels.csv", "ann,1,cat\nbob,1,cat\nann,2,dog\n"
-    labels.write_text(f"performer,INPUT:image,verdict\n{rows}")
-    told = "the first row, performer, INPUT:image, verdict, is taken as a label; if it is a header, name its columns"
+    labels.write_text("ann,1,cat\nbob,2,dog\n")  # nothing tells
+    told = "the first row, ann, 1, cat, is taken as a label; if it is a header, name its columns"
     assert told in hutch("crowd", labels, "-p", tmp_path / "p").err
+    labels.write_text(f"performer,INPUT:image,verdict\n{rows}")
+    said = hutch("crowd", labels, "-p", tmp_path / "p")
+    assert said.code == 0 and (tmp_path / "p").read_text().count("\n") == 3
     named = hutch("crowd", labels, "--columns", "worker=performer,task=INPUT:image,label=verdict", "-p", tmp_path / "p")
     assert "the first row" not in named.err and (tmp_path / "p").read_text().count("\n") == 3
     labels.write_text(f"performer,1,cat\nperformer,2,dog\n{rows}")  # a worker of that name

@@ -36,7 +36,7 @@ def test_one_report_on_all(run):
     result = run("--order", "swapped", "--slice", "language", "--compare", "fair=first", "--json")
     assert result.code == 0, result.err
     found = json.loads(result.out)
-    assert list(found) == ["judges", "order", "slices", "versions", "panel"]
+    assert list(found) == ["read_as", "judges", "order", "slices", "versions", "panel"]
     fair, first = found["order"]
     assert fair["shift"]["low"] < 0 < fair["shift"]["high"] and fair["p of all"] > 0.05
     assert first["shift"]["low"] < 1.2 < first["shift"]["high"] and first["p of all"] < 1e-4

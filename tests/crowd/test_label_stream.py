@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import DataError
-from hutch.crowd.data.labels import read_labels
-from hutch.crowd.label_stream import label_blocks, run_blocks
+from hutch.crowd.label_stream import Seen, label_blocks, run_blocks
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.online import Table, stream_of
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.read.labels import read_labels
 from hutch.crowd.simulate import simulate
 
 
@@ -68,3 +68,36 @@ def test_gold_is_seen_in_its_block(path):
     blocks = label_blocks(path, whole.classes, gold, chunk_bytes=200)
     found = np.concatenate([block.gold for block in blocks])
     assert (found[7], found[300], np.sum(found >= 0)) == (2, 0, 2)
+
+
+def test_a_task_that_comes_back_after_others_is_seen(tmp_path):
+    path, rows = tmp_path / "labels.tsv", [f"w{w}\tt{i}\tc{i % 2}\n" for w in range(3) for i in range(100)]
+    path.write_text("".join(rows))
+    seen = Seen()
+    assert len(list(label_blocks(path, ["c0", "c1"], chunk_bytes=200, seen=seen))) > 10
+    assert seen.split > 100 and seen.first == ("t0", "line 101")
+    assert "got labels of task 't0' at line 101, after those of other tasks" in seen.warning()
+    path.write_text("".join(sorted(rows, key=lambda row: row.split("\t")[1])))
+    list(label_blocks(path, ["c0", "c1"], chunk_bytes=200, seen=(seen := Seen())))
+    assert (seen.split, seen.warning()) == (0, "")
+
+
+def test_a_stream_has_no_other_order(tmp_path):
+    (tmp_path / "labels.csv").write_text("worker,task,label,when\nann,1,a,2\nbob,1,b,1\n")
+    with pytest.raises(DataError, match="labels.csv: --columns time: a stream takes rows as they come"):
+        list(label_blocks(tmp_path / "labels.csv", ["a", "b"], columns="time=when"))
+
+
+def test_a_stream_has_one_question(tmp_path):
+    path = tmp_path / "labels.csv"
+    rows = [f"{w},t{i},{q},{'ab'[i % 2]}\n" for q in ("tone", "safe") for i in range(30) for w in ("ann", "bob")]
+    path.write_text("worker,task,criterion,label\n" + "".join(rows))
+    with pytest.raises(DataError, match=r"got answers to several questions \(tone, safe\), wanted one"):
+        list(label_blocks(path, ["a", "b"], chunk_bytes=200, columns="question=criterion"))
+
+
+def test_rows_that_are_items_are_numbered_through(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("ann,bob\n" + "".join(f"{i % 2},{i % 3 % 2}\n" for i in range(300)))
+    names = [name for block in label_blocks(path, ["0", "1"], chunk_bytes=200) for name in block.item_names]
+    assert names == [str(number) for number in range(1, 301)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import HutchError
-from hutch.crowd.exports.found import Columns
+from hutch.crowd.data.asked import ColumnNames
 from hutch.judges.runs import Reading, read_runs
 
 PAIRS = "judge,item,label,swapped,lang,talk\ng,1,A,0,en,x\ng,1,B,1,en,x\ng,2,B,0,de,x\ng,2,B,1,de,x\nh,3,A,0,,y\n"
@@ -91,7 +91,7 @@ def test_logs_of_evaluations(tmp_path, content, judge, label, score, lang):
     runs = read_runs([log], how=Reading(slices=("lang",)))
     assert runs.judges == [judge] and set(runs.classes) == {label} and runs.slices["lang"][1] == [lang]
     if score is not None:
-        scored = read_runs([log], how=Reading(scores=True, columns=Columns(scores=True)))
+        scored = read_runs([log], how=Reading(scores=True, columns=ColumnNames(scores=True)))
         assert scored.values.tolist() == [score]
 
 
@@ -103,7 +103,7 @@ def test_epochs_of_a_sample_are_a_cluster(tmp_path):
 def test_a_model_in_lm_eval_is_a_judge_of_the_target(tmp_path):
     runs = read_runs(
         [written(tmp_path, "s.jsonl", LM_EVAL + LM_EVAL.replace("4", "5").replace("no", "yes"))],
-        how=Reading(columns=Columns.of("label=filtered_resps")),
+        how=Reading(columns=ColumnNames.of("label=filtered_resps")),
     )
     assert runs.judges == ["model"] and [runs.classes[k] for k in runs.label] == ["no", "yes"]
     assert runs.truth.tolist() == [[0, 1], [0, 1]]

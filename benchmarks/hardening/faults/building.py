@@ -7,7 +7,7 @@ _BUILD, _STATE, _CHECK, _DERIVED = (f"core/chain/{name}.py" for name in ("build"
 
 _CHAIN = "tests/core/chain/test_"
 TESTS: dict[str, list[str]] = {
-    "tables": ["tests/core/data/test_decimals.py", "tests/core/data/test_cells.py", "tests/crowd/data/test_labels.py"],
+    "tables": ["tests/core/data/test_decimals.py", "tests/core/data/test_cells.py", "tests/crowd/read/test_labels.py"],
     "chains built": [f"{_CHAIN}build.py", f"{_CHAIN}missing.py"],
     _STATE: [f"{_CHAIN}build.py"],
     _CHECK: [f"{_CHAIN}build.py", f"{_CHAIN}unexpected_labels.py"],

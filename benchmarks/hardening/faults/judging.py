@@ -7,8 +7,9 @@ _MEANS, _QUESTIONS, _LOT, _FILES, _STACK = (
     f"src/hutch/estimate/{name}.py" for name in ("means", "questions", "lot", "files", "stack")
 )
 _ALT_TEST = "src/hutch/judges/alt_test.py"
-_MIXED, _PANEL, _NAMES, _ROWS, _STREAM = (
-    f"src/hutch/crowd/{name}.py" for name in ("mixed/model", "mixed/panel", "data/names", "data/rows", "mixed/stream")
+_MIXED, _PANEL, _NAMES, _ROWS, _FORM, _STREAM = (
+    f"src/hutch/crowd/{name}.py"
+    for name in ("mixed/model", "mixed/panel", "data/names", "read/rows", "read/form", "mixed/stream")
 )
 _MULTINOMIAL, _CHECKED, _ROUNDS = (
     "reductions/multinomial.py",
@@ -26,8 +27,9 @@ TESTS: dict[str, list[str]] = {
     _PANEL: ["tests/crowd/mixed/test_panel.py"],
     _MIXED: ["tests/crowd/mixed/test_stream.py"],
     _STREAM: ["tests/crowd/mixed/test_stream.py"],
-    _NAMES: ["tests/crowd/data/test_names.py", "tests/crowd/data/test_labels.py"],
-    _ROWS: ["tests/crowd/data/test_labels.py", "tests/core/data/test_cells.py"],
+    _NAMES: ["tests/crowd/data/test_names.py", "tests/crowd/read/test_labels.py"],
+    _FORM: ["tests/crowd/read/test_labels.py", "tests/crowd/read/test_source.py"],
+    _ROWS: ["tests/crowd/read/test_labels.py", "tests/core/data/test_cells.py"],
     _MEANS: [f"{_ESTIMATE}means.py"],
     _STACK: [f"{_ESTIMATE}means.py"],
     _QUESTIONS: [f"{_ESTIMATE}questions.py"],
@@ -138,7 +140,7 @@ FAULTS: tuple[Fault, ...] = (
           "weights[tuple(slice(n) for n in before.shape)] = before", "pass"),
     Fault("judges", "names that begin within a character are whole", _NAMES,
           "return not (self._text[begins] & 0xC0 == 0x80).any()", "return True"),
-    Fault("judges", "semicolons separate where there are more commas", _ROWS, "semicolons >= roles - 1 > commas",
+    Fault("judges", "semicolons separate where there are more commas", _FORM, "semicolons >= roles - 1 > commas",
           "semicolons >= roles - 1"),
     Fault("judges", "a row with a name of the header is one", _ROWS, "(rows.codes == again).all(axis=1)",
           "(rows.codes == again).any(axis=1)"),

@@ -6,7 +6,7 @@ _PEER = "tests/vw/test_bandit_peer.py"
 _EXPLORERS, _OFF = "reductions/bandits/explore_", "core/run/off_policy.py"
 _POSTERIOR, _COUNTS = f"{_EXPLORERS}posterior.py", "core/run/passes.py"
 _STUDIO, _TOLOKA, _PRODIGY, _TURK = (
-    f"src/hutch/crowd/exports/{name}.py" for name in ("label_studio", "toloka", "prodigy", "mturk")
+    f"src/hutch/crowd/read/tools/{name}.py" for name in ("label_studio", "toloka", "prodigy", "mturk")
 )
 _MIXED, _FORECAST, _GUARD, _PANEL = (
     f"src/hutch/crowd/mixed/{name}.py" for name in ("kernels", "forecast", "model", "panel")
@@ -42,7 +42,7 @@ _LAYER = "tests/reductions/bayesian_linear/test_layer.py"
 TESTS: dict[str, list[str]] = {
     "explorers": [_PEER, "tests/reductions/bandits/test_layers.py"],
     "off-policy": ["tests/core/run/test_off_policy.py"],
-    "readers": ["tests/crowd/exports/test_exports.py"],
+    "readers": ["tests/crowd/read/tools/test_exports.py"],
     "mixed crowds": [f"tests/crowd/mixed/test_{name}.py" for name in ("forecast", "panel", "kernels", "model")],
     "pairs": ["tests/crowd/pairs/test_model.py"],
     "ordered": ["tests/crowd/models/test_ordered.py"],
@@ -127,8 +127,8 @@ FAULTS: tuple[Fault, ...] = (
           "DELETE FROM serve_ids WHERE model = ? AND number BETWEEN ? AND ?", "SELECT ?, ?, ?"),
     Fault("readers", "skipped annotations of Label Studio are labels", _STUDIO,
           'if annotation.get("was_cancelled"):', "if False:"),
-    Fault("readers", "the ground truth of Label Studio is a label", _STUDIO, "        elif truth:\n",
-          "        elif False:\n"),
+    Fault("readers", "the ground truth of Label Studio is a label", _STUDIO, "values[0], truth=truth)",
+          "values[0])"),
     Fault("readers", "answers to another question of Label Studio count", _STUDIO,
           "for question, value in given if question == wanted]", "for question, value in given]"),
     Fault("readers", "rejected answers of Toloka count", _TOLOKA, '"REJECTED": REJECTED, ', ""),

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from hutch.crowd.aggregate import Options, aggregate
-from hutch.crowd.data.labels import Labels, from_codes, read_gold, read_labels
+from hutch.crowd.data.labels import Labels, from_codes
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.copies import find_copies
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.crowd.simulate import simulate
 
 Crowd = tuple[Labels, np.ndarray]

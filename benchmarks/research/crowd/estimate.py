@@ -19,7 +19,8 @@ import numpy as np
 
 from hutch.active.drawn import over_rounds
 from hutch.crowd.aggregate import aggregate
-from hutch.crowd.data.labels import from_codes, read_gold, read_labels
+from hutch.crowd.data.labels import from_codes
+from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.estimate import questions
 from hutch.estimate.files import PEOPLE
 from hutch.estimate.questions import Answer, Items, Question

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hutch.crowd.data.labels import read_gold, read_labels
+from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.estimate import questions
 from hutch.estimate.lot import SUSPECT, examine
 from hutch.estimate.means import Interval

@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from hutch.crowd.aggregate import Options, aggregate
-from hutch.crowd.data.labels import Labels, from_codes, from_triples, read_gold, read_labels
+from hutch.crowd.data.labels import Labels, from_codes, from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.read.labels import read_gold, read_labels
 
 MANY_CLASSES = 100
 """Classes above which all workers alike and online are not measured: time and memory."""

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from hutch.crowd.aggregate import Options, aggregate
-from hutch.crowd.data.labels import Labels, from_triples, read_gold, read_labels
+from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.models import block_stream
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.dawid_skene import DawidSkene
@@ -34,6 +34,7 @@ from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.ordered import ratings
 from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.crowd.simulate import simulate
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))

@@ -18,13 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from hutch.crowd.aggregate import Options, aggregate
-from hutch.crowd.data.labels import Labels, from_triples, read_gold, read_labels
+from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import log_loss
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.ordered import ratings, scale, whole_numbers
 from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.crowd.report import krippendorff_alpha
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))

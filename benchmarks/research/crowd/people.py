@@ -22,11 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hutch.crowd.data.labels import Labels, read_gold, read_labels
+from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import accuracy, calibrate, calibration_error, log_loss
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.online import run, stream_of
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.crowd.simulate import simulate
 from hutch.crowd.table import EXCHANGEABLE
 

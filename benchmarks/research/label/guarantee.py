@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hutch.crowd.data.labels import Labels, read_gold, read_labels
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.label.loop import Loop, Settings
 from hutch.label.market import Hidden, Seller
 from hutch.label.posterior import Votes

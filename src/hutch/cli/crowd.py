@@ -3,12 +3,9 @@
 from dataclasses import replace
 
 from hutch.cli.crowds.options import CrowdOptions
+from hutch.cli.crowds.ways import PAIRS
 from hutch.cli.options import takes
 from hutch.core.errors import UsageError
-
-_NOT_OF_PAIRS = (
-    "gold", "reference", "ask_of", "slots", "classes", "set", "passes", "shards", "ray", "all_judges", "detail",
-)  # fmt: skip
 
 
 @takes(CrowdOptions, "given")
@@ -26,15 +23,15 @@ def crowd(given: CrowdOptions) -> None:
         return
     if given.features is not None:
         raise UsageError("--features: needs --pairs")
-    from hutch.crowd.exports.found import Columns
+    from hutch.crowd.data.asked import ColumnNames
 
     if given.columns or given.encoding or given.multi_label:
-        read_as = replace(Columns.of(given.columns), encoding=given.encoding, sets=given.multi_label)
+        read_as = replace(ColumnNames.of(given.columns), encoding=given.encoding, sets=given.multi_label)
         given = replace(given, read_as=read_as)
     from hutch.cli.crowds.model import model_of
     from hutch.cli.crowds.summary import show
     from hutch.core.run.output import is_stdout
-    from hutch.crowd.data.kinds import reference_workers
+    from hutch.crowd.read.kinds import reference_workers
 
     written = _check_outputs(given)
     if given.detail and not given.predictions:
@@ -83,7 +80,7 @@ def _run_pairs(given: CrowdOptions) -> None:
     """Run `--pairs`."""
     from hutch.cli.crowds.pairs import run
 
-    given.refuse(_NOT_OF_PAIRS, "cannot be combined with --pairs")
+    given.refuse(*PAIRS)
     if given.ordered is not None:
         raise UsageError("--ordered: cannot be combined with --pairs")
     run(given, given.method or ("online" if given.stream else "batch"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hutch.cli.crowds.columns import COLUMNS
 from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
@@ -56,6 +57,7 @@ def simulate(
         ),
     ] = "calibrated",
     runs: Annotated[int, Option(min=1, max=100_000, metavar="N", help="Number of runs.")] = 20,
+    columns: Annotated[str | None, COLUMNS] = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     json: Json = False,
@@ -72,7 +74,7 @@ def simulate(
 
     settings = Settings(target_of(target), confidence, seed=seed)
     if who is not None:
-        judges, people, world = _from_files(str(who))
+        judges, people, world = _from_files(str(who), columns)
 
         def draw(run: int) -> World:
             return world
@@ -118,6 +120,7 @@ def label(
         float | None, Option(min=0, metavar="X", help="Spend at most this much.", show_default="no limit")
     ] = None,
     plan: Annotated[bool, Option("--plan", help="Estimate the cost, and buy nothing.")] = False,
+    columns: Annotated[str | None, COLUMNS] = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     json: Json = False,
@@ -134,6 +137,7 @@ def label(
     import sys
 
     from hutch.core.atomic import check_writable
+    from hutch.crowd.data.asked import ColumnNames
     from hutch.durable.store import Store
     from hutch.label.loop import Loop, Settings
     from hutch.label.simulate import COMMON, invented
@@ -146,8 +150,10 @@ def label(
     if posteriors is not None:
         check_writable(posteriors)
     kinds = {**known.judges, known.people[0]: known.people[1]}
-    files = {name: read_votes(kind.votes) for name, kind in kinds.items() if kind.votes}
-    there = read_votes(votes) if votes else None
+    asked = ColumnNames.of(columns)
+    files = {name: read_votes(kind.votes, asked) for name, kind in kinds.items() if kind.votes}
+    there = read_votes(votes, asked) if votes else None
+    forms = {said.source: said.form for said in (*files.values(), *([there] if there else [])) if said.form}
     names = classes_of([*files.values(), *([there] if there else [])], [c for c in (classes or "").split(",") if c])
     if len(names) < 2:
         raise UsageError(f"--classes: got {len(names)}, wanted at least 2: their names, separated by commas")
@@ -161,8 +167,11 @@ def label(
     cases = f"{low:.6g} if judges err independently, {high:.6g} if {COMMON:.0%} of the items mislead them all"
     text = f"plan: {cases}; people alone: {alone:.6g}{advice}"
     if plan:
-        print(dumps({"independent": low, "misled": high, "people_alone": alone}) if json else text)
+        costs = {"read_as": forms, "independent": low, "misled": high, "people_alone": alone}
+        print(dumps(costs) if json else text)
         return
+    for source, form in forms.items():
+        print(f"{source}: read as {form}", file=sys.stderr)
     print(text, file=sys.stderr)
     with Store(store, create=True) as opened:
         market = Stored(opened, wanted, names, known, files)
@@ -184,6 +193,7 @@ def label(
         _write(posteriors, wanted.names, names, outcome)
     bill = {kind.name: kind.price * number for kind, number in zip([*judges, people], market.bought, strict=True)}
     found = {
+        "read_as": forms,
         "state": outcome.state, "accuracy": outcome.accuracy, "low": outcome.low, "confidence": confidence,
         "audited": outcome.audited, "spent": outcome.spent, "bill": bill, "planned": outcome.planned,
         "next_hundred": {"price": 100 * people.price * people.labels, "errors": outcome.next_hundred},
@@ -229,11 +239,12 @@ def _numbers(name: str, text: str) -> list[float]:
     return found
 
 
-def _from_files(path: str) -> tuple[Any, Any, World]:
+def _from_files(path: str, columns: str | None) -> tuple[Any, Any, World]:
     """Judges, people and the world that files of votes make."""
     import numpy as np
 
     from hutch.core.errors import DataError, at
+    from hutch.crowd.data.asked import ColumnNames
     from hutch.label.market import UNKNOWN
     from hutch.label.simulate import World
     from hutch.label.votes import classes_of, read_votes
@@ -244,7 +255,8 @@ def _from_files(path: str) -> tuple[Any, Any, World]:
     for name, kind in kinds.items():
         if not kind.votes:
             raise UsageError(at(path, None, None, f"{name}: wanted a file of votes to simulate with"))
-    said = {name: read_votes(str(kind.votes)) for name, kind in kinds.items()}
+    asked = ColumnNames.of(columns)
+    said = {name: read_votes(str(kind.votes), asked) for name, kind in kinds.items()}
     classes = classes_of(list(said.values()))
     judges, people = who.sellers
     truth = said[people.name]

@@ -1,25 +1,82 @@
 """Labels in a stream: read piece by piece, aggregated task by task, in memory that does not grow."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
+from hutch.core.data.chunks import CHUNK_BYTES, source_name
 from hutch.core.errors import Problem, reading
+from hutch.crowd.data.asked import ColumnNames
+from hutch.crowd.data.codes import known_first, recoded, used_names
 from hutch.crowd.data.labels import Labels, from_codes
-from hutch.crowd.data.multi_label import answers_to
-from hutch.crowd.data.rows import known_first, recoded, recoded_text, used_names
-from hutch.crowd.data.sheets import Piece, SheetReader, sheet_reader
-from hutch.crowd.exports.found import Columns, Problems
-from hutch.crowd.exports.json_export import is_json
+from hutch.crowd.data.values import Problems
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.online import Stream, Table
 from hutch.crowd.output import posterior_header, posterior_rows, set_rows
+from hutch.crowd.read.columns import decide
+from hutch.crowd.read.form import Export, form_of
+from hutch.crowd.read.labels import notices_of
+from hutch.crowd.read.multi_label import answers_to
+from hutch.crowd.read.source import pieces_of
+from hutch.crowd.read.triples import Triples, described, of_table
 
-Pieces = Iterator[Piece]
+Pieces = Iterator[Triples]
+
+_SEEN = 1 << 20
+
+
+@dataclass
+class Seen:
+    """What a stream saw beside its labels.
+
+    Attributes:
+        problems: labels left out, with reasons.
+        form: how the source is read, in one line.
+        notices: what a user should know about that.
+        split: tasks that came back after others: the number of times.
+        first: the first of them, and its place.
+    """
+
+    problems: Problems = field(default_factory=Problems)
+    form: str = ""
+    notices: tuple[str, ...] = ()
+    split: int = 0
+    first: tuple[str, str] = ("", "")
+
+    def warning(self) -> str:
+        """What to say of tasks that came back; empty without any."""
+        if not self.split:
+            return ""
+        task, place = self.first
+        return (
+            f"got labels of task {task!r} at {place}, after those of other tasks; a stream takes them as another task "
+            f"(at least {self.split} times): sort the rows by task, or leave out --stream"
+        )
+
+
+class _Finished:
+    """Tasks that are over, in fixed memory: a table of hashes in which later tasks replace earlier ones."""
+
+    def __init__(self) -> None:
+        self._hashes = np.zeros(_SEEN, np.int64)
+
+    def again(self, tasks: Sequence[str]) -> NDArray[np.int64]:
+        """The places of tasks that are over."""
+        values = self._of(tasks)
+        return np.flatnonzero(self._hashes[values % _SEEN] == values)
+
+    def add(self, tasks: Sequence[str]) -> None:
+        """Take tasks that are over."""
+        values = self._of(tasks)
+        self._hashes[values % _SEEN] = values
+
+    @staticmethod
+    def _of(tasks: Sequence[str]) -> NDArray[np.int64]:
+        return np.fromiter(map(hash, tasks), np.int64, len(tasks))
 
 
 def label_blocks(
@@ -27,8 +84,8 @@ def label_blocks(
     classes: Sequence[str] = (),
     gold: Mapping[str, str] | None = None,
     chunk_bytes: int = CHUNK_BYTES,
-    columns: str | Mapping[str, str] | Columns | None = None,
-    problems: Problems | None = None,
+    columns: str | Mapping[str, str] | ColumnNames | None = None,
+    seen: Seen | None = None,
 ) -> Iterator[Labels]:
     """Labels of whole tasks, a piece of the file at a time; the labels of a task must be adjacent.
 
@@ -38,15 +95,14 @@ def label_blocks(
         gold: true class of some tasks.
         chunk_bytes: size of a piece; a task with more makes memory grow.
         columns: as in `read_labels`.
-        problems: takes the labels that are left out.
+        seen: takes the labels that are left out, and tasks that come back.
 
     Raises:
         DataError: the file cannot be read, a place in it is wrong, or a label is not a class.
     """
     known, truth = list(classes), gold or {}
-    found = problems if problems is not None else Problems()
-    pieces = _pieces(path, classes, chunk_bytes, Columns.of(columns), found)
-    for piece in _whole_tasks(pieces):
+    pieces = _pieces(path, classes, chunk_bytes, ColumnNames.of(columns), seen := seen or Seen())
+    for piece in _whole_tasks(pieces, seen):
         codes, (people, tasks, answers) = piece.codes, piece.names
         here = {
             task: truth.get(task, piece.gold.get(task, "")) for task in tasks if task in truth or task in piece.gold
@@ -61,63 +117,86 @@ def label_blocks(
 
 
 def multi_label_blocks(
-    path: str, labels: Sequence[str], gold: Mapping[str, str] | None, columns: Columns, problems: Problems
+    path: str, labels: Sequence[str], gold: Mapping[str, str] | None, columns: ColumnNames, seen: Seen
 ) -> Iterator[dict[str, Labels]]:
     """The answers to each of `labels`, as of `read_multi_label`; the rest as of `label_blocks`."""
-    for piece in _whole_tasks(_pieces(path, labels, CHUNK_BYTES, replace(columns, sets=True), problems)):
+    for piece in _whole_tasks(_pieces(path, labels, CHUNK_BYTES, replace(columns, sets=True), seen), seen):
         found = answers_to(piece, path, labels, gold)
         labels = labels or [*found]
         yield found
 
 
-def number_blocks(path: str, columns: Columns, problems: Problems) -> Iterator[Labels]:
+def number_blocks(path: str, columns: ColumnNames, seen: Seen) -> Iterator[Labels]:
     """Labels of whole tasks, each block with classes of its own; the rest as of `label_blocks`."""
-    for piece in _whole_tasks(_pieces(path, (), CHUNK_BYTES, columns, problems)):
+    for piece in _whole_tasks(_pieces(path, (), CHUNK_BYTES, columns, seen), seen):
         people, tasks, answers = piece.names
         yield from_codes(piece.codes, people, tasks, answers)
 
 
-def _pieces(path: str | Path, classes: Sequence[str], chunk_bytes: int, columns: Columns, problems: Problems) -> Pieces:
+def _pieces(path: str | Path, classes: Sequence[str], chunk_bytes: int, columns: ColumnNames, seen: Seen) -> Pieces:
     """The labels of each chunk."""
-    reader: SheetReader | None = None
-    line = 1
-    for chunk in Chunks([path], chunk_bytes):
-        data = recoded_text(bytes(chunk.data), columns.encoding)
-        lines, start, first = data.count(b"\n"), 0, line
-        with reading(chunk.source):
-            if reader is None:
-                if is_json(data):
+    found = None
+    rows, questions = 0, list[str]()
+    for source in pieces_of(path, columns.encoding, chunk_bytes):
+        with reading(source.name):
+            begins = found is None
+            if found is None:
+                form = form_of(source)
+                if isinstance(form, Export) or (form and form.records is not None):
                     raise Problem("got JSON or an archive, wanted a table of labels; leave out --stream")
-                reader = sheet_reader(data, columns, classes)
-                if reader is None:
-                    line += lines
+                if form is None:
                     continue
-                start, first = reader.start, line + reader.line - 1
-            piece = reader.read(data, start, first)
-        problems.extend(piece.problems)
+                found = form, decide(form, columns, source.name, classes)
+                if "time" in found[1].at:
+                    raise Problem("--columns time: a stream takes rows as they come; leave out --stream")
+            piece = of_table(source, *found, columns, begins, rows)
+            questions = known_first(questions, piece.questions[1] if piece.questions else ())
+            if len(questions) > 1:
+                names = ", ".join(questions)
+                raise Problem(f"got answers to several questions ({names}), wanted one; leave out --stream")
+            if begins:
+                seen.form = described(found[1], piece)
+                seen.notices = notices_of(found[1], seen.form)
+        seen.problems.extend(piece.problems)
+        rows += piece.rows
         yield piece
-        line += lines
 
 
-def _whole_tasks(pieces: Pieces) -> Pieces:
+def _whole_tasks(pieces: Pieces, seen: Seen) -> Pieces:
     """The same labels, cut where a task ends; the last task of a piece waits for the next."""
     held = np.zeros((0, 3), np.int32)
     held_names: list[Sequence[str]] = [[], [], []]
-    held_gold: dict[str, str] = {}
+    held_gold: dict[tuple[str, str], str] = {}
+    over = _Finished()
     for piece in pieces:
         codes, names = piece.codes, piece.names
+        _note_split(piece, held_names[1], over, seen)
         order = [known_first(old, new) for old, new in zip(held_names, names, strict=True)]
         fresh = [recoded(codes[:, role], names[role], order[role]) for role in range(3)]
-        rows, gold = np.concatenate([held, np.stack(fresh, axis=1)]), {**piece.gold, **held_gold}
+        rows, gold = np.concatenate([held, np.stack(fresh, axis=1)]), {**piece.truths, **held_gold}
         if not len(rows):
             continue
         cut = int(np.flatnonzero(np.append(-1, rows[:, 1]) != rows[-1, 1])[-1])
         if cut:
-            yield Piece(*used_names(rows[:cut], order), gold)
+            whole = Triples(*used_names(rows[:cut], order), gold)
+            over.add(whole.names[1])
+            yield whole
         held, held_names = used_names(rows[cut:], order)
-        held_gold = {task: gold[task] for task in held_names[1] if task in gold}
+        held_gold = {key: label for key, label in gold.items() if key[1] in held_names[1]}
     if len(held):
-        yield Piece(held, held_names, held_gold)
+        yield Triples(held, held_names, held_gold)
+
+
+def _note_split(piece: Triples, held: Sequence[str], over: _Finished, seen: Seen) -> None:
+    """Note the tasks of a piece that were over."""
+    for place in over.again(piece.names[1]).tolist():
+        task = piece.names[1][place]
+        labels = np.flatnonzero(piece.codes[:, 1] == place)
+        if task in held or not len(labels):
+            continue
+        if not seen.split:
+            seen.first = (task, piece.where(int(labels[0])))
+        seen.split += 1
 
 
 @dataclass

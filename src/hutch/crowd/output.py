@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.crowd.aggregate import Aggregate
+from hutch.crowd.data.codes import known_first
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import accuracy, calibration_error, log_loss
 from hutch.crowd.models.model import Array
@@ -79,26 +81,63 @@ def set_rows(file: BinaryIO, labels: Labels, names: list[str], share: Array) -> 
         file.write(("\t".join(fields) + "\n").encode())
 
 
+def write_questions(file: BinaryIO, results: Mapping[str, Aggregate]) -> None:
+    """Write the posteriors of several questions, as `write_posteriors` does, with the question as the last column.
+
+    Classes that a question does not have, and the mean, median, low and high of classes without an order, are empty.
+    """
+    every = known_first((), (name for result in results.values() for name in result.labels.classes))
+    ordered = any(result.scale is not None for result in results.values())
+    file.write(posterior_header(every, ordered).removesuffix(b"\n") + b"\tquestion\n")
+    for question, result in results.items():
+        labels, (asked,) = result.labels, cells([question])
+        place = {name: k for k, name in enumerate(labels.classes)}
+        found = None if result.scale is None else ratings(result.probability, result.scale)
+        values = (found.mean, found.median, found.low, found.high) if found else ()
+        more = zip(*(column.tolist() for column in values), strict=True) if values else repeat(("",) * 4 * ordered)
+        classes, counts = cells(labels.classes), np.diff(labels.item_ptr).tolist()
+        for task, q, count, rating in zip(cells(labels.item_names), result.probability, counts, more, strict=False):
+            shares = [f"{q[place[name]]:.6g}" if name in place else "" for name in every]
+            row = [task, classes[int(q.argmax())], f"{q.max():.6g}", str(count), *shares]
+            row += [each if isinstance(each, str) else f"{each:.6g}" for each in rating]
+            file.write(("\t".join([*row, asked]) + "\n").encode())
+
+
 def write_workers(
-    file: BinaryIO, result: Aggregate, report: WorkerReport, question: str = "", header: bool = True
+    file: BinaryIO,
+    result: Aggregate,
+    report: WorkerReport,
+    question: str = "",
+    header: bool = True,
+    every: Sequence[str] = (),
 ) -> None:
     """Write `worker labels accuracy spam c:<true>:<label>... low high gold_labels gold_accuracy confusions noise`.
 
     One line for each worker of the present labels; `accuracy` is empty for a worker with too few labels to judge,
     `low` and `high` bound it with 95 %, `confusions` are the three most probable wrong labels, `noise`
     how often two of their labels of one task differ. With a question, whose answers the labels are, it is the last
-    column.
+    column; `every` names the classes of all questions.
     """
     names, classes = cells(result.labels.worker_names), cells(result.labels.classes)
-    pairs = [f"c:{true}:{label}" for true in classes for label in classes]
+    place = {name: k for k, name in enumerate(classes)}
+    pairs = [(true, label) for true in cells(every) or classes for label in cells(every) or classes]
     extra = ["low", "high", "gold_labels", "gold_accuracy", "confusions", "noise"]
     if header:
-        columns = ["worker", "labels", "accuracy", "spam", *pairs, *extra, *(["question"] if question else [])]
+        columns = [
+            "worker",
+            "labels",
+            "accuracy",
+            "spam",
+            *(f"c:{true}:{label}" for true, label in pairs),
+            *extra,
+            *(["question"] if question else []),
+        ]
         file.write(("\t".join(columns) + "\n").encode())
     for w in np.flatnonzero(report.labels).tolist():
         accuracy = "" if math.isnan(report.accuracy[w]) else f"{report.accuracy[w]:.4f}"
         fields = [names[w], str(report.labels[w]), accuracy, f"{report.spam[w]:.4f}"]
-        fields += [f"{p:.4f}" for p in report.confusions[w].reshape(-1).tolist()]
+        rates = report.confusions[w]
+        fields += [f"{rates[place[a], place[b]]:.4f}" if a in place and b in place else "" for a, b in pairs]
         fields += [f"{report.low[w]:.4f}", f"{report.high[w]:.4f}", str(report.gold_labels[w])]
         fields.append(f"{report.gold_accuracy[w]:.4f}" if report.gold_labels[w] else "")
         fields.append(" ".join(f"{k}>{label}:{p:.2f}" for k, label, p in report.top_confusions(w, classes)))

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from hutch.crowd.data.multi_label import ANSWERS
 from hutch.crowd.models.model import State
+from hutch.crowd.read.multi_label import ANSWERS
 
 
 def together(states: Mapping[str, State]) -> State:

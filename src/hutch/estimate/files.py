@@ -11,12 +11,15 @@ import numpy as np
 
 from hutch.core.errors import DataError, UsageError, at
 from hutch.crowd.aggregate import aggregate
-from hutch.crowd.data.kinds import reference_workers
-from hutch.crowd.data.labels import Labels, almost_alike, read_gold, read_labels
+from hutch.crowd.data.asked import ColumnNames
+from hutch.crowd.data.labels import Labels, almost_alike
 from hutch.crowd.data.names import Names
-from hutch.crowd.data.prices import number_in
+from hutch.crowd.data.values import number_in
 from hutch.crowd.mixed.model import check_both, matches
 from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.read.kinds import reference_workers
+from hutch.crowd.read.labels import read_gold
+from hutch.crowd.read.labels import read_questions as all_questions
 from hutch.estimate.questions import Items
 
 SEVERAL = 1.5
@@ -38,6 +41,7 @@ def read_items(
     total: int | None = None,
     noisy: bool = False,
     reference: Sequence[str] = (),
+    columns: ColumnNames | None = None,
 ) -> Items:
     """Read the labels of people and judges.
 
@@ -49,23 +53,47 @@ def read_items(
         noisy: people err: P(class) of an item is that of a crowd model of the people; otherwise the share of votes.
         reference: names or globs of the workers who are people, the others being judges; empty: those whom a column
             `kind` declares.
+        columns: names of columns or fields, of both files.
 
     Raises:
         DataError: a file cannot be read, or a place in it is wrong.
         UsageError: people are noisy with too few labels, or there are more items than `total`.
     """
+    found = read_questions(people, judges, drawn, total, noisy, reference, columns)
+    if len(found) > 1:
+        raise UsageError(f"got answers to several questions ({', '.join(found)}), wanted one")
+    return next(iter(found.values()))
+
+
+def read_questions(
+    people: str | Path,
+    judges: str | Path | None = None,
+    drawn: str | Path | None = None,
+    total: int | None = None,
+    noisy: bool = False,
+    reference: Sequence[str] = (),
+    columns: ColumnNames | None = None,
+) -> dict[str, Items]:
+    """The items of each question, by its name; one question has none. All else as of `read_items`."""
     if judges and reference:
         raise UsageError("--reference: cannot be combined with --judges, whose labels are judges' already")
-    told = None
-    said = read_labels(people)
-    if judges:
-        told = read_labels(judges, classes=said.classes)
-    elif reference := tuple(reference) or reference_workers(people):
-        person = matches(said.worker_names, reference)
-        check_both(said, reference)
-        keep = person[said.workers]
-        said, told = said.chosen(keep), said.chosen(~keep)
-    return items_of(said, told, _chances(drawn) if drawn else None, total, noisy, str(drawn))
+    chances, found = _chances(drawn) if drawn else None, {}
+    patterns = () if judges else tuple(reference) or reference_workers(people, columns)
+    for question, said in all_questions(people, columns=columns).items():
+        told, form = None, said.form
+        if judges:
+            others = all_questions(judges, classes=said.classes, columns=columns)
+            if question not in others:
+                raise UsageError(f"{judges}: got no answers to the question {question!r} of {people}")
+            told = others[question]
+            form += f"; judges: {told.form}"
+        elif patterns:
+            person = matches(said.worker_names, patterns)
+            check_both(said, patterns)
+            keep = person[said.workers]
+            said, told = said.chosen(keep), said.chosen(~keep)
+        found[question] = replace(items_of(said, told, chances, total, noisy, str(drawn)), form=form)
+    return found
 
 
 def items_of(

@@ -32,6 +32,7 @@ class Items:
         noisy: `said` is a posterior, so that the intervals must allow for its uncertainty.
         inconsistent: workers whose repeated labels of an item differ; their most frequent label counts, or for
             judges a random one of several.
+        form: how the files were read, in one line.
     """
 
     classes: list[str]
@@ -42,6 +43,7 @@ class Items:
     probability: Array | None = None
     noisy: bool = False
     inconsistent: Sequence[str] = ()
+    form: str = ""
 
 
 @dataclass(frozen=True)

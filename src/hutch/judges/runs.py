@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import DataError, UsageError, counted, did_you_mean
-from hutch.crowd.data.kinds import reference_workers
-from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes, read_gold, read_piece
-from hutch.crowd.data.rows import known_first, recoded
-from hutch.crowd.exports.found import Columns
+from hutch.crowd.data.asked import ColumnNames
+from hutch.crowd.data.codes import known_first, recoded
+from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes
 from hutch.crowd.mixed.model import matches
 from hutch.crowd.models.ordered import all_numbers
+from hutch.crowd.read.kinds import reference_workers
+from hutch.crowd.read.labels import Read, read_all, read_gold
+from hutch.crowd.read.triples import Triples
 from hutch.estimate.clusters import Places
 from hutch.estimate.files import check_same
 from hutch.estimate.means import Array
@@ -37,7 +39,7 @@ class Reading:
     """
 
     reference: Sequence[str] = ()
-    columns: Columns = field(default_factory=Columns)
+    columns: ColumnNames = field(default_factory=ColumnNames)
     order: str = ""
     swapped: str = ""
     answers: Sequence[str] = ()
@@ -63,6 +65,7 @@ class Runs:
         values: of the classes if they are scores (classes); else None.
         answers: classes for the answer usually shown first, and for the other; None without swapped runs.
         notices: for users.
+        forms: how each source was read, in one line.
     """
 
     judges: list[str]
@@ -79,6 +82,7 @@ class Runs:
     values: Array | None
     answers: tuple[int, int] | None
     notices: list[str]
+    forms: tuple[str, ...] = ()
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -104,19 +108,60 @@ def read_runs(
         DataError: a file cannot be read, a place in it is wrong, or items or classes of people and judges do not meet.
         UsageError: options that do not fit the logs.
     """
+    found = read_questions(logs, people, gold, how)
+    if len(found) > 1:
+        raise UsageError(f"got answers to several questions ({', '.join(found)}), wanted one")
+    return next(iter(found.values()))
+
+
+def read_questions(
+    logs: Sequence[str | Path],
+    people: str | Path | None = None,
+    gold: str | Path | None = None,
+    how: Reading | None = None,
+) -> dict[str, Runs]:
+    """The runs for each question of the logs, by its name; one question has none. All else as of `read_runs`."""
     how = how or Reading()
     extra = tuple(dict.fromkeys(name for name in (how.order, how.cluster, *how.slices) if name))
+    asked = replace(how.columns, extra=extra)
+    sources = [(str(path), read_all(path, (), asked)) for path in logs]
+    sources += [(str(people), read_all(people, (), ColumnNames()))] if people else []
+    apart = [read.triples.apart() for _, read in sources]
+    questions = known_first((), (question for found in apart for question in found if question))
+    if questions and gold:
+        raise UsageError(f"--gold: cannot be combined with several questions ({', '.join(questions)})")
+    for (path, _), found in zip(sources, apart, strict=True):
+        if questions and "" in found:
+            raise DataError(
+                f"{path}: got no column of questions, but other files have answers to {', '.join(questions)}"
+            )
+    runs = {}
+    for question in questions or [""]:
+        pieces = [found.get(question, Triples.none()) for found in apart]
+        runs[question] = _read(sources, pieces, len(logs), gold, how, extra)
+    return runs
+
+
+def _read(
+    sources: list[tuple[str, Read]],
+    pieces: list[Triples],
+    logs: int,
+    gold: str | Path | None,
+    how: Reading,
+    extra: tuple[str, ...],
+) -> Runs:
+    """The runs for one question, from its part of each source; the first `logs` are those of judges."""
     notices: list[str] = []
     parts: list[tuple[list[Sequence[str]], NDArray[np.int32], bool]] = []
     truths, patterns = dict[str, str](), tuple(how.reference)
-    for number, path in enumerate([*logs, *([people] if people else [])]):
-        own = number == len(logs)
-        piece, form = read_piece(path, (), Columns() if own else replace(how.columns, extra=extra))
-        notices += [*([f"{path}: read as {form}"] if form else []), *piece.problems.lines(str(path))]
+    for number, ((path, read), piece) in enumerate(zip(sources, pieces, strict=True)):
+        own = number == logs
+        notices += [*(f"{path}: {notice}" for notice in read.notices), *piece.problems.lines(path)]
         patterns += () if own or how.reference else reference_workers(path, how.columns)
         truths = piece.gold | truths
         mark = f"@{Path(path).stem}" if how.versions and not own else ""
-        further, values = piece.extras or (np.zeros((len(piece.codes), len(extra)), np.int32), [[""]] * len(extra))
+        none = np.zeros((len(piece.codes), len(extra)), np.int32), [[""]] * len(extra)
+        further, values = piece.extras if piece.extras and not own else none
         known = [[name + mark for name in piece.names[0]], *piece.names[1:], *values]
         if again := {name for part, _, _ in parts for name in part[0]} & {*known[0]} if not own else ():
             notices.append(f"{path}: {min(again)!r} is in other logs, too: taken as repeated runs; --versions if not")
@@ -137,7 +182,8 @@ def read_runs(
     for column, role in enumerate(extra, 3):
         if names[column] in ([], [""]):
             raise UsageError(f"no row or sample of the logs has {role!r}, which an option names")
-    return _runs(codes, names, person, truths, how, extra, notices)
+    forms = tuple(f"{path}: {read.form}" for path, read in sources if read.form)
+    return replace(_runs(codes, names, person, truths, how, extra, notices), forms=forms)
 
 
 def _runs(

@@ -1,7 +1,7 @@
 """Votes and items from files."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,13 @@ from hutch.active.documents import is_table, read_documents
 from hutch.core.data.chunks import Chunks, source_name
 from hutch.core.data.files import ending_of
 from hutch.core.errors import DataError, Problem, at, did_you_mean, reading
-from hutch.crowd.data.labels import almost_alike, class_order, read_labels
-from hutch.crowd.data.prices import number_in
-from hutch.crowd.data.rows import Layout, first_line, only_column, read_rows
-from hutch.crowd.exports.headers import key_of, places_of
-from hutch.crowd.exports.json_export import is_json
+from hutch.crowd.data.asked import ColumnNames
+from hutch.crowd.data.known import key_of
+from hutch.crowd.data.labels import almost_alike, class_order
+from hutch.crowd.data.values import number_in
+from hutch.crowd.read.form import is_json, table_of
+from hutch.crowd.read.labels import read_all, read_labels
+from hutch.crowd.read.source import read_source
 from hutch.label.posterior import Array, Votes
 
 PROBABILITY = "probability"
@@ -31,12 +33,14 @@ class Said:
         codes: int32 (votes, 3), of worker, item and label.
         names: of these.
         probability: float64 (votes), that a worker gives to their label; NaN: none.
+        form: how the file was read, in one line.
     """
 
     source: str
     codes: NDArray[np.int32]
     names: tuple[Sequence[str], Sequence[str], Sequence[str]]
     probability: Array
+    form: str = ""
 
     def votes(self, places: Mapping[str, int], classes: Sequence[str], most: int) -> Votes:
         """The first votes on each item, at most `most`, each worker's once.
@@ -70,34 +74,47 @@ class Said:
         return found
 
 
-def read_votes(path: str) -> Said:
+def read_votes(path: str, columns: ColumnNames | None = None) -> Said:
     """Read votes, as `hutch crowd` does; a column `probability` holds the worker's probability of the label.
 
+    Args:
+        path: the file.
+        columns: names of its columns, if they are not found.
+
     Raises:
-        DataError: the file cannot be read, or a place in it is wrong.
+        DataError: the file cannot be read, a place in it is wrong, or it has several questions.
     """
+    asked = columns or ColumnNames()
+    chances = _chances_in(path, asked)
+    if not chances:
+        labels = read_labels(path, columns=asked)
+        codes = np.stack([labels.workers, labels.label_items, labels.labels], axis=1)
+        given = (labels.worker_names, list(labels.item_names), labels.classes)
+        return Said(path, codes, given, np.full(len(codes), np.nan), labels.form)
+    read = read_all(path, (), replace(asked, extra=chances, anonymous=True))
+    triples = read.triples
     with reading(source_name(path)):
-        data = b"".join(bytes(chunk.data) for chunk in Chunks([path]))
-        first = None if is_json(data) else first_line(data, 3)
-        if not first or PROBABILITY not in [key_of(field) for field in first.fields]:
-            labels = read_labels(path)
-            codes = np.stack([labels.workers, labels.label_items, labels.labels], axis=1)
-            given = (labels.worker_names, list(labels.item_names), labels.classes)
-            return Said(path, codes, given, np.full(len(codes), np.nan))
-        roles = [*(["worker"] if places_of(first.fields, "worker") else []), "task", "label"]
-        columns = [only_column(first.fields, role, first.line) for role in roles]
-        columns.append([key_of(field) for field in first.fields].index(PROBABILITY))
-        layout = Layout(first.separator, np.array(columns), len(first.fields))
-        rows = read_rows(data, first.rows, first.rows_line, layout, (*roles, PROBABILITY), ("worker", PROBABILITY))
-        texts = rows.names[-1]
-        values = np.array([_chance(text) for text in texts])
+        if triples.questions:
+            raise Problem(f"got answers to several questions ({', '.join(triples.questions[1])}), wanted one")
+        if triples.problems.total:
+            raise Problem(triples.problems.lines("")[0].removeprefix(": "))
+    assert triples.extras
+    places, (texts, *_) = triples.extras[0][:, 0], triples.extras[1]
+    values = np.array([_chance(text) for text in texts])
+    with reading(source_name(path)):
         for code in np.flatnonzero(np.isinf(values)):
             wanted = "wanted a number above 0, up to 1"
-            raise Problem(f"probability: got {texts[int(code)]!r}, {wanted}", *rows.place(len(roles), int(code)))
-    workers = rows.codes[:, 0] if len(roles) == 3 else np.zeros(len(rows.codes), np.int32)
-    people: Sequence[str] = rows.names[0] if len(roles) == 3 else [""]
-    triples = np.column_stack([workers, rows.codes[:, -3:-1]])
-    return Said(path, triples, (people, list(rows.names[-3]), rows.names[-2]), values[rows.codes[:, -1]])
+            raise Problem(f"probability: got {texts[int(code)]!r}, {wanted}", *triples.spot(0, int(code)))
+    people, items, labels_ = triples.names
+    return Said(path, triples.codes, (people, list(items), labels_), values[places], read.form)
+
+
+def _chances_in(path: str, asked: ColumnNames) -> tuple[str, ...]:
+    """The column of probabilities of a table with a header, if it has one."""
+    with reading(source_name(path)):
+        source = read_source(path, asked.encoding)
+        table = None if is_json(source.data) else table_of(source.data, 3)
+        return tuple(field for field in table.first if key_of(field) == PROBABILITY)[:1] if table else ()
 
 
 def _chance(text: str) -> float:

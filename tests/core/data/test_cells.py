@@ -16,7 +16,7 @@ from hutch.core.data.cells import read_records
 from hutch.core.data.csv import read_csv
 from hutch.core.errors import DataError, Problem, reading
 from hutch.core.text.parser import ParserOptions
-from hutch.crowd.data.labels import read_labels
+from hutch.crowd.read.labels import read_labels
 from hutch.em.rows import read_rows
 
 

@@ -10,7 +10,7 @@ from hutch.core.data.chunks import Chunks
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded, is_remote, located, only_file
 from hutch.core.errors import DataError
-from hutch.crowd.data.labels import read_labels
+from hutch.crowd.read.labels import read_labels
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 

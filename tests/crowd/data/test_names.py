@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hutch.crowd.data import names as module
-from hutch.crowd.data.labels import read_labels
 from hutch.crowd.data.names import Names
+from hutch.crowd.read.labels import read_labels
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=5), max_size=20)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hutch.crowd.data.labels import read_gold, read_labels
 from hutch.crowd.models.calibration import accuracy, calibrate, calibration_error, log_loss
 from hutch.crowd.models.online import run, stream_of
 from hutch.crowd.models.two_level import TwoLevel
+from hutch.crowd.read.labels import read_gold, read_labels
 
 shared = Path(__file__).parents[3].parent / "shared" / "data" / "crowd"
 pytestmark = pytest.mark.skipif(not shared.is_dir(), reason="the crowd data sets are not at hand")

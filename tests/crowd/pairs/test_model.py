@@ -1,5 +1,7 @@
 """Models of pairs against their formulas in NumPy, simulated crowds and closed forms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,8 +81,8 @@ def evaluated(problem, x=None):
     x = start if x is None else x
     gradient, diagonal, curvature = np.empty_like(x), np.empty_like(x), np.empty((len(design.workers), 4))
     value = kernels.evaluate(
-        x, precision, *state.sizes, design.left, design.right, design.values, design.workers, design.outcomes, ties,
-        gradient, diagonal, curvature,
+        x, precision, *state.sizes, design.left, design.right, design.values, design.workers, design.outcomes,
+        design.weights, ties, gradient, diagonal, curvature,
     )  # fmt: skip
     return value, gradient, diagonal, curvature
 
@@ -277,3 +279,16 @@ def test_other_features_are_refused():
 def test_no_such_model():
     with pytest.raises(UsageError, match="did you mean 'davidson'"):
         create("davidsen")
+
+
+@pytest.mark.parametrize("model", [Hierarchical(), Davidson(), BradleyTerry()])
+def test_a_vote_of_weight_two_is_two_votes(model):
+    _, votes = simulated(200)
+    often = np.arange(200) % 3
+    weighted = replace(votes, weights=often.astype(float))
+    counted = votes.rows(np.repeat(np.arange(200), often))
+    found, wanted = model.fit(weighted).state, model.fit(counted).state
+    order = [list(wanted.players).index(player) for player in found.players]
+    np.testing.assert_allclose(
+        found.mean["strength"][found.player_units], wanted.mean["strength"][wanted.player_units][order], atol=0.02
+    )

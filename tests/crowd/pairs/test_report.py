@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import UsageError
+from hutch.crowd.pairs.islands import bridges, warning
 from hutch.crowd.pairs.model import Davidson, Hierarchical
 from hutch.crowd.pairs.report import (
     Tally,
@@ -14,6 +15,7 @@ from hutch.crowd.pairs.report import (
     score,
     strengths,
     summary,
+    votes_of,
     write_strengths,
     write_workers,
 )
@@ -93,3 +95,29 @@ def test_next_pairs_of_a_stream_and_of_one_player():
     assert len(next_pairs(state, tally, 3)) == 3
     assert next_pairs(Davidson().start([]), Tally(), 3) == []
     assert strengths(Davidson().start([])).players == []
+
+
+ISLANDS = [("w", *sides, "left") for sides in ("ab", "ba", "bc", "cb", "xy", "yx", "xy")] * 5
+
+
+@pytest.mark.parametrize("learn", ["fit", "stream"])
+def test_players_that_were_never_compared_are_ranked_apart(learn):
+    votes, model = from_rows(ISLANDS), Davidson()
+    state, tally = model.fit(votes).state, Tally()
+    tally.add(votes, state)
+    if learn == "stream":
+        state, tally = learn_blocks(model, None, [votes])
+    groups = tally.compared.groups([*state.players])
+    assert groups == [["a", "b", "c"], ["x", "y"]]
+    found = strengths(state, groups)
+    assert found.group.tolist() == [0, 0, 0, 1, 1] and found.players[3] == "x"
+    assert found.strength[:3].sum() == pytest.approx(0) and found.strength[3:].sum() == pytest.approx(0)
+    votes_of_each = votes_of(state, tally)
+    assert bridges(groups, votes_of_each) == [("b", "x")]
+    assert "2 groups of players" in (said := warning(groups, votes_of_each)) and "votes on b against x" in said
+    file = io.BytesIO()
+    write_strengths(file, state, tally, groups)
+    assert [line.split("\t")[-1] for line in file.getvalue().decode().splitlines()] == ["group", *"11122"]
+    joined = from_rows([*ISLANDS, ("w", "a", "x", "left")])
+    tally.compared.add(joined)
+    assert len(tally.compared.groups([*state.players])) == 1

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import DataError, UsageError
-from hutch.crowd.data.labels import read_labels
-from hutch.crowd.exports.found import Problems
+from hutch.crowd.data.values import Problems
 from hutch.crowd.pairs.votes import from_rows, read_votes, vote_blocks
+from hutch.crowd.read.labels import read_labels
 
 
 def write(tmp_path, text):
@@ -190,3 +190,24 @@ def test_nothing(tmp_path):
     assert len(read_votes(write(tmp_path, ""))) == 0
     assert len(read_votes(write(tmp_path, "worker,left,right,winner\n"))) == 0
     assert list(vote_blocks(write(tmp_path, ""))) == []
+
+
+def test_ids_and_times_are_no_contexts_and_a_weight_is_none(tmp_path):
+    rows = [f"q{i},{1690000000 + i},u{i % 3},x,y,{'left' if i % 3 else 'right'},{'de' if i % 2 else 'en'},{i % 4 / 2}\n"
+            for i in range(12)]  # fmt: skip
+    text = "id,tstamp,worker,left,right,winner,language,weight\n" + "".join(rows)
+    votes = read_votes(write(tmp_path, text))
+    assert votes.features == ["language"] and votes.weights.tolist() == [i % 4 / 2 for i in range(12)]
+    assert votes.form.endswith("contexts language; ids or times: id, tstamp")
+    assert read_votes(write(tmp_path, text), ["tstamp"]).features == ["tstamp"]
+    assert len(votes.rows(np.arange(12) < 5).weights) == 5
+    with pytest.raises(DataError, match=r"votes.tsv:4: weight: got 'much', wanted a number from 0"):
+        read_votes(write(tmp_path, text.replace("en,1.0\n", "en,much\n", 1)))
+    named = read_votes(write(tmp_path, text.replace("weight\n", "count\n")), columns="weight=count")
+    assert named.weights.tolist() == votes.weights.tolist()
+
+
+@pytest.mark.parametrize(("verdict", "outcome"), [("A>>B", 0), ("A>B", 0), ("B>A", 1), ("B>>A", 1), ("A=B", 2)])
+def test_verdicts_of_arenas(tmp_path, verdict, outcome):
+    votes = read_votes(write(tmp_path, f"worker,left,right,verdict\nann,x,y,{verdict}\n"))
+    assert votes.outcomes.tolist() == [outcome]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from hutch.cli.crowds.columns import COLUMNS
 from hutch.cli.crowds.summary import named
 from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError, did_you_mean
@@ -59,6 +61,7 @@ def estimate(
         int, Option(min=1, metavar="N", help="With --anytime: the number of labels at which it is narrowest.")
     ] = 200,
     plan: Annotated[bool, Option("--plan", help="Estimate how many random labels each half-width needs.")] = False,
+    columns: Annotated[str | None, COLUMNS] = None,
     confidence: Annotated[float, Option(metavar="P", help="Confidence of the interval, between 0 and 1.")] = 0.95,
     seed: Annotated[int, Option(min=0, metavar="N", help="Seed of the split into folds.")] = 0,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
@@ -73,24 +76,28 @@ def estimate(
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
     kind, name = _kind(of)
-    known = _items(people, judges, drawn, items, noisy, reference or [], store)
-    if kind in ("accuracy", "difference") and not known.judges:
-        raise UsageError(f"{kind}: wanted labels of those to be judged (--judges, --reference or --store)")
-    about = [] if kind == "mean" else _names(kind, name, known)
-    question: Question = getattr(questions, kind)(known, *about)
-    answer = questions.ask(known, question, confidence, expect if anytime else None, seed)
-    summary = _summary(kind, about, known, question, answer, confidence)
-    if plan:
-        if anytime or drawn or store:
-            raise UsageError("--plan: cannot be combined with --anytime, --drawn or --store")
-        summary["plan"] = planned(answer.found, len(known.labelled))
+    summaries = {}
+    for asked, known in _items(people, judges, drawn, items, noisy, reference or [], store, columns).items():
+        if kind in ("accuracy", "difference") and not known.judges:
+            raise UsageError(f"{kind}: wanted labels of those to be judged (--judges, --reference or --store)")
+        about = [] if kind == "mean" else _names(kind, name, known)
+        question: Question = getattr(questions, kind)(known, *about)
+        answer = questions.ask(known, question, confidence, expect if anytime else None, seed)
+        summary = _summary(kind, about, known, question, answer, confidence)
+        if plan:
+            if anytime or drawn or store:
+                raise UsageError("--plan: cannot be combined with --anytime, --drawn or --store")
+            summary["plan"] = planned(answer.found, len(known.labelled))
+        summaries[asked] = summary
     if json:
-        print(dumps(summary))
+        print(dumps({"questions": summaries} if len(summaries) > 1 else next(iter(summaries.values()))))
         return
-    table = [(f"labels for +-{row['half_width']:.4g}", row["labels"]) for row in summary.pop("plan", [])]
-    warnings = [("warning", text) for text in summary.pop("warnings")]
-    rows = [*summary.items(), *table, *warnings]
-    print("\n".join(named(name, value, "not known") for name, value in rows))
+    for number, (asked, summary) in enumerate(summaries.items()):
+        table = [(f"labels for +-{row['half_width']:.4g}", row["labels"]) for row in summary.pop("plan", [])]
+        warnings = [("warning", text) for text in summary.pop("warnings")]
+        head = [("asked", asked)] if len(summaries) > 1 else []
+        rows = [*head, *summary.items(), *table, *warnings]
+        print(("\n" if number else "") + "\n".join(named(name, value, "not known") for name, value in rows))
 
 
 def _kind(of: str) -> tuple[str, str]:
@@ -111,24 +118,27 @@ def _items(
     noisy: bool,
     reference: list[str],
     store: str | None,
-) -> Items:
-    """The labels of people and judges, from files or from a store."""
-    from hutch.estimate.files import items_of, read_items
+    columns: str | None,
+) -> dict[str, Items]:
+    """The labels of people and judges for each question, from files or from a store."""
+    from hutch.crowd.data.asked import ColumnNames
+    from hutch.estimate.files import items_of, read_questions
 
     if store is None:
-        return read_items(people, judges, drawn, total, noisy, reference)
+        return read_questions(people, judges, drawn, total, noisy, reference, ColumnNames.of(columns))
     for name, given in {"judges": judges, "drawn": drawn, "items": total, "reference": reference}.items():
         if given:
             raise UsageError(
                 f"--{name}: cannot be combined with --store, which knows how items were drawn; LABELS are judges'"
             )
     from hutch.active.drawn import labels_drawn
-    from hutch.crowd.data.labels import read_labels
+    from hutch.crowd.read.labels import read_labels
     from hutch.durable.store import Store
 
     with Store(store) as labelled:
         said, chances, count = labels_drawn(labelled)
-    return items_of(said, read_labels(people, classes=said.classes), chances, count, noisy, store)
+    told = read_labels(people, classes=said.classes, columns=columns)
+    return {"": replace(items_of(said, told, chances, count, noisy, store), form=told.form)}
 
 
 def _names(kind: str, given: str, items: Items) -> list[str]:
@@ -156,6 +166,7 @@ def _summary(
     lot = examine(items)
     worth = (alone.half_width / found.half_width) ** 2 if found.half_width > 0 else None
     return {
+        "read_as": items.form,
         "question": kind,
         "of": ",".join(about) or None,
         "estimate": found.estimate,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
+from hutch.cli.crowds.columns import COLUMNS
 from hutch.cli.shell.declared import Argument, Option
 from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
@@ -65,9 +66,7 @@ def judges(
             show_default="if they are three numbers or more",
         ),
     ] = None,
-    columns: Annotated[
-        str | None, Option(metavar="ROLE=NAME,...", help="Names of columns or fields: worker, task, label, gold.")
-    ] = None,
+    columns: Annotated[str | None, COLUMNS] = None,
     predictions: Annotated[
         str | None, Option("-p", "--predictions", metavar="FILE", help="Write the panel's posteriors here.")
     ] = None,
@@ -88,10 +87,10 @@ def judges(
     from hutch.core.atomic import check_outputs
     from hutch.core.plots import require_matplotlib
     from hutch.core.run.output import open_output
-    from hutch.crowd.exports.found import Columns
+    from hutch.crowd.data.asked import ColumnNames
     from hutch.crowd.output import write_posteriors
     from hutch.judges import lab, output
-    from hutch.judges.runs import Reading, read_runs
+    from hutch.judges.runs import Reading, read_questions
 
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
@@ -105,26 +104,41 @@ def judges(
         require_matplotlib()
     check_outputs((report, predictions), (*logs, people, gold))
     how = Reading(
-        reference=tuple(reference or ()), columns=replace(Columns.of(columns), scores=bool(scores)), order=order or "",
-        swapped=swapped or "", answers=tuple((answers or "").split(",")) if answers else (), by_place=by_place,
-        cluster=cluster or "", slices=tuple(dict.fromkeys(slice_ or ())), versions=versions, scores=scores,
+        reference=tuple(reference or ()), columns=replace(ColumnNames.of(columns), scores=bool(scores)),
+        order=order or "", swapped=swapped or "", answers=tuple((answers or "").split(",")) if answers else (),
+        by_place=by_place, cluster=cluster or "", slices=tuple(dict.fromkeys(slice_ or ())), versions=versions,
+        scores=scores,
     )  # fmt: skip
-    runs = read_runs(logs, people, gold, how)
-    for notice in () if quiet else runs.notices:
+    found = read_questions(logs, people, gold, how)
+    for notice in () if quiet else dict.fromkeys(notice for runs in found.values() for notice in runs.notices):
         print(notice, file=sys.stderr)
-    found, panel = lab.report(runs, pairs, confidence, seed)
-    if predictions:
-        if panel is None:
-            raise UsageError("-p: a panel of scores has no posteriors")
-        with open_output(predictions) as file:
-            write_posteriors(file, panel)
-    head = f"{counted(len(runs.judge), 'label')} of {counted(len(runs.judges), 'judge')} on {len(runs.items)} items"
-    lines = [f"{head}; the truth is known for {int(runs.known.sum())}", *output.text_lines(found), "", output.FOOTNOTE]
+    several = len(found) > 1
+    if several and (predictions or page):
+        option = "-p" if predictions else "--report with a page"
+        raise UsageError(f"{option}: cannot be combined with several questions ({', '.join(found)})")
+    lines, whole = list[str](), dict[str, Any]()
+    for question, runs in found.items():
+        results, panel = lab.report(runs, pairs, confidence, seed)
+        if predictions:
+            if panel is None:
+                raise UsageError("-p: a panel of scores has no posteriors")
+            with open_output(predictions) as file:
+                write_posteriors(file, panel)
+        head = f"{counted(len(runs.judge), 'label')} of {counted(len(runs.judges), 'judge')} on {len(runs.items)} items"
+        lines += [f"question {question}", ""] if several else []
+        lines += [
+            f"{head}; the truth is known for {int(runs.known.sum())}",
+            *(f"read as {form}" for form in runs.forms),
+        ]
+        lines += [*output.text_lines(results), ""]
+        whole[question] = output.as_json(results)
+    lines.append(output.FOOTNOTE)
     if report:
         with open_output(report) as file:
             if page:
-                output.write_page(file, found, f"Judges of {', '.join(logs)}")
+                output.write_page(file, results, f"Judges of {', '.join(logs)}")
             else:
                 file.write("".join(f"{line}\n" for line in lines).encode())
-    text = dumps(output.as_json(found)) if json else "\n".join(lines)
+    told = {"read_as": list(runs.forms)} | ({"questions": whole} if several else whole[question])
+    text = dumps(told) if json else "\n".join(lines)
     print(text, file=sys.stderr if "-" in (report, predictions) else sys.stdout)

@@ -9,17 +9,14 @@ import numpy as np
 from hutch.cli.crowds import stream
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.crowds.tasks import true_classes
+from hutch.cli.crowds.ways import MULTI_LABEL
 from hutch.core.errors import UsageError
 from hutch.core.run.output import open_output
 from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options, aggregate, save
-from hutch.crowd.data.multi_label import ANSWERS, read_multi_label, read_sets, set_of
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.questions import apart, together
-
-_REFUSED = (
-    "reference", "all_judges", "next", "ask_of", "report", "suspects", "shards", "ray", "ordered", "detail",
-)  # fmt: skip
+from hutch.crowd.read.multi_label import ANSWERS, read_multi_label, read_sets, set_of
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -31,7 +28,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         UsageError: options that need one class per task.
         DataError: labels or gold that cannot be used.
     """
-    given.refuse(_REFUSED, "cannot be combined with --multi-label")
+    given.refuse(*MULTI_LABEL)
     if model.wants_people:
         raise UsageError(f"--multi-label: wanted no column kind, and no model {model.name}")
     assert given.read_as is not None
@@ -44,7 +41,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if not labels:
         raise UsageError(f"--multi-label: {given.labels} has no labels")
     first = next(iter(labels.values()))
-    for line in ([f"read as {first.form}"] if first.form else []) + first.problems.lines(""):
+    for line in [*first.notices, *first.problems.lines("")]:
         given.notice(f"{given.labels}: {line.removeprefix(': ')}")
     if "" in first.worker_names:
         given.notice(f"{given.labels}: labels without a worker: those of a task count as one person's")
@@ -74,6 +71,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         )
         rows.append(row)
     summary = {
+        "read_as": first.form,
         "model": model.name, "method": options.method, "tasks": first.items, "workers": whole["workers"],
         "labels": len(first), "classes": len(found), "class_names": [*found], "left_out": first.problems.total,
         "gold": whole["gold"], "copies": [*copies.values()], "each": rows,

@@ -11,23 +11,20 @@ import numpy as np
 
 from hutch.cli.crowds.options import CrowdOptions
 from hutch.cli.crowds.tasks import line_of
+from hutch.cli.crowds.ways import NUMBERS, NUMBERS_BATCH, NUMBERS_ONLINE, NUMBERS_STREAM
 from hutch.core.errors import DataError, UsageError, at
 from hutch.core.run.output import open_output
 from hutch.crowd.aggregate import Options, check_history, save
-from hutch.crowd.data.labels import Labels, read_gold, read_labels
-from hutch.crowd.data.prices import number_in
-from hutch.crowd.exports.found import Columns, Problems
-from hutch.crowd.label_stream import number_blocks
+from hutch.crowd.data.asked import ColumnNames
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.data.values import number_in
+from hutch.crowd.label_stream import Seen, number_blocks
 from hutch.crowd.models.block_stream import BlockStream
 from hutch.crowd.models.model import Array, CrowdModel, State
 from hutch.crowd.models.numbers import CROWD, LARGEST, MOMENTS, SURE, Numbers
 from hutch.crowd.models.online import stream_of
 from hutch.crowd.output import cells
-
-_REFUSED = (
-    "all_judges", "next", "ask_of", "detail", "suspects", "shards", "ray", "classes", "ordered",
-    "multi_label", "set",
-)  # fmt: skip
+from hutch.crowd.read.labels import read_gold, read_labels
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -41,21 +38,21 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     """
     if not isinstance(model, Numbers):
         raise UsageError(f"--model {model.name}: a model of measurements must be a subclass of Numbers")
-    given.refuse(_REFUSED, "cannot be combined with --model numbers")
-    online, problems = options.method == "online", Problems()
-    given.refuse(("gold",) if online else ("stream",), f"cannot be combined with --method {options.method}")
+    given.refuse(*NUMBERS)
+    online, seen = options.method == "online", Seen()
+    given.refuse(*(NUMBERS_ONLINE if online else NUMBERS_BATCH))
     if given.stream:
-        given.refuse(("workers", "report"), "cannot be combined with --stream")
+        given.refuse(*NUMBERS_STREAM)
     if given.report and given.report.endswith(".html"):
         raise UsageError("--report: wanted a text file with --model numbers")
     if history:
         check_history(model, options, history)
     if given.stream:
-        blocks = number_blocks(given.labels, Columns.of(given.read_as), problems)
+        blocks = number_blocks(given.labels, ColumnNames.of(given.read_as), seen)
     else:
         gold = read_gold(given.gold, given.encoding) if given.gold else None
         whole = read_labels(given.labels, (), history.worker_names if history else (), gold, given.read_as)
-        problems, blocks = whole.problems, iter([whole])
+        seen, blocks = Seen(whole.problems, whole.form, whole.notices), iter([whole])
         given.notice_strays(whole)
     found: Iterable[tuple[Labels, Array]]
     if online:
@@ -102,11 +99,14 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
             file.write(_text("worker", people, {name: column[order] for name, column in columns.items()}))
     if given.final:
         save(given.final, model, options, state)
-    for line in [*problems.lines(given.labels), *([] if answers else [f"{given.labels}: no labels"])]:
-        given.notice(line)
-    summary = {"model": model.name, "method": options.method, "tasks": tasks, "labels": answers}
+    given.notice_seen(seen)
+    if not answers:
+        given.notice(f"{given.labels}: no labels")
+    summary = {"read_as": seen.form, "model": model.name, "method": options.method, "tasks": tasks, "labels": answers}
+    if given.stream:
+        summary["split_tasks"] = seen.split
     learned = dict(zip(CROWD, crowd.tolist(), strict=True)) if crowd.any() else {}
-    return {**summary, "left_out": problems.total, **learned, **score.summary}
+    return {**summary, "left_out": seen.problems.total, **learned, **score.summary}
 
 
 class _Score:

@@ -8,8 +8,9 @@ from hutch.cli.shell.declared import Argument, Option, ray_option
 from hutch.core.errors import UsageError, counted
 
 if TYPE_CHECKING:
+    from hutch.crowd.data.asked import ColumnNames
     from hutch.crowd.data.labels import Labels
-    from hutch.crowd.exports.found import Columns
+    from hutch.crowd.label_stream import Seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +132,9 @@ class CrowdOptions:
         str | None,
         Option(
             metavar="ROLE=NAME,...",
-            help="Names of columns or fields: worker, task, label, gold; with --pairs worker, left, right, winner. "
-            "Labels with globs: one column per worker.",
+            help="Names of columns or fields: worker, task, label, gold, question, time; unsure=LABEL is none; "
+            "with --pairs worker, left, right, winner, weight. Several labels, or a glob: one column per worker, or "
+            "per question if there is a worker.",
         ),
     ] = None
     encoding: Annotated[
@@ -146,7 +148,7 @@ class CrowdOptions:
     ] = False
     quiet: Annotated[bool, Option("--quiet", help="Print no progress table and no notices.")] = False
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False
-    read_as: "Columns | None" = None
+    read_as: "ColumnNames | None" = None
 
     @property
     def class_names(self) -> list[str]:
@@ -183,6 +185,13 @@ class CrowdOptions:
             self.notice(f"{self.labels}: {counted(nameless, 'label')} without a worker: all are taken as one person's")
         if labels.unmatched_gold:
             self.notice(f"{self.gold or self.labels}: gold without labels: {counted(labels.unmatched_gold, 'task')}")
+
+    def notice_seen(self, seen: "Seen") -> None:
+        """Tell how a stream was read, what was left out, and, whatever `quiet` says, of tasks that came back."""
+        for line in (*(f"{self.labels}: {notice}" for notice in seen.notices), *seen.problems.lines(self.labels)):
+            self.notice(line)
+        if seen.split:
+            print(f"{self.labels}: {seen.warning()}", file=sys.stderr)
 
     def notice(self, text: str) -> None:
         """Print a message on stderr, unless `quiet`."""

@@ -11,7 +11,7 @@ from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
 
 if TYPE_CHECKING:
-    from hutch.crowd.exports.found import Problems
+    from hutch.crowd.data.values import Problems
     from hutch.crowd.pairs.model import PairModel
     from hutch.crowd.pairs.report import Tally
     from hutch.crowd.pairs.state import PairState
@@ -28,8 +28,9 @@ def run(options: CrowdOptions, method: str) -> None:
     """
     from hutch.core.atomic import check_outputs
     from hutch.core.run.output import is_stdout, open_output
-    from hutch.crowd.exports.found import Problems
+    from hutch.crowd.data.values import Problems
     from hutch.crowd.pairs import report
+    from hutch.crowd.pairs.islands import bridges, warning
     from hutch.crowd.pairs.votes import read_votes
 
     if is_stdout(options.predictions) and is_stdout(options.workers):
@@ -39,22 +40,35 @@ def run(options: CrowdOptions, method: str) -> None:
     model, state, tally, extra = _learned(options, method, problems)
     for line in problems.lines(options.labels):
         options.notice(line)
+    groups = [] if options.initial else tally.compared.groups([*state.players])  # earlier votes are not known
+    if len(groups) > 1:
+        print(f"{options.labels}: {warning(groups, report.votes_of(state, tally))}", file=sys.stderr)
     if options.predictions:
         with open_output(options.predictions) as file:
-            report.write_strengths(file, state, tally)
+            report.write_strengths(file, state, tally, groups)
     if options.workers:
         with open_output(options.workers) as file:
             report.write_workers(file, model, state, tally)
     if options.final:
         state.save(options.final)
-    summary = report.summary(model, method, state, tally) | {"left_out": problems.total} | extra
+    summary = (
+        {"read_as": tally.form} | report.summary(model, method, state, tally) | {"left_out": problems.total} | extra
+    )
     if options.score:
         summary["score"] = report.score(
             model, state, read_votes(options.score, state.features, options.columns, options.encoding)
         )
-    found = report.strengths(state)
-    rows = zip(found.players, found.strength.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
-    summary["strengths"] = [{"player": p, "strength": s, "low": a, "high": b} for p, s, a, b in rows]
+    found = report.strengths(state, groups)
+    columns = (found.players, found.strength.tolist(), found.low.tolist(), found.high.tolist(), found.group.tolist())
+    rows: list[dict[str, Any]] = []
+    for player, strength, low, high, group in zip(*columns, strict=True):
+        rows.append({"player": player, "strength": strength, "low": low, "high": high})
+        rows[-1] |= {"group": group + 1} if len(groups) > 1 else {}
+    summary["strengths"] = rows
+    if len(groups) > 1:
+        pairs = bridges(groups, report.votes_of(state, tally))
+        summary["groups"] = [{"players": group} for group in groups]
+        summary["bridges"] = [{"left": one, "right": other} for one, other in pairs]
     if options.next:
         summary["next"] = report.next_pairs(state, tally, options.next)
     text = dumps(summary) if options.json else "\n".join(_lines(summary))
@@ -100,14 +114,18 @@ def _learned(
 
 def _lines(summary: dict[str, Any]) -> list[str]:
     """The summary for people."""
-    tables = ("strengths", "next", "score")
+    tables = ("strengths", "next", "score", "groups", "bridges")
     plain = {name: value for name, value in summary.items() if name not in tables} | summary.get("score", {})
     lines = [named(name, value, "not known") for name, value in plain.items()]
     rows = summary["strengths"]
     width = max((len(row["player"]) for row in rows), default=0)
     if rows:
         lines += ["", f"{'player':<{width}}  strength  95 % interval"]
+    group = 1
     for row in rows:
+        if row.get("group", 1) != group:
+            group = row["group"]
+            lines += ["", "never compared with those above"]
         interval = f"{row['low']:z6.3f} to {row['high']:z6.3f}"
         lines.append(f"{row['player']:<{width}}  {row['strength']:z8.3f}  {interval}")
     if summary.get("next"):

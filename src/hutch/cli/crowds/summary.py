@@ -7,10 +7,13 @@ from hutch.cli.crowds.options import CrowdOptions
 from hutch.core.strict_json import dumps
 
 _SHOWN = (
-    "model", "method", "tasks", "workers", "reference", "labels", "classes", "iterations", "objective", "duplicates",
+    "read_as", "model", "method", "questions", "tasks", "workers", "reference", "labels", "classes",
+    "iterations", "objective", "duplicates",
     "contradictions", "left_out", "ties", "effective_labels", "krippendorff_alpha", "krippendorff_ordinal",
-    "krippendorff_interval", "gold", "mean", "deviation", "noise", "bias", "level_deviation", "wild",
+    "krippendorff_interval", "gold", "split_tasks", "mean", "deviation", "noise", "bias", "level_deviation", "wild",
 )  # fmt: skip
+_EACH = ("label", "share", "question", "tasks", "workers", "labels", "classes", "krippendorff_alpha")
+"""Columns of the table of labels, or of questions."""
 
 
 def show(summary: dict[str, Any], options: CrowdOptions, aside: bool) -> None:
@@ -32,7 +35,7 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     for group in summary.get("copies", ()):
         lines.append(f"{'copies' if group['one_voice'] else 'copies or experts':<20} {', '.join(group['workers'])}")
     for number, row in enumerate(summary.get("each", ())):
-        columns = {key: row[key] for key in ("label", "share", "krippendorff_alpha") if key in row}
+        columns = {key: row[key] for key in _EACH if key in row}
         columns |= row.get("score", {})
         lines += [] if number else ["", "\t".join(columns).replace("_", " ")]
         lines.append("\t".join(map(shown, columns.values())))

@@ -14,11 +14,12 @@ from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
 from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options
-from hutch.crowd.data.labels import Labels, almost_alike, read_gold, read_labels, restricted
-from hutch.crowd.data.prices import read_prices
+from hutch.crowd.data.labels import Labels, almost_alike, restricted
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
 from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
+from hutch.crowd.read.labels import read_gold, read_questions
+from hutch.crowd.read.prices import read_prices
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -35,7 +36,12 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         DataError: labels or gold that cannot be used.
     """
     prices = read_prices(given.labels, given.read_as) if given.next else {}
-    data = _labels(given, options, history)
+    found = _labels(given, options, history)
+    if len(found) > 1:
+        from hutch.cli.crowds.questions import run as run_questions
+
+        return run_questions(given, model, options, found)
+    data = next(iter(found.values()))
     result = _aggregate(given, data, model, options, history)
     if result.scale is not None and options.ordered is None:
         span = f"{data.classes[0]} to {data.classes[-1]}"
@@ -59,7 +65,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     _write(given, result)
     if given.final:
         aggregation.save(given.final, model, options, result.fit.state)
-    summary = {"model": model.name, "method": options.method, **output.summary(result)}
+    summary = {"read_as": data.form, "model": model.name, "method": options.method, **output.summary(result)}
     if declared := getattr(model.parameters, "reference", ()):
         from hutch.crowd.mixed.model import matches  # here as below: imported only by runs that need it
 
@@ -74,22 +80,21 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     return summary
 
 
-def _labels(given: CrowdOptions, options: Options, history: State | None) -> Labels:
-    """The labels that count; reports the others."""
+def _labels(given: CrowdOptions, options: Options, history: State | None) -> dict[str, Labels]:
+    """The labels that count, of each question; reports the others."""
     path = given.labels
     known = history.classes if history else given.class_names
     truth = read_gold(given.gold, given.encoding) if given.gold else None
-    data = read_labels(path, known, history.worker_names if history else (), truth, given.read_as)
-    if data.form:
-        given.notice(f"{path}: read as {data.form}")
+    found = read_questions(path, known, history.worker_names if history else (), truth, given.read_as)
+    data = next(iter(found.values()))
+    for notice in data.notices:
+        given.notice(f"{path}: {notice}")
     for line in data.problems.lines(path):
         given.notice(line)
+    if len(found) > 1:
+        return found
     if not len(data):
         given.notice(f"{path}: no labels")
-    if first := data.doubtful_header:
-        given.notice(
-            f"{path}: the first row, {first}, is taken as a label; if it is a header, name its columns with --columns"
-        )
     given.notice_numbers(data.classes)
     alike = almost_alike(data.classes)
     for group in alike[:3]:
@@ -105,7 +110,7 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> Lab
         data, dropped = restricted(data, len(history.classes))
         if dropped:
             given.notice(f"{path}: ignored labels of classes that the model does not know: {dropped}")
-    return data
+    return {"": data}
 
 
 def _aggregate(

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hutch.core.errors import DataError, counted, did_you_mean, warn
+from hutch.crowd.data.codes import known_first
 from hutch.crowd.data.labels import class_order
-from hutch.crowd.data.rows import known_first
-from hutch.crowd.exports.found import NO_LABEL, Problems, name_of
+from hutch.crowd.data.values import NO_LABEL, Problems, name_of
 
 COLUMNS = ("worker", "task", "label")
 

@@ -2,24 +2,17 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.data.chunks import Chunks, source_name
-from hutch.core.errors import Problem, reading
 from hutch.crowd.data import scan
+from hutch.crowd.data.codes import coded, known_first, recoded
 from hutch.crowd.data.names import Names
-from hutch.crowd.data.rows import coded, known_first, read_table, recoded, recoded_text
-from hutch.crowd.data.sheets import Piece, sheet_reader
-from hutch.crowd.exports.found import Columns, Problems
-from hutch.crowd.exports.headers import may_be_header
-from hutch.crowd.exports.json_export import is_json
-from hutch.crowd.exports.tools import read_json
+from hutch.crowd.data.values import Problems
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
@@ -40,7 +33,8 @@ class Labels:
         contradictions: labels that differ from an earlier one of the same worker on the same item.
         unmatched_gold: gold lines for tasks without labels.
         problems: labels that were left out, with reasons.
-        form: the detected format of the source; empty for a plain table.
+        form: how the source was read, in one line; empty if it was not read.
+        notices: what a user should know about that.
         repeats: pairs of labels that a worker gave one item, and the number of equal ones (workers, 2); or empty.
         divided: bool (labels), the most frequent of three or more that differ much; empty if there are none.
     """
@@ -57,6 +51,7 @@ class Labels:
     unmatched_gold: int = 0
     problems: Problems = field(default_factory=Problems)
     form: str = ""
+    notices: tuple[str, ...] = ()
     repeats: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
     divided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
@@ -67,16 +62,6 @@ class Labels:
     def items(self) -> int:
         """Number of items."""
         return len(self.item_ptr) - 1
-
-    @property
-    def doubtful_header(self) -> str:
-        """The first row, if nothing in it comes again and it may be the header of a file taken to have none."""
-        if self.form or not len(self):
-            return ""
-        codes = (self.workers[0], self.label_items[0], self.labels[0])
-        counts = [int((column == column[0]).sum()) for column in (self.workers, self.label_items, self.labels)]
-        fields = [self.worker_names[codes[0]], self.item_names[int(codes[1])], self.classes[codes[2]]]
-        return ", ".join(fields) if max(counts) == 1 < len(self) and may_be_header(fields) else ""
 
     @cached_property
     def by_worker(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
@@ -229,7 +214,7 @@ def from_triples(
     workers: Sequence[str] = (),
     gold: dict[str, str] | None = None,
 ) -> Labels:
-    """Build `Labels` from (worker, task, label) strings; the other arguments are those of `read_labels`.
+    """Build `Labels` from (worker, task, label) strings; the other arguments are those of `from_codes`.
 
     >>> labels = from_triples([("ann", "t1", "cat"), ("bob", "t1", "dog"), ("ann", "t1", "cat")])
     >>> labels.classes, len(labels), labels.duplicates
@@ -237,75 +222,3 @@ def from_triples(
     """
     rows, (people, tasks, answers) = coded(triples, 3)
     return from_codes(rows, people, tasks, answers, classes, workers, gold)
-
-
-def read_labels(
-    path: str | Path,
-    classes: Sequence[str] = (),
-    workers: Sequence[str] = (),
-    gold: dict[str, str] | None = None,
-    columns: str | Mapping[str, str] | Columns | None = None,
-) -> Labels:
-    """Read labels from a file.
-
-    Text separated by tabs, commas or semicolons (`worker task label`, or any order under a header that names them, or a
-    column per worker), UTF-8 or UTF-16 unless an encoding is named, gzip or Zstandard, `-` for standard input, or what
-    tools export: Label Studio, Toloka, Mechanical Turk, Prodigy, doccano, Argilla, Inspect, promptfoo, DeepEval and
-    lm-eval, detected by content. An empty worker is the anonymous worker; a label that is empty, `N/A` or the like
-    in a plain table, or that is several, is left out and counted.
-
-    Args:
-        path: the file.
-        classes, workers: those known beforehand; they keep their numbers, new ones follow.
-        gold: true class of some tasks, as from `read_gold`; it goes before gold in the file.
-        columns: names of the columns or fields, as `worker=who,task=id,label=answer`, if they are not recognised.
-            As `Columns` they also give the encoding of the text.
-
-    Raises:
-        DataError: the file cannot be read, or a place in it is wrong.
-        UsageError: `columns` is malformed.
-    """
-    piece, form = read_piece(path, classes, Columns.of(columns))
-    people, tasks, answers = piece.names
-    labels = from_codes(piece.codes, people, tasks, answers, classes, workers, {**piece.gold, **(gold or {})})
-    return replace(labels, problems=piece.problems, form=form)
-
-
-def read_piece(path: str | Path, classes: Sequence[str], columns: Columns) -> tuple[Piece, str]:
-    """All labels of a file as they are, and its detected format; arguments and errors are those of `read_labels`."""
-    with reading(source_name(path)):
-        data = _read(path, columns.encoding)
-        if is_json(data):
-            tool, found = read_json(data, source_name(path), columns)
-            extras = coded(found.extras, len(columns.extra)) if columns.extra else None
-            return Piece(*coded(found.triples, 3), found.gold, found.problems, extras), tool
-        reader = sheet_reader(data, columns, classes)
-        if reader is None:
-            return Piece(*coded((), 3)), ""
-        piece = reader.read(data, reader.start, reader.line)
-    return piece, reader.sheet.describe() if reader.sheet.tool else ""
-
-
-def read_gold(path: str | Path, encoding: str = "") -> dict[str, str]:
-    """Read the true classes of some tasks: `task label`, or any order under a header.
-
-    Args:
-        path: the file.
-        encoding: as of `hutch.crowd.exports.found.Columns`.
-
-    Raises:
-        DataError: the file cannot be read, a place in it is wrong, or a task has two different classes.
-    """
-    with reading(source_name(path)):
-        codes, (tasks, labels) = read_table(_read(path, encoding), ("task", "label"))
-        gold: dict[str, str] = {}
-        for task, label in codes.tolist():
-            if gold.setdefault(tasks[task], labels[label]) != labels[label]:
-                got = f"got both {gold[tasks[task]]!r} and {labels[label]!r}"
-                raise Problem(f"gold of task {tasks[task]!r}: {got}, wanted one")
-    return gold
-
-
-def _read(path: str | Path, encoding: str) -> bytes:
-    """The whole content of a source, unpacked, in UTF-8."""
-    return recoded_text(b"".join(bytes(chunk.data) for chunk in Chunks([path])), encoding)

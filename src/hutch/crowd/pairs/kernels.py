@@ -53,8 +53,8 @@ def predict(x, units, value_count, worker_count, left, right, values, workers, w
 
 @compiled
 def evaluate(
-    x, precision, units, value_count, worker_count, left, right, values, workers, outcomes, with_ties, gradient,
-    diagonal, curvature,
+    x, precision, units, value_count, worker_count, left, right, values, workers, outcomes, weights, with_ties,
+    gradient, diagonal, curvature,
 ):  # fmt: skip
     """Minus the logarithm of the posterior, with its derivatives.
 
@@ -63,7 +63,7 @@ def evaluate(
         precision: of their priors, whose means are 0.
         left, right: int32 (votes, levels), units of each side.
         values: int32 (votes, features).
-        workers, outcomes: int32, uint8 (votes).
+        workers, outcomes, weights: int32, uint8, float64 (votes).
         with_ties: ties are a third outcome; otherwise half a win of each side.
         gradient, diagonal: out, of x: derivative, and Fisher's information on the diagonal.
         curvature: out (votes, 4): the information of z, of z with t and of t, and the difference of strengths.
@@ -81,10 +81,11 @@ def evaluate(
         a, b, c, log_total = _probabilities(z, t)
         y = 0.5 if outcomes[n] == LEFT else (-0.5 if outcomes[n] == RIGHT else 0.0)
         tied = 1.0 if outcomes[n] == TIE and with_ties else 0.0
-        objective += log_total - y * z - (t if tied > 0 else 0.0)
+        weight = weights[n]
+        objective += weight * (log_total - y * z - (t if tied > 0 else 0.0))
         mean = (a - b) / 2
-        slope, slope_tie = mean - y, c - tied
-        zz, zt, tt = (a + b) / 4 - mean * mean, -mean * c, c * (1 - c)
+        slope, slope_tie = weight * (mean - y), weight * (c - tied)
+        zz, zt, tt = weight * ((a + b) / 4 - mean * mean), weight * (-mean * c), weight * (c * (1 - c))
         curvature[n, 0], curvature[n, 1], curvature[n, 2], curvature[n, 3] = zz, zt, tt, difference
         at = 2 + 2 * units + value_count + worker
         scale = 1.0 + x[at]
@@ -310,7 +311,9 @@ def information(
 
 
 @compiled
-def learn(x, variance, units, value_count, worker_count, left, right, values, workers, outcomes, with_ties, out):
+def learn(
+    x, variance, units, value_count, worker_count, left, right, values, workers, outcomes, weights, with_ties, out
+):
     """One pass, vote by vote: every parameter has a mean and a variance, and each vote updates its parameters.
 
     With V the prior variances of z and t and h their information at the mean, the vote's step is that of a
@@ -318,6 +321,7 @@ def learn(x, variance, units, value_count, worker_count, left, right, values, wo
 
     Args:
         x, variance: in and out.
+        weights: float64 (votes), how much each counts.
         out: out (votes, 3): the probabilities before each vote was learned.
     """
     for n in range(len(workers)):
@@ -341,9 +345,10 @@ def learn(x, variance, units, value_count, worker_count, left, right, values, wo
         whole += variance[0] + variance[at + worker_count]
         y = 0.5 if outcomes[n] == LEFT else (-0.5 if outcomes[n] == RIGHT else 0.0)
         mean = (a - b) / 2
-        slope = mean - y
-        slope_tie = c - (1.0 if outcomes[n] == TIE else 0.0) if with_ties else 0.0
-        zz, zt, tt = (a + b) / 4 - mean * mean, -mean * c, c * (1 - c)
+        weight = weights[n]
+        slope = weight * (mean - y)
+        slope_tie = weight * (c - (1.0 if outcomes[n] == TIE else 0.0)) if with_ties else 0.0
+        zz, zt, tt = weight * ((a + b) / 4 - mean * mean), weight * (-mean * c), weight * (c * (1 - c))
         # (1 + V h)^-1 of the two scores, and from it the step and the loss of variance along each
         m00, m01, m10, m11 = 1 + whole * zz, whole * zt, spread_tie * zt, 1 + spread_tie * tt
         divisor = m00 * m11 - m01 * m10

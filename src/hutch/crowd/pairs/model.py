@@ -82,7 +82,9 @@ class PairModel(ABC):
     def _learn(self, design: Design, state: PairState) -> Array:
         mean, variance = state.vector(state.mean), state.vector(state.variance)
         before = np.empty((len(design.workers), 3))
-        kernels.learn(mean, variance, *state.sizes, *_arguments(design), design.outcomes, self.ties, before)
+        kernels.learn(
+            mean, variance, *state.sizes, *_arguments(design), design.outcomes, design.weights, self.ties, before
+        )
         state.keep(state.mean, mean)
         state.keep(state.variance, variance)
         state.votes += len(design.workers)
@@ -107,8 +109,8 @@ class PairModel(ABC):
 
         def evaluate(at: Array) -> float:
             value = kernels.evaluate(
-                at, 1 / variance, *state.sizes, *_arguments(design), design.outcomes, self.ties, gradient, diagonal,
-                curvature,
+                at, 1 / variance, *state.sizes, *_arguments(design), design.outcomes, design.weights, self.ties,
+                gradient, diagonal, curvature,
             )  # fmt: skip
             return float(value)
 

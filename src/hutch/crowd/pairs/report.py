@@ -1,6 +1,6 @@
 """Outputs of `hutch crowd --pairs`: strengths, workers, a summary, the next pairs to request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hutch.core.errors import UsageError
 from hutch.crowd.pairs.intervals import MOST, centred
+from hutch.crowd.pairs.islands import Compared, places_of
 from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
 from hutch.crowd.pairs.model import PairModel
 from hutch.crowd.pairs.state import Array, PairState
@@ -28,6 +29,8 @@ class Tally:
         results: votes of each unit won, lost, tied (units, 3).
         workers: votes of each worker.
         loss, seen: sum of the log-losses before each vote was learned, and their number.
+        compared: which players votes connect.
+        form: how the votes were read, in one line.
     """
 
     outcomes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
@@ -36,9 +39,13 @@ class Tally:
     workers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     loss: float = 0.0
     seen: int = 0
+    compared: Compared = field(default_factory=Compared)
+    form: str = ""
 
     def add(self, votes: Votes, state: PairState) -> None:
         """Count some votes."""
+        self.compared.add(votes)
+        self.form = votes.form
         units, _, workers = state.sizes
         code = np.array([state.players.get(name, 0) for name in votes.players] or [0])
         left, right = code[votes.left], code[votes.right]
@@ -76,6 +83,7 @@ class Strengths:
         players: names, the strongest first.
         strength, low, high: with their 95 % interval (players).
         order: places of these players in the state's order.
+        group: of these players, from 0; those of different groups were never compared.
     """
 
     players: list[str]
@@ -83,35 +91,47 @@ class Strengths:
     low: Array
     high: Array
     order: NDArray[np.int64]
+    group: NDArray[np.int64]
 
 
-def strengths(state: PairState) -> Strengths:
-    """The players' strengths with intervals."""
-    units = state.player_units
-    mean = state.mean["strength"][units]
-    mean = mean - mean.mean() if len(mean) else mean
-    if state.covariance is not None:
-        variance = np.diag(centred(state.covariance)) if len(mean) else mean
-    else:
-        variance = state.variance["strength"][units]
+def strengths(state: PairState, groups: Sequence[Sequence[str]] = ()) -> Strengths:
+    """The players' strengths with intervals.
+
+    Args:
+        state: of the model.
+        groups: of players that were compared; strengths are less the mean of their group. Empty: all were.
+    """
+    units, names = state.player_units, list(state.players)
+    mean, variance = state.mean["strength"][units].copy(), state.variance["strength"][units].copy()
+    group = places_of(groups, names) if len(groups) > 1 else np.zeros(len(names), np.int64)
+    for number in np.unique(group).tolist():
+        inside = np.flatnonzero(group == number)
+        mean[inside] -= mean[inside].mean()
+        if state.covariance is not None:
+            variance[inside] = np.diag(centred(state.covariance[np.ix_(inside, inside)]))
     half = NORMAL_95 * np.sqrt(variance)
-    order = np.argsort(-mean, kind="stable")
-    names = list(state.players)
-    return Strengths([names[k] for k in order.tolist()], mean[order], (mean - half)[order], (mean + half)[order], order)
+    order = np.lexsort((-mean, group))
+    return Strengths(
+        [names[k] for k in order.tolist()], mean[order], (mean - half)[order], (mean + half)[order], order, group[order]
+    )
 
 
-def write_strengths(file: BinaryIO, state: PairState, tally: Tally) -> None:
+def write_strengths(file: BinaryIO, state: PairState, tally: Tally, groups: Sequence[Sequence[str]] = ()) -> None:
     """Write `player strength low high win votes won lost tied`, the strongest first.
 
-    `win` is the probability of winning against a player of mean strength, ties left out.
+    `win` is the probability of winning against a player of mean strength, ties left out. Several groups of players that
+    were never compared come one after the other, with their number in the column `group`.
     """
-    found = strengths(state)
-    file.write(b"player\tstrength\tlow\thigh\twin\tvotes\twon\tlost\ttied\n")
+    found, several = strengths(state, groups), len(groups) > 1
+    more = "\tgroup" if several else ""
+    file.write(f"player\tstrength\tlow\thigh\twin\tvotes\twon\tlost\ttied{more}\n".encode())
     units = state.player_units[found.order] if len(found.order) else found.order
-    for name, s, low, high, unit in zip(found.players, found.strength, found.low, found.high, units, strict=True):
+    columns = (found.players, found.strength, found.low, found.high, units, found.group)
+    for name, s, low, high, unit, group in zip(*columns, strict=True):
         won, lost, tied = tally.results[unit].tolist()
         win = 1 / (1 + np.exp(-s))
         cells = f"{s:.4f}\t{low:.4f}\t{high:.4f}\t{win:.4f}\t{won + lost + tied}\t{won}\t{lost}\t{tied}"
+        cells += f"\t{group + 1}" if several else ""
         file.write(f"{name.translate(_CLEAN)}\t{cells}\n".encode())
 
 
@@ -136,6 +156,11 @@ def write_workers(file: BinaryIO, model: PairModel, state: PairState, tally: Tal
         count = tally.workers[w] if w < len(tally.workers) else 0
         cells = f"{count}\t{a:.4f}\t{a - half:.4f}\t{a + half:.4f}\t{1 / (1 + np.exp(-z)):.4f}\t{tie:.4f}"
         file.write(f"{name.translate(_CLEAN)}\t{cells}\n".encode())
+
+
+def votes_of(state: PairState, tally: Tally) -> dict[str, int]:
+    """The number of votes of each player."""
+    return {name: int(tally.results[unit].sum()) for name, unit in state.players.items() if unit < len(tally.results)}
 
 
 def summary(model: PairModel, method: str, state: PairState, tally: Tally) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class Design:
         values: int32 (votes, features).
         workers: int32 (votes).
         outcomes: uint8 (votes).
+        weights: float64 (votes).
     """
 
     left: Codes
@@ -35,6 +36,7 @@ class Design:
     values: Codes
     workers: Codes
     outcomes: NDArray[np.uint8]
+    weights: Array
 
 
 @dataclass
@@ -134,7 +136,8 @@ class PairState:
             left, right = np.column_stack([left, both[0]]), np.column_stack([right, both[1]])
         self._grow(levels)
         left, right = np.ascontiguousarray(left, np.int32), np.ascontiguousarray(right, np.int32)
-        return Design(left, right, values, workers[votes.workers], votes.outcomes)
+        weights = votes.weights if len(votes.weights) else np.ones(len(votes))
+        return Design(left, right, values, workers[votes.workers], votes.outcomes, weights)
 
     def _grow(self, levels: list[int]) -> None:
         """Make room for new units, values and workers, each with the variance of its group."""

@@ -2,36 +2,43 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
+from hutch.core.data.chunks import CHUNK_BYTES, source_name
 from hutch.core.errors import Problem, UsageError, counted, did_you_mean, reading
-from hutch.crowd.data.rows import Layout, coded, first_line, read_rows, recoded, recoded_text, used_names
-from hutch.crowd.exports.found import MISSING, Problems, name_of, named_roles
-from hutch.crowd.exports.headers import HEADERS
-from hutch.crowd.exports.json_export import is_json
-from hutch.crowd.exports.tools import read_votes as read_json_votes
+from hutch.crowd.data.asked import named_roles
+from hutch.crowd.data.codes import coded, recoded, used_names
+from hutch.crowd.data.known import HEADERS, SIDES, WINNER
+from hutch.crowd.data.values import MISSING, Problems, name_of, number_in
 from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
+from hutch.crowd.read.evidence import Column, columns_of
+from hutch.crowd.read.form import Table, is_json, table_of
+from hutch.crowd.read.form import read_votes as read_json_votes
+from hutch.crowd.read.rows import read_rows
+from hutch.crowd.read.source import Source, pieces_of
 
 Codes = NDArray[np.int32]
 
 COLUMNS = {
     "worker": HEADERS["worker"] | {"judge", "voter"},
-    "left": {"left", "a", "first", "modela", "playera", "answera", "responsea", "optiona"},
-    "right": {"right", "b", "second", "modelb", "playerb", "answerb", "responseb", "optionb"},
-    "winner": {"winner", "preference", "choice", "vote", "preferred", "outcome"},
+    "left": SIDES[0],
+    "right": SIDES[1],
+    "winner": WINNER,
 }
 """Names by which the columns of votes are known, without case, blanks, `-` and `_`."""
+WEIGHT = "weight"
+"""The column of how much a vote counts."""
 WINNERS = {
-    **dict.fromkeys(("left", "a", "first", "modela", "playera", "answera", "responsea", "optiona"), LEFT),
-    **dict.fromkeys(("right", "b", "second", "modelb", "playerb", "answerb", "responseb", "optionb"), RIGHT),
-    **dict.fromkeys(("tie", "tied", "draw", "equal", "both", "neither", "same", "tiebothbad", "bothbad"), TIE),
+    **dict.fromkeys((*SIDES[0], "a>b", "a>>b"), LEFT),
+    **dict.fromkeys((*SIDES[1], "b>a", "b>>a", "a<b", "a<<b"), RIGHT),
+    **dict.fromkeys(("tie", "tied", "draw", "equal", "both", "neither", "same", "tiebothbad", "bothbad", "a=b"), TIE),
 }
 """Allowed texts of a vote, in normalised spelling; it may also be the name of one of the two players."""
+_TIMES = {"timestamp", "tstamp", "time", "date", "datetime", "createdat", "created", "updatedat", "submittedat"}
 NO_VOTE = "without a side or a winner"
 """A reason for leaving a vote out, as in messages."""
 _BAD = 3
@@ -48,6 +55,8 @@ class Votes:
         worker_names, players: by code.
         features: names of the columns with the context of a vote.
         value_names: one list for each feature.
+        weights: float64 (votes), how much each counts; empty: all count once.
+        form: how they were read, in one line.
     """
 
     workers: Codes
@@ -59,14 +68,19 @@ class Votes:
     players: list[str]
     features: list[str]
     value_names: list[list[str]]
+    weights: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    form: str = ""
 
     def __len__(self) -> int:
         return len(self.outcomes)
 
     def rows(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> "Votes":
         """Some of the votes; all names stay."""
-        kept = (self.workers[keep], self.left[keep], self.right[keep], self.outcomes[keep], self.values[keep])
-        return Votes(*kept, self.worker_names, self.players, self.features, self.value_names)
+        return replace(
+            self, workers=self.workers[keep], left=self.left[keep], right=self.right[keep],
+            outcomes=self.outcomes[keep], values=self.values[keep],
+            weights=self.weights[keep] if len(self.weights) else self.weights,
+        )  # fmt: skip
 
 
 def from_rows(rows: Iterable[Sequence[str]], features: Sequence[str] = ()) -> Votes:
@@ -97,12 +111,12 @@ def read_votes(
     """Read votes from tab- or comma-separated text, JSON or JSON lines, gzip, Zstandard, or `-` for standard input.
 
     Without a header the columns are worker, left, right, winner; a header may name further columns, which are
-    features, and may leave the worker out. JSON is an object for each vote, as arenas publish them, or Label Studio's
-    export of `Pairwise`. Votes without a side or a winner are left out and counted.
+    features, or `weight`, and may leave the worker out. JSON is an object for each vote, as arenas publish them, or
+    Label Studio's export of `Pairwise`. Votes without a side or a winner are left out and counted.
 
     Args:
         path: the file.
-        features: the columns wanted as features; None: all others, of JSON none.
+        features: the columns wanted as features; None: all others but those of ids and times, of JSON none.
         columns: names of columns or fields that are not found, as `left=answer_1,right=answer_2`.
         encoding: of the text, as Python names it; empty: UTF-8, or UTF-16 with its mark.
         problems: takes the votes that are left out.
@@ -140,57 +154,76 @@ def vote_blocks(
     """
     found: _Columns | None = None
     problems = Problems() if problems is None else problems
-    named = dict(named_roles(columns, [*COLUMNS]) if columns else ())
-    line = 1
-    pieces = (recoded_text(bytes(chunk.data), encoding) for chunk in Chunks([path], chunk_bytes or CHUNK_BYTES))
-    for data in pieces if chunk_bytes else [b"".join(pieces)]:
-        start, first = 0, line
-        with reading(source_name(path)):
-            if found is None and is_json(data):
-                yield _of_records(data + b"".join(pieces), source_name(path), features or (), named, problems)
+    named = dict(named_roles(columns, [*COLUMNS, WEIGHT]) if columns else ())
+    pieces = pieces_of(path, encoding, chunk_bytes or CHUNK_BYTES)
+    if not chunk_bytes:
+        pieces = iter([Source(source_name(path), b"".join(piece.data for piece in pieces))])
+    for source in pieces:
+        with reading(source.name):
+            if found is None and is_json(source.data):
+                whole = Source(source.name, source.data + b"".join(piece.data for piece in pieces))
+                yield _of_records(whole, features or (), named, problems)
                 return
-            if found is None and data.strip():
-                found = _layout(data, features, named)
-                start, first = found.start, line + found.line - 1
-            votes = None if found is None else _read(data, found, start, first, problems)
-        line += data.count(b"\n")
+            begins = found is None
+            if found is None and source.data.strip():
+                found = _layout(source, features, named)
+            votes = None if found is None else _read(source, found, begins, problems)
         if votes is not None:
             yield votes
 
 
 @dataclass(frozen=True)
 class _Columns:
-    layout: Layout
-    roles: list[str]
+    table: Table
+    header: bool
+    at: dict[str, int]
     features: list[str]
-    start: int
-    line: int
+    beside: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """How the votes are read, in one line."""
+        names = [repr(name) if self.header else f"column {place}" for place, name in enumerate(self.table.first, 1)]
+        parts = [f"{role} {names[place]}" for role, place in self.at.items() if not role.startswith("feature ")]
+        parts += [f"contexts {', '.join(self.features)}"] if self.features else []
+        return ", ".join(parts) + (f"; ids or times: {', '.join(self.beside)}" if self.beside else "")
 
 
 def _key(field: str) -> str:
     return re.sub(r"[\s_()-]", "", field.lower())
 
 
-def _layout(data: bytes, features: Sequence[str] | None, named: Mapping[str, str]) -> _Columns:
-    """Where the columns stand, and where the rows begin."""
-    first = first_line(data, 3)
-    if first is None:
-        return _Columns(Layout("\t", np.arange(4), 4), list(COLUMNS), [], len(data), 1)
-    fields, separator, line = first.fields, first.separator, first.line
+def _layout(source: Source, features: Sequence[str] | None, named: Mapping[str, str]) -> _Columns | None:
+    """Where the columns stand, and where the rows begin; None for a blank text."""
+    table = table_of(source.data, 3, source.line)
+    if table is None:
+        return None
+    fields, line = table.first, table.line
     found = _places(fields, named)
-    if sum(bool(places) for places in found.values()) < 3 and not named:
+    if sum(bool(found[role]) for role in COLUMNS) < 3 and not named:
         if len(fields) != 4:
             wanted = "wanted 4 (worker, left, right, winner) or a header that names them"
             raise Problem(f"got {counted(len(fields), 'field')}, {wanted}", line, 1)
         if features:
             raise UsageError(f"--features: the file has no header that could name {', '.join(features)}")
-        return _Columns(Layout(separator, np.arange(4), 4), list(COLUMNS), [], first.start, line)
+        return _Columns(table, False, {role: place for place, role in enumerate(COLUMNS)}, [])
     try:
         roles, chosen = _chosen(fields, found, features)
     except Problem as problem:
         raise Problem(problem.text, line, 1) from None
-    columns = np.array([fields.index(each) for each in (*roles.values(), *chosen)])
-    return _Columns(Layout(separator, columns, len(fields)), [*roles], chosen, first.rows, first.rows_line)
+    beside: tuple[str, ...] = ()
+    if features is None:
+        values = columns_of(len(fields), table.sample)
+        beside = tuple(name for name in chosen if _is_beside(name, values[fields.index(name)]))
+        chosen = [name for name in chosen if name not in beside]
+    at = {role: fields.index(name) for role, name in (*roles.items(), *((f"feature {name}", name) for name in chosen))}
+    return _Columns(table, True, at, chosen, beside)
+
+
+def _is_beside(name: str, column: Column) -> bool:
+    """Whether a column holds ids or times, and no contexts."""
+    key = _key(name)
+    return key == "id" or key in _TIMES or column.unique or (len(column.cells) > 20 and column.singles > 0.5)
 
 
 def _places(fields: Sequence[str], named: Mapping[str, str]) -> dict[str, list[int]]:
@@ -201,6 +234,7 @@ def _places(fields: Sequence[str], named: Mapping[str, str]) -> dict[str, list[i
     keys = [_key(field) for field in fields]
     places = {role: [i for i, key in enumerate(keys) if key in known] for role, known in COLUMNS.items()}
     found = {role: sorted(here, key=lambda i: keys[i] not in COLUMNS) for role, here in places.items()}
+    found[WEIGHT] = [i for i, key in enumerate(keys) if key == WEIGHT]
     return found | {role: [fields.index(name)] for role, name in named.items()}
 
 
@@ -212,32 +246,56 @@ def _chosen(
         if not found[role]:
             near = did_you_mean(role, [_key(field) for field in fields])
             raise Problem(f"the header names no {role} column, got {', '.join(fields)}; {near}")
-    for field in fields:
-        if fields.count(field) > 1:
-            raise Problem(f"column {field!r} appears twice, wanted it once")
-    roles = {role: fields[found[role][0]] for role in COLUMNS if found[role]}
-    others = [field for field in fields if field not in roles.values()]
+    for name in fields:
+        if fields.count(name) > 1:
+            raise Problem(f"column {name!r} appears twice, wanted it once")
+    roles = {role: fields[found[role][0]] for role in (*COLUMNS, WEIGHT) if found[role]}
+    if features and roles.get(WEIGHT) in features:
+        del roles[WEIGHT]
+    others = [name for name in fields if name not in roles.values()]
     for feature in features or ():
         if feature not in others:
             raise UsageError(f"--features: the file has no column {feature!r}; {did_you_mean(feature, others)}")
     return roles, others if features is None else list(features)
 
 
-def _read(data: bytes, found: _Columns, start: int, line: int, problems: Problems) -> Votes:
-    """The votes of a text from `start`, on line `line`."""
-    roles = [*found.roles, *found.features]
-    rows = read_rows(data, start, line, found.layout, roles, roles)
+def _read(source: Source, found: _Columns, begins: bool, problems: Problems) -> Votes:
+    """The votes of a piece of a text."""
+    roles = [*found.at]
+    rows = read_rows(source, found.table, found.header, [*found.at.values()], roles, roles, begins)
     codes, names = rows.codes, list(rows.names)
     if "worker" not in roles:
         codes, names = np.insert(codes, 0, 0, axis=1), [[""], *names]
-    return _votes(codes, names, found.features, rows.line, problems)
+    weights = None
+    if WEIGHT in roles:
+        place = roles.index(WEIGHT) + ("worker" not in roles)
+        weights = _weights(codes[:, place], names.pop(place), rows.where)
+        codes = np.delete(codes, place, axis=1)
+    return replace(_votes(codes, names, found.features, rows.where, problems, weights), form=found.told)
 
 
-def _of_records(
-    data: bytes, source: str, features: Sequence[str], named: Mapping[str, str], problems: Problems
-) -> Votes:
+def _weights(codes: Codes, names: Sequence[str], where: Callable[[int], str | int]) -> NDArray[np.float64]:
+    """How much each vote counts.
+
+    Raises:
+        Problem: a weight is not a number from 0.
+    """
+    values = np.array([number_in(name) for name in names] or [0.0])
+    weights: NDArray[np.float64] = values[codes]
+    if len(wrong := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))):
+        raise _at(where(int(wrong[0])), f"weight: got {names[codes[wrong[0]]]!r}, wanted a number from 0")
+    return weights
+
+
+def _at(place: str | int, text: str) -> Problem:
+    """A problem of a row that is at a line, or at a place of another name."""
+    line = place if isinstance(place, int) else int(place[5:]) if re.fullmatch(r"line \d+", place) else None
+    return Problem(text, line) if line else Problem(f"{place}: {text}")
+
+
+def _of_records(source: Source, features: Sequence[str], named: Mapping[str, str], problems: Problems) -> Votes:
     """The votes of a JSON file."""
-    records = read_json_votes(data, source)
+    records = read_json_votes(source)
     plain = dict.fromkeys(
         key for _, vote in records for key, value in vote.items() if not isinstance(value, dict | list)
     )
@@ -247,24 +305,39 @@ def _of_records(
     roles, chosen = _chosen(fields, _places(fields, named), features)
     wanted = [roles.get(role, "") for role in COLUMNS] + chosen
     codes, names = coded(([name_of(vote.get(field)) for field in wanted] for _, vote in records), len(wanted))
-    return _votes(codes, names, chosen, lambda row: records[row][0], problems)
+    weights = None
+    if WEIGHT in roles:
+        of, (texts,) = coded(([name_of(vote.get(roles[WEIGHT]))] for _, vote in records), 1)
+        weights = _weights(of[:, 0], texts, lambda row: records[row][0])
+    told = ", ".join(f"{role} {name!r}" for role, name in roles.items())
+    return replace(_votes(codes, names, chosen, lambda row: records[row][0], problems, weights), form=told)
 
 
 def _votes(
     codes: Codes,
     names: list[Sequence[str]],
     features: list[str],
-    place_of: Callable[[int], str | int],
+    where: Callable[[int], str | int],
     problems: Problems,
+    weights: NDArray[np.float64] | None = None,
 ) -> Votes:
-    """Votes of codes (worker, left, right, winner, features); `place_of` a row is its line, or its name."""
+    """Votes of codes (worker, left, right, winner, features).
+
+    Args:
+        codes, names, features: of the votes.
+        where: from a row to its line, or to its place in messages.
+        problems: takes the votes that are left out.
+        weights: of the votes; None: all count once.
+    """
     blank = np.zeros(len(codes), np.bool_)
     for role in (1, 2, 3):
         blank |= np.array([not name.strip() or name in MISSING for name in names[role]] or [True])[codes[:, role]]
+    kept = np.flatnonzero(~blank)
     if blank.any():
-        place = place_of(int(np.argmax(blank)))
+        place = where(int(np.argmax(blank)))
         problems.add(NO_VOTE, f"line {place}" if isinstance(place, int) else place, int(blank.sum()))
-        codes, names = used_names(codes[~blank], names)
+        codes, names = used_names(codes[kept], names)
+        weights = None if weights is None else weights[kept]
     players = list(dict.fromkeys([*names[1], *names[2]]))
     number = {name: code for code, name in enumerate(players)}
     left, right = (recoded(codes[:, role], names[role], players) for role in (1, 2))
@@ -282,8 +355,8 @@ def _votes(
                 if text == "winner"
                 else f"both sides are {players[left[row]]!r}, wanted two different ones"
             )
-            place = place_of(row)
-            raise Problem(got, place) if isinstance(place, int) else Problem(f"{place}: {got}")
+            raise _at(where(int(kept[row])), got)
     values = np.ascontiguousarray(codes[:, 4:])
     workers, left, right = (np.ascontiguousarray(column, np.int32) for column in (codes[:, 0], left, right))
-    return Votes(workers, left, right, outcomes, values, list(names[0]), players, features, [*map(list, names[4:])])
+    value_names, given = [*map(list, names[4:])], np.zeros(0) if weights is None else weights
+    return Votes(workers, left, right, outcomes, values, list(names[0]), players, features, value_names, given)

@@ -1,0 +1,161 @@
+"""Labels from files: one way from the bytes of a source to the labels of each question.
+
+A source is unpacked and decoded (`source`), its form is found (`form`), then the places of its columns (`columns`),
+the labels as codes (`triples`), and the labels by task.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hutch.core.data.chunks import source_name
+from hutch.core.errors import Problem, reading
+from hutch.crowd.data.asked import ColumnNames
+from hutch.crowd.data.known import places_of, usual_of
+from hutch.crowd.data.labels import Labels, from_codes
+from hutch.crowd.read.columns import decide
+from hutch.crowd.read.form import Export, form_of, table_of
+from hutch.crowd.read.matching import wrong_width
+from hutch.crowd.read.rows import read_rows
+from hutch.crowd.read.source import Source, read_source
+from hutch.crowd.read.tools.tool import Places
+from hutch.crowd.read.triples import Triples, check_unsure, described, of_export, of_table
+
+
+@dataclass(frozen=True)
+class Read:
+    """All labels of a source as they are.
+
+    Attributes:
+        triples: the labels.
+        form: how the source was read, in one line.
+        notices: what a user should know about it.
+    """
+
+    triples: Triples
+    form: str = ""
+    notices: tuple[str, ...] = ()
+
+
+def read_labels(
+    path: str | Path,
+    classes: Sequence[str] = (),
+    workers: Sequence[str] = (),
+    gold: dict[str, str] | None = None,
+    columns: str | Mapping[str, str] | ColumnNames | None = None,
+) -> Labels:
+    """Read labels from a file.
+
+    Text separated by tabs, commas, semicolons, `|` or blanks (`worker task label`, or any order under a header, or a
+    column per worker), UTF-8 or UTF-16 unless an encoding is named, gzip or Zstandard, Parquet, `-` for standard input,
+    or what tools export: Label Studio, Toloka, Mechanical Turk, Appen, Zooniverse, Potato, Prodigy, doccano, Argilla,
+    Inspect, promptfoo, DeepEval and lm-eval, detected by content. What no name tells is decided by the values; where
+    that is not clear, the readings are named. An empty worker is the anonymous worker; a label that is empty, `N/A` or
+    the like in a table, or that is several, is left out and counted.
+
+    Args:
+        path: the file.
+        classes, workers: those known beforehand; they keep their numbers, new ones follow.
+        gold: true class of some tasks, as from `read_gold`; it goes before gold in the file.
+        columns: names of the columns or fields, as `worker=who,task=id,label=answer`, if they are not recognised.
+            As `ColumnNames` they also give the encoding of the text.
+
+    Raises:
+        DataError: the file cannot be read, a place in it is wrong, or it has several questions.
+        UsageError: `columns` is malformed.
+    """
+    found = read_questions(path, classes, workers, gold, columns)
+    if len(found) > 1:
+        with reading(source_name(path)):
+            names = ", ".join(found)
+            raise Problem(
+                f"got answers to {len(found)} questions ({names}), wanted one: keep its rows in a file of their own"
+            )
+    return next(iter(found.values()))
+
+
+def read_questions(
+    path: str | Path,
+    classes: Sequence[str] = (),
+    workers: Sequence[str] = (),
+    gold: dict[str, str] | None = None,
+    columns: str | Mapping[str, str] | ColumnNames | None = None,
+) -> dict[str, Labels]:
+    """The labels of each question of a file, by its name; one question has none. All else as of `read_labels`."""
+    read = read_all(path, classes, ColumnNames.of(columns))
+    found = {}
+    for question, triples in (read.triples.apart() or {"": Triples.none()}).items():
+        people, tasks, answers = triples.names
+        truth = {**triples.gold, **(gold or {})}
+        labels = from_codes(triples.codes, people, tasks, answers, classes, workers, truth)
+        found[question] = replace(labels, problems=read.triples.problems, form=read.form, notices=read.notices)
+    return found
+
+
+def read_all(path: str | Path, classes: Sequence[str], columns: ColumnNames) -> Read:
+    """All labels of a file as they are; arguments and errors are those of `read_labels`."""
+    with reading(source_name(path)):
+        source = read_source(path, columns.encoding)
+        form = form_of(source)
+        if form is None:
+            return Read(Triples.none())
+        if isinstance(form, Export):
+            triples = of_export(form, columns)
+            check_unsure(columns, triples, None)
+            several = f": {len(triples.questions[1])} questions" if triples.questions else ""
+            told = form.tool.name + several
+            return Read(triples, told, (f"read as {told}",))
+        places = decide(form, columns, source.name, classes)
+        triples = of_table(source, form, places, columns)
+        check_unsure(columns, triples, form)
+        told = described(places, triples, columns.extra)
+        return Read(triples, told, notices_of(places, told, triples.words))
+
+
+def notices_of(places: Places, told: str, words: Sequence[str] = ()) -> tuple[str, ...]:
+    """What a user should know about the way a table was read, with these words in cells that are taken as empty."""
+    by_name = not (places.tool or places.questions or places.choices or "question" in places.at)
+    notices = [places.doubt, "" if by_name else f"read as {told}"]
+    if "time" in places.at:
+        notices.append(
+            "rows are taken in the order of their time; all answers of a worker to a task count, not the last"
+        )
+    if "None" in words:  # the other words are hardly names of classes
+        notices.append("cells with None are taken as empty; --classes names it if it is a class")
+    return tuple(filter(None, notices))
+
+
+def read_gold(path: str | Path, encoding: str = "") -> dict[str, str]:
+    """Read the true classes of some tasks: `task label`, or any order under a header.
+
+    Args:
+        path: the file.
+        encoding: as of `hutch.crowd.data.asked.ColumnNames`.
+
+    Raises:
+        DataError: the file cannot be read, a place in it is wrong, or a task has two different classes.
+    """
+    with reading(source_name(path)):
+        gold: dict[str, str] = {}
+        for task, label in _pairs(read_source(path, encoding)):
+            if gold.setdefault(task, label) != label:
+                raise Problem(f"gold of task {task!r}: got both {gold[task]!r} and {label!r}, wanted one")
+    return gold
+
+
+def _pairs(source: Source) -> list[tuple[str, str]]:
+    """The rows of task and label of a text."""
+    roles = ("task", "label")
+    table = table_of(source.data, len(roles), source.line)
+    if table is None:
+        return []
+    header = all(places_of(table.first, role) or usual_of(table.first, role) for role in roles)
+    if header:
+        columns = [(places_of(table.first, role) or usual_of(table.first, role))[0] for role in roles]
+    elif len(table.first) != len(roles):
+        raise Problem(wrong_width(len(table.first), roles), table.line, 1)
+    else:
+        columns = [0, 1]
+    rows = read_rows(source, table, header, columns, roles)
+    tasks, labels = rows.names
+    return [(tasks[task], labels[label]) for task, label in rows.codes.tolist()]

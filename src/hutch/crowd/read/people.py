@@ -1,0 +1,44 @@
+"""Whether the name of a column of a wide table may be a worker's."""
+
+import re
+from collections.abc import Sequence
+
+from hutch.core.errors import Problem
+
+_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
+_NOT_PEOPLE = frozenset(
+    (
+        "adjudicated age batch category certain certainty chars confidence confident consensus cost country date "
+        "difficulty domain duration final flag flagged gender genre id index lang language latency length level "
+        "majority meta notes order phase priority round score seconds section seed set source split stage status "
+        "subset sure temperature test time timestamp tokens topic type version"
+    ).split()
+)
+"""Words in the names of columns about the task, or the labels' outcome, without any person's labels."""
+_NOBODY = frozenset("attempt expert model reviewer run trial".split())
+"""Words that, without a name or a number, do not identify a person: such a column may hold the worker's name."""
+
+
+def check_people(names: Sequence[str], fields: Sequence[str]) -> None:
+    """Ask which columns are workers if one does not look like a person.
+
+    Args:
+        names: of the columns that share their values.
+        fields: all names.
+
+    Raises:
+        Problem: with the way to name them.
+    """
+    odd = [name for name in names if not _may_be_person(name)]
+    if odd:
+        people = [name for name in names if name not in odd]
+        way = ",".join(f"label={name}" for name in people[:3] or list(fields[:1]))
+        raise Problem(
+            f"the column {odd[0]!r} does not look like a worker: name those that are, --columns {way},...", 1, 1
+        )
+
+
+def _may_be_person(name: str) -> bool:
+    words = {word.lower() for word in _WORD.findall(name)}
+    nobody = words and words <= _NOBODY and not re.search(r"\d", name)
+    return not (nobody or words & _NOT_PEOPLE)

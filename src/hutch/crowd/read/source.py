@@ -1,0 +1,101 @@
+"""A source of labels as text in UTF-8: unpacked, decoded, and rows of text instead of Parquet."""
+
+import codecs
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
+from hutch.core.errors import Problem, UsageError, reading
+from hutch.core.strict_json import dumps
+
+_PARQUET = b"PAR1"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Whole lines of a source.
+
+    Attributes:
+        name: of the source in messages.
+        data: the lines, or an archive.
+        line: the number of the first one.
+    """
+
+    name: str
+    data: bytes
+    line: int = 1
+
+
+def read_source(path: str | Path, encoding: str = "") -> Source:
+    """The whole content of a file; `-` is standard input. Arguments and errors are those of `pieces_of`."""
+    return Source(source_name(path), b"".join(piece.data for piece in pieces_of(path, encoding)))
+
+
+def pieces_of(path: str | Path, encoding: str = "", chunk_bytes: int = CHUNK_BYTES) -> Iterator[Source]:
+    """The content of a file, some lines at a time; gzip, Zstandard and Parquet are recognised by their first bytes.
+
+    Args:
+        path: the file; `-` is standard input.
+        encoding: its name; empty: UTF-8, or UTF-16 with its mark, which spreadsheets call Unicode.
+        chunk_bytes: about so many at a time.
+
+    Raises:
+        DataError: the file cannot be read, or its bytes do not fit the encoding.
+        UsageError: the encoding is unknown.
+    """
+    name, line = source_name(path), 1
+    with reading(name):
+        for data in _decoded((bytes(chunk.data) for chunk in Chunks([path], chunk_bytes)), encoding):
+            yield Source(name, data, line)
+            line += data.count(b"\n")
+
+
+def _decoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """Whole lines in UTF-8."""
+    first = next(chunks, b"")
+    if first.startswith(_PARQUET):
+        yield _rows_of_parquet(first + b"".join(chunks))
+        return
+    name = "utf-16" if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else encoding
+    if not name:
+        yield first
+        yield from chunks
+        return
+    left = b""
+    try:
+        decoder = codecs.getincrementaldecoder(name)()
+        while first:
+            left += decoder.decode(first).encode()
+            cut = left.rfind(b"\n") + 1
+            yield left[:cut]
+            left, first = left[cut:], next(chunks, b"")
+        yield left + decoder.decode(b"", final=True).encode()
+    except LookupError:
+        raise UsageError(f"--encoding: got {encoding!r}, wanted an encoding of Python, such as cp1252") from None
+    except UnicodeError as error:
+        raise Problem(f"got {name.upper()} that cannot be read ({error})") from None
+
+
+def _rows_of_parquet(data: bytes) -> bytes:
+    """A Parquet file as comma-separated text; lists and records are JSON in their cells."""
+    from hutch.core.data.arrow import arrow  # not at the top: hardly any source is Parquet
+
+    pa = arrow()
+    from pyarrow import csv, parquet
+
+    try:
+        table = parquet.read_table(io.BytesIO(data))
+        for place, field in enumerate(table.schema):
+            column = table.column(place)
+            if pa.types.is_dictionary(field.type):
+                table = table.set_column(place, field.name, column.cast(field.type.value_type))
+            elif pa.types.is_nested(field.type):
+                cells = [None if value is None else dumps(value) for value in column.to_pylist()]
+                table = table.set_column(place, field.name, pa.array(cells, pa.string()))
+        text = io.BytesIO()
+        csv.write_csv(table, text)
+    except pa.ArrowException as error:
+        raise Problem(f"got a Parquet file that cannot be read ({error})") from None
+    return text.getvalue()
