@@ -72,7 +72,7 @@ def _figures() -> list[list[str]]:
     plotting = sys.modules.get("matplotlib.pyplot")
     if plotting is None:
         return []
-    from hutch.core.plots import svg_of
+    from hutch.pages.plots import svg_of
 
     drawn = [svg_of(plotting.figure(number)).splitlines(keepends=True) for number in plotting.get_fignums()]
     plotting.close("all")

@@ -142,7 +142,7 @@ def crowd(sizes: Sizes) -> Iterator[tuple[str, float]]:
 def demo(sizes: Sizes) -> Iterator[tuple[str, float]]:
     """The chains of `hutch demo`, linear and of rank 2."""
     from hutch import Chain
-    from hutch.cli import demo
+    from hutch.reproduce.cli import demo
     from hutch.reproduce.simulate import simulate_ratings
 
     ratings = simulate_ratings(tasks=sizes.tasks, raters=max(sizes.tasks * 3 // 10, 10), seed=0)
@@ -242,7 +242,7 @@ def compared(entry: dict[str, Any], before: list[dict[str, Any]], worse: float) 
 
 def page(entries: list[dict[str, Any]]) -> str:
     """A page with a plot of each figure over the commits, and the last entries as a table."""
-    from hutch.core.plots import new_figure, svg_of
+    from hutch.pages.plots import new_figure, svg_of
 
     columns, rows = 3, -(-len(UNITS) // 3)
     figure = new_figure(4 * columns, 2.4 * rows)
@@ -284,7 +284,7 @@ def main(words: list[str] | None = None, sizes: Sizes | None = None) -> int:
     parser.add_argument("--only-page", type=Path, help="measure nothing, write the page")
     options = parser.parse_args(words)
     from hutch.core.atomic import write_text
-    from hutch.core.plots import require_matplotlib
+    from hutch.pages.plots import require_matplotlib
 
     target = options.only_page or options.page
     if target:

@@ -14,10 +14,10 @@ import pytest
 
 from hutch.active.page import HOST, Look, create_app, page, security_headers
 from hutch.core.errors import UsageError
-from hutch.core.net.web import listen, require_web
 from hutch.durable.entries import Round
 from hutch.durable.records import Request
 from hutch.durable.store import Store
+from hutch.net.web import listen, require_web
 
 ROUND = Round("pool.vw", 100, 3.0, 0.0)
 
@@ -133,7 +133,7 @@ def test_a_taken_port_is_named():
 SERVE = """
 import sys
 from hutch.active.page import HOST, create_app
-from hutch.core.net.web import listen, run_app
+from hutch.net.web import listen, run_app
 from hutch.durable.store import Store
 with listen(HOST, int(sys.argv[2])) as listening:
     told = lambda: print(listening.getsockname()[1], flush=True)

@@ -23,7 +23,7 @@ pytestmark = [
 SERVE = """
 import sys
 from hutch.active.page import HOST, Look, create_app
-from hutch.core.net.web import listen, run_app
+from hutch.net.web import listen, run_app
 from hutch.durable.store import Store
 with listen(HOST, 0) as listening:
     told = lambda: print(listening.getsockname()[1], flush=True)

@@ -20,8 +20,8 @@ from hutch.active.loop import ask
 from hutch.active.pool import Pool
 from hutch.chain import Chain
 from hutch.core.errors import DataError, UsageError
-from hutch.distributed.engine import Here
 from hutch.durable.store import Store
+from hutch.jobs.engine import Here
 from hutch.reductions.active import drawing as draws
 from hutch.reductions.active.drawing import choose, smallest
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hutch.cli.crowd import crowd
-from hutch.cli.shell.declared import as_app
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
+from hutch.crowd.cli.crowd import crowd
 from hutch.crowd.simulate import simulate
+from hutch.shell.declared import as_app
 
 app = as_app(crowd, "crowd")
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hutch.cli.em import app
-from hutch.cli.shell.declared import as_app
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import ConfigError, DataError, HutchError, ModelError, UsageError
+from hutch.em.cli import app
 from hutch.em.ppca.model import closed_form, transform
+from hutch.shell.declared import as_app
 
 
 @pytest.fixture
@@ -176,6 +176,6 @@ def test_transform_asks_for_a_place_to_write(data: Path, tmp_path: Path) -> None
 
 
 def test_help_needs_no_arrays() -> None:
-    code = "import sys, hutch.cli.em, hutch.cli.reproduce; print({'numpy', 'numba'} & set(sys.modules))"
+    code = "import sys, hutch.em.cli, hutch.reproduce.cli.reproduce; print({'numpy', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command
 
 from hutch.cli.commands import app
-from hutch.core.help_text import command_line, entries, noted
+from hutch.shell.help_text import command_line, entries, noted
 from hutch.vw.parse import help_text
 from hutch.vw.table import GROUPS
 

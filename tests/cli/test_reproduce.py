@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hutch.cli import reproduce
+from hutch.reproduce.cli import reproduce
 
 
 @pytest.mark.parametrize("name", ["crowd", "dyadic", "priors", "nat-oem"])

@@ -88,7 +88,7 @@ def test_a_closed_standard_input_is_said(here: Path, command: str) -> None:
     ("module", "words", "status", "message"),
     [
         ("warnings", ["train", "data.vw"], -signal.SIGINT, ""),
-        ("hutch.cli.shell.outcome", ["train", "data.vw"], -signal.SIGINT, ""),
+        ("hutch.shell.outcome", ["train", "data.vw"], -signal.SIGINT, ""),
         ("typer", ["train"], -signal.SIGINT, ""),
         ("numpy", ["train", "data.vw"], 130, "interrupted\n"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from hutch.core import threads
 from hutch.core.errors import UsageError
 from hutch.core.threads import one_thread, thread_count
-from hutch.distributed.engine import Here
+from hutch.jobs.engine import Here
 
 PROGRAM = """
 import hashlib

@@ -11,11 +11,11 @@ from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.model import CrowdModel, State
+from hutch.crowd.sharded import Sharded, crowd, cut, cuts
 from hutch.crowd.simulate import simulate
 from hutch.crowd.table import EXCHANGEABLE
-from hutch.distributed.crowds import Sharded, crowd, cut, cuts
-from hutch.distributed.engine import Here
-from hutch.distributed.processes import Processes
+from hutch.jobs.engine import Here
+from hutch.jobs.processes import Processes
 
 MODELS = [*(model() for model in EXCHANGEABLE), Mixed(reference=("w1*",))]
 

@@ -12,9 +12,9 @@ import pytest
 from distributed_tasks import both, die, die_once, refuse, scribble, total
 
 from hutch.core.errors import DataError, HutchError, UsageError
-from hutch.distributed.engine import Engine, Here, opened, packed, sum_of
-from hutch.distributed.processes import Processes
-from hutch.distributed.where import check_places, engine_for
+from hutch.jobs.engine import Engine, Here, opened, packed, sum_of
+from hutch.jobs.processes import Processes
+from hutch.jobs.where import check_places, engine_for
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ KILLED = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
 from distributed_tasks import both
-from hutch.distributed.processes import Processes
+from hutch.jobs.processes import Processes
 if __name__ == "__main__":
     engine = Processes(2)
     tasks = [engine.submit(both, engine.put(k), engine.put(1), results=2) for k in range(4)]

@@ -7,15 +7,15 @@ import pytest
 from distributed_tasks import POISSON
 from typer.testing import CliRunner
 
-from hutch.cli.em import app
-from hutch.cli.shell.declared import as_app
 from hutch.core.errors import DataError, UsageError
-from hutch.distributed.engine import Here
-from hutch.distributed.latent import em, mean_log_likelihood
-from hutch.distributed.processes import Processes
+from hutch.em.cli import app
 from hutch.em.fit import Settings, load
 from hutch.em.models import BUILT_IN
 from hutch.em.ppca.model import PPCA, closed_form, log_likelihood
+from hutch.em.sharded import em, mean_log_likelihood
+from hutch.jobs.engine import Here
+from hutch.jobs.processes import Processes
+from hutch.shell.declared import as_app
 
 ENTRIES = {entry.name: entry for entry in BUILT_IN}
 

@@ -10,9 +10,9 @@ import pytest
 from hutch import Chain
 from hutch.core.errors import DataError, UsageError
 from hutch.distributed import predictions
-from hutch.distributed.engine import Engine, Here
 from hutch.distributed.predictions import Result, predict
-from hutch.distributed.processes import Processes
+from hutch.jobs.engine import Engine, Here
+from hutch.jobs.processes import Processes
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")

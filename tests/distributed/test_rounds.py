@@ -11,8 +11,8 @@ from distributed_tasks import Dying
 from hutch import Chain
 from hutch.core.errors import DataError, UsageError
 from hutch.distributed import rounds
-from hutch.distributed.processes import Processes
 from hutch.distributed.rounds import Round, train
+from hutch.jobs.processes import Processes
 
 LINEAR = {"chain": [{"linear": {"loss": "logistic"}}], "weights": {"bits": 12}}
 TREE = {"chain": [{"filter_tree": {"classes": 3}}, "linear"], "weights": {"bits": 12}}

@@ -26,11 +26,11 @@ from unittest.mock import patch
 from hutch import Chain
 from hutch.core.chain.model_file import load_model
 from hutch.core.errors import HutchError
-from hutch.core.net.limits import Limits
 from hutch.core.run.one import OneExample
 from hutch.durable.checksums import add_functions
 from hutch.durable.commit import GroupCommit
 from hutch.durable.log import Log
+from hutch.net.limits import Limits
 from hutch.serve import server
 from hutch.serve.served import Served
 

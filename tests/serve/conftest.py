@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from hutch import Chain
-from hutch.core.net.limits import Limits
 from hutch.durable.log import Log
+from hutch.net.limits import Limits
 from hutch.serve.app import Handlers, create_app
 from hutch.serve.served import Served
 

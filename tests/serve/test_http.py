@@ -16,8 +16,8 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import DataError, StoreError
-from hutch.core.net.limits import Limits
 from hutch.durable.records import check_name
+from hutch.net.limits import Limits
 from hutch.serve.bodies import check_labels
 from tests.reliability.failing import failing
 

@@ -11,8 +11,8 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import UsageError
-from hutch.core.net.limits import Limits
-from hutch.core.net.lines import REFUSAL, Answer, LineServer
+from hutch.net.limits import Limits
+from hutch.net.lines import REFUSAL, Answer, LineServer
 from hutch.serve.vw import answer_lines
 from tests.reliability.failing import failing
 

@@ -162,9 +162,9 @@ SLOW = """
 import sys
 from pathlib import Path
 import asyncio
-from hutch.core.net.limits import Limits
-from hutch.core.net.web import listen, run_app
-from hutch.core.net.application import Application, Reply, Route
+from hutch.net.limits import Limits
+from hutch.net.web import listen, run_app
+from hutch.net.application import Application, Reply, Route
 app = Application([Route("GET", "/", lambda asked: Reply(b"here", "text/plain"))], {})
 with listen("127.0.0.1", 0) as listening:
     run_app(app, listening, lambda: print(listening.getsockname()[1], flush=True), Limits(header_seconds=0.5))

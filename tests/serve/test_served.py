@@ -11,8 +11,8 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import DataError
-from hutch.core.net.limits import Limits
 from hutch.durable.log import Log
+from hutch.net.limits import Limits
 from hutch.serve.bodies import JSON, TEXT, batches_of, check_labels, check_numbers, single
 from hutch.serve.served import WINDOW, NotFinite, Served
 

@@ -20,11 +20,11 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError
-from hutch.core.net.limits import Limits
 from hutch.core.overflow import clear_flags, may_have_overflowed
 from hutch.core.run.one import OneExample
 from hutch.durable.log import Entry, Log
 from hutch.durable.model_file import snapshots
+from hutch.net.limits import Limits
 from hutch.serve.bodies import JSON, TEXT
 from hutch.serve.served import NotFinite, Served
 from tests.forked_hutch import hutch

@@ -7,8 +7,8 @@ _ONE, _CONSTANT, _PROGRESS = (f"core/run/{name}.py" for name in ("one", "best_co
 _STORE, _UNDO, _LOOP = (f"src/hutch/{name}.py" for name in ("durable/store", "durable/undo", "active/loop"))
 _WHOM = "src/hutch/active/whom.py"
 _METRICS, _SERVED = (f"src/hutch/serve/{name}.py" for name in ("metrics", "served"))
-_APPLICATION = "core/net/application.py"
-_LINES = "core/net/lines.py"
+_APPLICATION = "src/hutch/net/application.py"
+_LINES = "src/hutch/net/lines.py"
 _PIECES, _PREDICTIONS = "src/hutch/distributed/pieces.py", "src/hutch/distributed/predictions.py"
 _ALT_TEST, _SPAM, _COPIES = (
     "src/hutch/judges/alt_test.py",
@@ -19,7 +19,7 @@ _ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutc
 _EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsilon", "sample_action"))
 _BAYESIAN = "reductions/bayesian_linear/layer.py"
 _VW_CSV = "src/hutch/vw/csv.py"
-_SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/cli/em.py"
+_SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/em/cli.py"
 
 _DATA = "tests/core/data/test_"
 _BANDITS = "tests/reductions/bandits/test_layers.py::test_"
@@ -42,7 +42,7 @@ TESTS: dict[str, list[str]] = {
     _WHOM: ["tests/active/test_whom.py"],
     _LOOP: ["tests/active/test_loop.py"],
     _METRICS: ["tests/serve/test_http.py::test_figures_and_documentation"],
-    _APPLICATION: ["tests/core/net/test_application.py"],
+    _APPLICATION: ["tests/net/test_application.py"],
     _LINES: ["tests/vw/test_daemon.py", "tests/serve/test_lines.py"],
     _PIECES: ["tests/distributed/test_pieces.py", "tests/distributed/test_rounds.py"],
     _PREDICTIONS: ["tests/distributed/test_predictions.py"],

@@ -22,9 +22,9 @@ _MEANS, _STACK, _QUESTIONS = (
     "src/hutch/estimate/questions.py",
 )
 _MERGING, _ROUNDS, _SHARDS = (
-    "core/chain/merging.py",
+    "src/hutch/distributed/merging.py",
     "src/hutch/distributed/rounds.py",
-    "src/hutch/distributed/crowds.py",
+    "src/hutch/crowd/sharded.py",
 )
 _STOPPING, _LOSS, _RULES = "src/hutch/active/stopping.py", "src/hutch/active/estimate.py", "reductions/active/rules.py"
 _PPCA, _MISSING, _NAT_OEM = "src/hutch/em/ppca/model.py", "src/hutch/em/ppca/missing.py", "src/hutch/em/nat_oem.py"
@@ -48,7 +48,7 @@ TESTS: dict[str, list[str]] = {
     "ordered": ["tests/crowd/models/test_ordered.py"],
     "estimate": ["tests/estimate"],
     "shards": [
-        "tests/core/chain/test_merging.py",
+        "tests/distributed/test_merging.py",
         *(f"tests/distributed/test_{name}.py" for name in ("crowds", "rounds", "pieces")),
     ],
     "stopping": [f"tests/active/test_{name}.py" for name in ("stopping", "estimate")],

@@ -3,7 +3,7 @@
 from fault import Fault
 
 _APPLICATION, _SERVED, _BODIES, _DECISIONS = (
-    "core/net/application.py",
+    "src/hutch/net/application.py",
     *(f"src/hutch/serve/{name}.py" for name in ("served", "bodies", "decisions")),
 )
 _LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS = (
@@ -12,7 +12,7 @@ _LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS = (
 
 _SERVE = "tests/serve/test_"
 TESTS: dict[str, list[str]] = {
-    "http": ["tests/core/net/test_application.py"],
+    "http": ["tests/net/test_application.py"],
     "service": [f"{_SERVE}served.py", f"{_SERVE}decisions.py"],
     "durable log": ["tests/durable"],
     "decisions served": ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],

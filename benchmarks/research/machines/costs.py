@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from hutch.chain import Chain
-from hutch.core.chain.merging import absorb, add, learned_from
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 from hutch.distributed import Processes, train
+from hutch.distributed.merging import absorb, add, learned_from
 from hutch.distributed.rounds import Round
 
 CONFIG = {"chain": [{"linear": {"loss": "logistic"}}]}

@@ -15,8 +15,8 @@ from hutch.core.errors import DataError, at
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
-    from hutch.distributed.engine import Engine
     from hutch.durable.store import Store
+    from hutch.jobs.engine import Engine
 
 BLOCK = 4096
 """Lines that are scored at a time."""

@@ -26,7 +26,7 @@ from hutch.reductions.active.drawing import draw
 
 if TYPE_CHECKING:
     from hutch.chain import Chain
-    from hutch.distributed.engine import Engine
+    from hutch.jobs.engine import Engine
 
 _BLOCK = 4096
 

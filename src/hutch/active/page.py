@@ -16,12 +16,12 @@ from typing import Any
 
 from hutch.active.whom import AUDITS, Whom
 from hutch.core.errors import DataError, HutchError
-from hutch.core.net.application import JSON, Application, Asked, Field, Refused, Reply, Route
-from hutch.core.net.limits import Limits
-from hutch.core.net.web import require_web
 from hutch.durable.records import Request, check_worker, make_answer
 from hutch.durable.store import Store
 from hutch.durable.undo import answers_of, retract
+from hutch.net.application import JSON, Application, Asked, Field, Refused, Reply, Route
+from hutch.net.limits import Limits
+from hutch.net.web import require_web
 
 HOST = "127.0.0.1"
 LIMITS = Limits(body=1 << 16)

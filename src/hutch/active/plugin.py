@@ -8,9 +8,9 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch active` and `hutch label-studio`."""
-    register("active", "hutch.cli.active.commands:app", help="Choose which labels to ask for, and learn them.")
+    register("active", "hutch.active.cli.commands:app", help="Choose which labels to ask for, and learn them.")
     register(
-        "label-studio", "hutch.cli.active.label_studio:app", help="Let people answer label requests in Label Studio."
+        "label-studio", "hutch.active.cli.label_studio:app", help="Let people answer label requests in Label Studio."
     )
 
 

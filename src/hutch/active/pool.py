@@ -17,8 +17,8 @@ from hutch.core.data.files import SVMLIGHT, ending_of
 from hutch.core.data.places import expanded, is_remote
 from hutch.core.data.roles import Roles
 from hutch.core.errors import UsageError
-from hutch.distributed.engine import Engine
-from hutch.distributed.where import engine_for
+from hutch.jobs.engine import Engine
+from hutch.jobs.where import engine_for
 
 if TYPE_CHECKING:
     from hutch.chain import Chain

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from hutch.cli.shell.declared import PLAIN, as_app
-from hutch.cli.shell.help import Group
-from hutch.cli.shell.outcome import one_message
 from hutch.core.chain.registry import Command
 from hutch.core.errors import did_you_mean
 from hutch.plugins.commands import commands_with
+from hutch.shell.declared import PLAIN, as_app
+from hutch.shell.help import Group
+from hutch.shell.outcome import one_message
 
 
 def find(name: str) -> Command | None:

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from hutch.cli.options import Overrides
-from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.strict_json import dumps
+from hutch.shell.declared import Argument, Group, Option
+from hutch.shell.options import Overrides
 
 app = Group("Check a chain, show it with its defaults, export its schema.")
 

@@ -12,7 +12,7 @@ def run(words: list[str]) -> int:
     """
     try:
         if words[:1] == ["vw"] and "_HUTCH_COMPLETE" not in os.environ:  # it reads its options itself, without Typer
-            from hutch.cli.shell.outcome import one_message
+            from hutch.shell.outcome import one_message
             from hutch.vw.main import vw
 
             with one_message():

@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from hutch.cli.options import Format, Overrides
-from hutch.cli.shell.declared import Argument, Option
+from hutch.shell.declared import Argument, Option
+from hutch.shell.options import Format, Overrides
 
 
 def evaluate(

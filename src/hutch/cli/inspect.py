@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from hutch.cli.shell.declared import Argument, Option
 from hutch.core.strict_json import dumps
+from hutch.shell.declared import Argument, Option
 
 _SMALL = 400
 """Numbers of an array that are shown."""

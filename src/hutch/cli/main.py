@@ -20,8 +20,8 @@ def main() -> NoReturn:
     import warnings
 
     from hutch.cli.dispatch import run
-    from hutch.cli.shell.outcome import end_at_interrupts
     from hutch.core.streams import guard, status_of_lost_output
+    from hutch.shell.outcome import end_at_interrupts
 
     guard()
     gc.set_threshold(100_000, 50, 100)  # imports make a hundred thousand objects that stay: looking at them is wasted

@@ -8,7 +8,7 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register each command by its place."""
-    register("demo", "hutch.cli.demo:demo", help="Learn from simulated noisy ratings and show the errors.")
+    register("demo", "hutch.reproduce.cli.demo:demo", help="Learn from simulated noisy ratings and show the errors.")
     register("train", "hutch.cli.train:train", help="Learn from data.")
     register("predict", "hutch.cli.predict:predict", help="Predict with a model.")
     register("evaluate", "hutch.cli.evaluate:evaluate", help="Estimate a chain's cost from logged decisions.")

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any
 
-from hutch.cli.shell.declared import Argument, Group, Option
 from hutch.core.strict_json import dumps
+from hutch.shell.declared import Argument, Group, Option
 
 app = Group("List what is installed, or check a plugin.", default="list")
 

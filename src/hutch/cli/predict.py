@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any
 
-from hutch.cli.options import Format, takes_vw_options
-from hutch.cli.shell.declared import Argument, Option, ray_option
+from hutch.cli.options import takes_vw_options
+from hutch.shell.declared import Argument, Option, ray_option
+from hutch.shell.options import Format
 
 
 @takes_vw_options(
@@ -43,13 +44,13 @@ def predict(
     import sys
 
     from hutch.chain import Chain
-    from hutch.cli.files import run_files
     from hutch.core.errors import UsageError
     from hutch.core.run.output import is_stdout
     from hutch.core.run.run import RunOptions
+    from hutch.run_files import run_files
 
     if folder is not None or shards is not None or ray is not None:
-        from hutch.cli.shards import predict_into
+        from hutch.distributed.cli import predict_into
 
         others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities, "--format": format}
         predict_into(data, folder, shards, ray, vw, others, strict, json)

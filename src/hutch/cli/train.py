@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any
 
-from hutch.cli.options import Format, Overrides, takes_vw_options
-from hutch.cli.shell.declared import Argument, Option, ray_option
+from hutch.cli.options import takes_vw_options
+from hutch.shell.declared import Argument, Option, ray_option
+from hutch.shell.options import Format, Overrides
 from hutch.vw.table import LEARNER_OPTIONS
 
 _RUN = (
@@ -74,12 +75,12 @@ def train(
 
     Example: hutch train mail.csv --label kind --classes ham,spam -f model
     """
-    from hutch.cli.files import run_files
     from hutch.core.data.cache import CACHE_ENDING
     from hutch.core.errors import UsageError
     from hutch.core.run.output import is_stdout
     from hutch.core.run.passes import Holdout
     from hutch.core.run.run import RunOptions
+    from hutch.run_files import run_files
 
     if as_json and any(map(is_stdout, (vw.predictions, vw.raw_predictions, events))):
         raise UsageError("--json: standard output is taken by -p, -r or --events; send them to files")
@@ -104,7 +105,7 @@ def train(
     names = [name.strip() for name in classes.split(",")] if classes is not None else []
     overrides = [*_labels_of(data, format, label, names), *(overrides or [])]
     if shards is not None or by or ray:
-        from hutch.cli.shards import train_in_shards
+        from hutch.distributed.cli import train_in_shards
 
         if format:
             raise UsageError("--format: got it with shards, wanted files with this ending")

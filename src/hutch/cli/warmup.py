@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from hutch.cli.shell.declared import Option
 from hutch.core.strict_json import dumps
+from hutch.shell.declared import Option
 
 
 def warmup(

@@ -8,7 +8,7 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch crowd`."""
-    register("crowd", "hutch.cli.crowd:crowd", help="Infer the truth behind the labels of many workers.")
+    register("crowd", "hutch.crowd.cli.crowd:crowd", help="Infer the truth behind the labels of many workers.")
 
 
 @hookimpl

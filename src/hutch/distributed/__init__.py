@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hutch.distributed.crowds import crowd as crowd
-    from hutch.distributed.engine import Here as Here
-    from hutch.distributed.latent import em as em
-    from hutch.distributed.on_ray import OnRay as OnRay
+    from hutch.crowd.sharded import crowd as crowd
     from hutch.distributed.predictions import predict as predict
-    from hutch.distributed.processes import Processes as Processes
     from hutch.distributed.rounds import train as train
+    from hutch.em.sharded import em as em
+    from hutch.jobs.engine import Here as Here
+    from hutch.jobs.on_ray import OnRay as OnRay
+    from hutch.jobs.processes import Processes as Processes
 
 __all__ = ["Here", "OnRay", "Processes", "crowd", "em", "predict", "train"]
 

@@ -19,7 +19,7 @@ from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded, is_remote
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, UsageError
-from hutch.distributed.engine import Engine, Here
+from hutch.jobs.engine import Engine, Here
 
 MADE_OF = b"hutch"
 """Key, in the metadata of a result's schema, of its sources."""

@@ -10,15 +10,15 @@ import numpy as np
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
-from hutch.core.chain.merging import absorb, add, check_divisible, differing_rows, learned_from
 from hutch.core.chain.statistics import Statistics
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded
 from hutch.core.errors import DataError, UsageError
 from hutch.core.run.progress import NO_ROWS, Progress
 from hutch.core.run.unexpected import about_no_labels, lacks_labels
-from hutch.distributed.engine import Engine, Here, Ref, sum_of
+from hutch.distributed.merging import absorb, add, check_divisible, differing_rows, learned_from
 from hutch.distributed.pieces import read
+from hutch.jobs.engine import Engine, Here, Ref, sum_of
 
 Model = tuple[dict[str, Any], dict[str, Any]]
 """Arrays and metadata of a chain as its model file has them; of the weights only the rows that are used."""

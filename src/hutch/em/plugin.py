@@ -8,7 +8,7 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch em`."""
-    register("em", "hutch.cli.em:app", help="Fit models with hidden variables online.")
+    register("em", "hutch.em.cli:app", help="Fit models with hidden variables online.")
 
 
 @hookimpl

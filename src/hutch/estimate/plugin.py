@@ -8,4 +8,4 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch estimate`."""
-    register("estimate", "hutch.cli.crowds.estimate:estimate", help="Estimate a number over all items from few labels.")
+    register("estimate", "hutch.estimate.cli:estimate", help="Estimate a number over all items from few labels.")

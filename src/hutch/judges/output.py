@@ -6,10 +6,10 @@ from html import escape
 from textwrap import wrap
 from typing import Any, BinaryIO, NamedTuple
 
-from hutch.core.page import intervals_plot, table, write_html
 from hutch.estimate.means import Interval
 from hutch.judges.lab import Report
 from hutch.judges.measures import FEW, Row
+from hutch.pages.page import intervals_plot, table, write_html
 
 
 class Section(NamedTuple):

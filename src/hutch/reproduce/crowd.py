@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from hutch.core.plots import new_figure, write_figure
 from hutch.core.strict_json import dumps
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.calibration import accuracy, log_loss
@@ -19,6 +18,7 @@ from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, Table, run, strea
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import SimulatedCrowd, simulate
 from hutch.crowd.table import EXCHANGEABLE
+from hutch.pages.plots import new_figure, write_figure
 
 _SLOTS = (1, 4, 16, 64, 256, 1024, 4096, 1 << 16)
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
-from hutch.core.plots import new_figure, write_figure
 from hutch.core.strict_json import dumps
 from hutch.core.text.parser import TextParser
+from hutch.pages.plots import new_figure, write_figure
 from hutch.reproduce.simulate import Ratings, simulate_ratings
 
 RANKS = (0, 1, 2, 3)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from hutch.core.plots import new_figure, write_figure
 from hutch.core.strict_json import dumps
+from hutch.pages.plots import new_figure, write_figure
 from hutch.reproduce import em_contenders as contenders
 from hutch.reproduce import em_evaluation as evaluation
 from hutch.reproduce.em_contenders import BASELINE, TUNED, Outcome, compare_incremental, compare_shuffled

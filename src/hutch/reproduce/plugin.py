@@ -8,4 +8,4 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch reproduce`."""
-    register("reproduce", "hutch.cli.reproduce:app", help="Reproduce published tables.")
+    register("reproduce", "hutch.reproduce.cli.reproduce:app", help="Reproduce published tables.")

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import DataError, HutchError, StoreError, did_you_mean
-from hutch.core.net.application import LOOPBACK, Application, Asked, Field, Refused, Reply, Route
-from hutch.core.net.limits import Limits
-from hutch.core.net.openapi import describe
 from hutch.core.version import version
 from hutch.durable.choices import Contradiction
 from hutch.durable.log import Log
 from hutch.durable.records import check_name
+from hutch.net.application import LOOPBACK, Application, Asked, Field, Refused, Reply, Route
+from hutch.net.limits import Limits
+from hutch.net.openapi import describe
 from hutch.serve.bodies import NoMemory
 from hutch.serve.decisions import rank, reward
 from hutch.serve.labels import Labels

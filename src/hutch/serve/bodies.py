@@ -14,11 +14,11 @@ from hutch.core.chain.reduction import Labels
 from hutch.core.data.sources import record_batches
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.net.application import JSON
-from hutch.core.net.limits import Limits
 from hutch.core.strict_json import loads
 from hutch.core.text.parser import TextParser
 from hutch.durable.choices import Choice
+from hutch.net.application import JSON
+from hutch.net.limits import Limits
 
 SOURCE = "<body>"
 TEXT, ARROW = "text/plain", "application/vnd.apache.arrow.stream"

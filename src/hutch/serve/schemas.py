@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hutch.core.net.application import JSON
+from hutch.net.application import JSON
 
 
 def _json(name: str) -> dict[str, Any]:

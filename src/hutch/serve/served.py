@@ -28,13 +28,13 @@ from hutch.core.chain.model_file import overflow_of, save_model
 from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.chain.state import limits_of_arrays
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at
-from hutch.core.net.application import JSON
-from hutch.core.net.limits import Limits
 from hutch.core.overflow import clear_flags, may_have_overflowed
 from hutch.durable.choices import Contradiction
 from hutch.durable.commit import settle
 from hutch.durable.log import Entry, Log, Logged, Place
 from hutch.durable.model_file import ModelFile
+from hutch.net.application import JSON
+from hutch.net.limits import Limits
 from hutch.serve.bodies import TEXT, NoMemory, batches_of, check_labels, check_numbers, single, with_choice
 
 _SMALL = 1 << 14

@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from hutch.core.errors import HutchError, UsageError
-from hutch.core.net.limits import Limits
-from hutch.core.net.lines import LineServer
-from hutch.core.net.signals import Ready
-from hutch.core.net.web import run
 from hutch.durable.log import Log
+from hutch.net.limits import Limits
+from hutch.net.lines import LineServer
+from hutch.net.signals import Ready
+from hutch.net.web import run
 from hutch.serve.app import Handlers, create_app
 from hutch.serve.served import Served
 from hutch.serve.vw import answer_lines

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, joined
 from hutch.core.errors import HutchError, UsageError
-from hutch.core.net.lines import Answer
 from hutch.core.run.predictions import PredictionText
 from hutch.core.text.parser import TextParser
+from hutch.net.lines import Answer
 from hutch.serve.bodies import TEXT, has_label
 from hutch.serve.served import Served
 

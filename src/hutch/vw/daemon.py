@@ -15,9 +15,9 @@ from typing import Any
 
 from hutch.core.atomic import check_writable, kept_from_servers, write_text
 from hutch.core.errors import HutchError, at
-from hutch.core.net.lines import run_lines
-from hutch.core.net.web import listen
 from hutch.core.text.parser import TextParser
+from hutch.net.lines import run_lines
+from hutch.net.web import listen
 from hutch.vw.outputs import is_bounded, prediction_lines
 from hutch.vw.run import build_chain
 from hutch.vw.table import NAMED

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any, NoReturn
 
 from hutch.core.errors import UsageError, did_you_mean
-from hutch.core.help_text import entries, noted, paragraph, width
+from hutch.shell.help_text import entries, noted, paragraph, width
 from hutch.vw.absent import ABSENT
 from hutch.vw.option import Option
 from hutch.vw.table import GROUPS, OPTIONS

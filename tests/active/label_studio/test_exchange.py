@@ -9,12 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from typer.testing import CliRunner
 
+from hutch.active.cli.label_studio import app
 from hutch.active.label_studio.client import Client
 from hutch.active.label_studio.exchange import pull, push
 from hutch.active.label_studio.question import configuration_for
-from hutch.cli.active.label_studio import app
-from hutch.cli.shell.declared import as_app
 from hutch.core.errors import HutchError, UsageError
+from hutch.shell.declared import as_app
 
 NAMES = {"1": "spam", "-1": "ham"}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hutch.core.chain.engine import Engine
-from hutch.core.chain.merging import Arrays, Sums, absorb, add, check_divisible, learned_from
 from hutch.core.errors import ConfigError
+from hutch.distributed.merging import Arrays, Sums, absorb, add, check_divisible, learned_from
 from hutch.plugins.checks.chain import Bench, batches, bench, expect, finite, run
 from hutch.plugins.manager import Plugins
 

@@ -11,12 +11,12 @@ from hutch.active.label_studio.exchange import Pulled, identity, take
 from hutch.active.label_studio.question import Question, question_of
 from hutch.active.loop import labels_of, learn, model_version, threshold_of
 from hutch.core.errors import DataError, HutchError
-from hutch.core.net.application import JSON, Application, Asked, Route
-from hutch.core.net.limits import Limits
 from hutch.durable.entries import Round
 from hutch.durable.records import REQUEST_FIELD, Request, label_said
 from hutch.durable.store import Store
 from hutch.durable.undo import retract
+from hutch.net.application import JSON, Application, Asked, Route
+from hutch.net.limits import Limits
 
 if TYPE_CHECKING:
     from hutch.chain import Chain

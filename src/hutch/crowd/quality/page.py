@@ -5,9 +5,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from hutch.core.page import intervals_plot, plain, table, write_html
-from hutch.core.plots import new_figure, svg_of
 from hutch.crowd.quality.text import Quality
+from hutch.pages.page import intervals_plot, plain, table, write_html
+from hutch.pages.plots import new_figure, svg_of
 
 _ROWS = 100
 _BARS = 40

@@ -1,0 +1,217 @@
+"""`hutch crowd` with all labels in memory: true labels of tasks, skills of workers, and the next requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hutch.core.data.chunks import Chunks
+from hutch.core.errors import DataError, at, counted, did_you_mean
+from hutch.core.run.output import open_output
+from hutch.crowd import aggregate as aggregation
+from hutch.crowd import output
+from hutch.crowd.aggregate import Aggregate, Options
+from hutch.crowd.cli.options import CrowdOptions
+from hutch.crowd.data.labels import Labels, almost_alike, restricted
+from hutch.crowd.models.model import CrowdModel, State
+from hutch.crowd.models.online import Table
+from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
+from hutch.crowd.read.labels import read_gold, read_questions
+from hutch.crowd.read.prices import read_prices
+
+
+def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
+    """Aggregate the labels, write the requested outputs, and return the summary.
+
+    Args:
+        given: the options of the command.
+        model: of the crowd.
+        options: how it runs.
+        history: its state from an earlier run.
+
+    Raises:
+        UsageError: options that do not go together.
+        DataError: labels or gold that cannot be used.
+    """
+    prices = read_prices(given.labels, given.read_as) if given.next else {}
+    found = _labels(given, options, history)
+    if len(found) > 1:
+        from hutch.crowd.cli.questions import run as run_questions
+
+        return run_questions(given, model, options, found)
+    data = next(iter(found.values()))
+    result = _aggregate(given, data, model, options, history)
+    if result.scale is not None and options.ordered is None:
+        span = f"{data.classes[0]} to {data.classes[-1]}"
+        given.notice(f"{given.labels}: the classes {span} are taken as ordered; --no-ordered if they are only names")
+    elif result.scale is not None and not (given.classes or history or all_numbers(data.classes)):
+        order = ", ".join(data.classes)
+        given.notice(
+            f"{given.labels}: the order of the classes is that of the alphabet: {order}; --classes sets another"
+        )
+    if result.scale is not None and model.ordinal:
+        shift = level_error(data, result.confusions, result.class_prior, result.scale)
+        if shift > UNKNOWN_LEVEL * (result.scale[-1] - result.scale[0]):
+            given.notice(
+                f"{given.labels}: some workers label higher than others: all values may be shifted by {2 * shift:.2g}, "
+                "which low and high do not hold; people whose level counts (--reference) can tell"
+            )
+    for group in result.copies:
+        given.notice(f"{given.labels}: {group.describe(data.worker_names)}")
+    if result.doubt:
+        given.notice(f"{given.labels}: {result.doubt}; gold (--gold) or people (--reference) can tell")
+    _write(given, result)
+    if given.final:
+        aggregation.save(given.final, model, options, result.fit.state)
+    summary = {"read_as": data.form, "model": model.name, "method": options.method, **output.summary(result)}
+    if declared := getattr(model.parameters, "reference", ()):
+        from hutch.crowd.mixed.model import matches  # here as below: imported only by runs that need it
+
+        summary["reference"] = int(matches(data.worker_names, declared).sum())
+    if given.score:
+        summary["score"] = _score(given, given.score, result)
+    if given.next:
+        people = [name for name in (given.ask_of or "").split(",") if name]
+        scores = output.label_pool(result)
+        summary["next"] = output.next_rows(result, scores, given.next, people, prices)
+        summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(given.next))
+    return summary
+
+
+def _labels(given: CrowdOptions, options: Options, history: State | None) -> dict[str, Labels]:
+    """The labels that count, of each question; reports the others."""
+    path = given.labels
+    known = history.classes if history else given.class_names
+    truth = read_gold(given.gold, given.encoding) if given.gold else None
+    found = read_questions(path, known, history.worker_names if history else (), truth, given.read_as)
+    data = next(iter(found.values()))
+    for notice in data.notices:
+        given.notice(f"{path}: {notice}")
+    for line in data.problems.lines(path):
+        given.notice(line)
+    if len(found) > 1:
+        return found
+    if not len(data):
+        given.notice(f"{path}: no labels")
+    given.notice_numbers(data.classes)
+    alike = almost_alike(data.classes)
+    for group in alike[:3]:
+        names = " and ".join(map(repr, group))
+        given.notice(f"{path}: the classes {names} differ only in how they are written; are they the same?")
+    if len(alike) > 3:
+        given.notice(f"{path}: so do {len(alike) - 3} others")
+    given.notice_strays(data)
+    for classes in (given.gold, given.score):
+        if classes:
+            check_classes(classes, read_gold(classes, given.encoding), data, known, given.notice)
+    if options.test and history:
+        data, dropped = restricted(data, len(history.classes))
+        if dropped:
+            given.notice(f"{path}: ignored labels of classes that the model does not know: {dropped}")
+    return {"": data}
+
+
+def _aggregate(
+    given: CrowdOptions, data: Labels, model: CrowdModel, options: Options, history: State | None
+) -> Aggregate:
+    """Run the model, over shards if it has some."""
+    table = Table(given.notice) if options.method == "online" else None
+    if options.shards > 1 or given.ray is not None:
+        from hutch.jobs.where import check_places
+
+        check_places(options.shards, given.ray)
+    if options.shards > 1 and not options.test:
+        from hutch.crowd.sharded import Sharded
+        from hutch.jobs.where import engine_for
+
+        with engine_for(options.shards, given.ray) as engine:
+            over = Sharded(engine, options.shards)
+            result = aggregation.aggregate(data, model, options, history, table, over=over)
+    else:
+        result = aggregation.aggregate(data, model, options, history, table)
+    if table:
+        table.finish()
+    return result
+
+
+def _write(given: CrowdOptions, result: Aggregate) -> None:
+    """Write the files that were asked for."""
+    if given.predictions:
+        with open_output(given.predictions) as file:
+            output.write_posteriors(file, result, given.detail)
+    if given.workers:
+        with open_output(given.workers) as file:
+            rows = result.report()
+            output.write_workers(file, result, rows)
+        for w in rows.contradicted.nonzero()[0].tolist()[:8]:
+            right = f"{rows.gold_accuracy[w]:.2f} of {counted(int(rows.gold_labels[w]), 'gold label')}"
+            said = f"accuracy is from {rows.low[w]:.2f} to {rows.high[w]:.2f}"
+            given.notice(f"{result.labels.worker_names[w]}: {said}, but right is {right}: the crowd errs, or the gold")
+    if given.report or given.suspects:
+        _write_quality(given, result)
+
+
+def _write_quality(given: CrowdOptions, result: Aggregate) -> None:
+    """Write the report about the labels themselves."""
+    from hutch.crowd.quality.page import write_page
+    from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
+
+    quality = quality_of(result)
+    if given.suspects:
+        with open_output(given.suspects) as file:
+            write_suspects(file, quality.suspects, result)
+    if given.report:
+        with open_output(given.report) as file:
+            if given.report.endswith(".html"):
+                write_page(file, quality, f"Labels of {given.labels}")
+            else:
+                file.write("".join(f"{line}\n" for line in text_lines(quality)).encode())
+
+
+def _score(given: CrowdOptions, path: str, result: Aggregate) -> dict[str, Any]:
+    """How good the classes found are by those in a file, gold left out."""
+    data = result.labels
+    truth = true_classes(data, read_gold(path, given.encoding))
+    if learned := int(((truth >= 0) & (data.gold >= 0)).sum()):
+        tasks = counted(learned, "task")
+        given.notice(f"{path}: left out of the score: {tasks} also in {given.gold}, which is learned from")
+        truth[data.gold >= 0] = -1
+    return output.score(result, truth)
+
+
+def true_classes(labels: Labels, truth: dict[str, str]) -> Any:
+    """True classes by item, -1 where they are not known or no class of the labels."""
+    codes = {name: code for code, name in enumerate(labels.classes)}
+    return np.array([codes.get(truth.get(name, ""), -1) for name in labels.item_names], np.int32)
+
+
+def check_classes(
+    path: str, truth: dict[str, str], labels: Labels, known: list[str], notice: Callable[[str], None]
+) -> None:
+    """Look for classes that no label has: they are refused if they look like a misspelling, else reported.
+
+    Raises:
+        DataError: with the line of the first.
+    """
+    used = {labels.classes[code] for code in set(labels.labels.tolist())} | set(known)
+    for name in dict.fromkeys(truth.values()):
+        if name in used or not used:
+            continue
+        near = did_you_mean(name, used)
+        text = at(path, line_of(path, name), None, f"got the class {name!r}, which no label has")
+        if near.startswith("did"):
+            raise DataError(f"{text}; {near} If not, name all classes with --classes")
+        notice(text)
+
+
+def line_of(path: str, name: str) -> int | None:
+    """The first line of a separated text with a field of that name."""
+    number = 0
+    for chunk in Chunks([path]) if path != "-" else ():
+        for line in bytes(chunk.data).decode(errors="replace").splitlines():
+            number += 1
+            if name in (field.strip('"') for field in line.replace("\t", ",").split(",")):
+                return number
+    return None

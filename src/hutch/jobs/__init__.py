@@ -1,0 +1,1 @@
+"""Where shards of a job run: here, in processes, on Ray."""

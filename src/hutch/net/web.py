@@ -1,0 +1,123 @@
+"""Runs an application under uvicorn, with a limit on how long headers may take and a graceful stop."""
+
+import asyncio
+import contextlib
+import socket
+from typing import Any
+
+from hutch.core.errors import UsageError
+from hutch.net.application import Application
+from hutch.net.limits import Limits
+from hutch.net.signals import Ready, stopped_by_signals
+
+
+def require_web(what: str) -> None:
+    """Check that the packages of a server are installed.
+
+    Args:
+        what: the feature that needs them, for the message.
+
+    Raises:
+        UsageError: one is missing; the message tells how to install it.
+    """
+    try:
+        import prometheus_client  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise UsageError(f"{what} needs {error.name}: pip install 'hutch[web]'") from None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        UsageError: the address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise UsageError(f"{host}, port {port}: {error.strerror}; port 0 takes any free one") from None
+
+
+def _with_header_timeout(limits: Limits) -> Any:
+    """uvicorn's protocol, which ends connections whose request does not come to the end of its headers in time."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class HeaderTimeout(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is None or self.cycle.response_complete:
+                self._wait()
+            else:
+                self._stop_waiting()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            if self._timer is None:
+                self._timer = self.loop.call_later(limits.header_seconds, self._end)
+
+        def _stop_waiting(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+        def _end(self) -> None:
+            self._timer = None
+            self.transport.abort()
+
+    return HeaderTimeout
+
+
+async def run(
+    app: Application, listening: socket.socket, ready: Ready, limits: Limits, stopping: asyncio.Event
+) -> None:
+    """Serve until `stopping` is set or a signal stops it; requests under way are answered first."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        log_level="error",  # a hostile client could fill the disk with warnings
+        access_log=False,
+        lifespan="off",
+        http=_with_header_timeout(limits),
+        ws="none",
+        server_header=False,
+        limit_concurrency=limits.connections,
+        timeout_keep_alive=int(limits.idle_seconds),
+        timeout_graceful_shutdown=int(limits.stop_seconds),
+        h11_max_incomplete_event_size=1 << 16,
+    )
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
+
+    async def watch() -> None:
+        await stopping.wait()
+        server.should_exit = True
+
+    with stopped_by_signals(stopping):
+        watching = asyncio.create_task(watch())
+        try:
+            ready()
+            await server.serve(sockets=[listening])
+        finally:
+            stopping.set()
+            await watching
+
+
+def run_app(app: Application, listening: socket.socket, ready: Ready, limits: Limits | None = None) -> None:
+    """Serve one application until interrupted; `ready` reports the address."""
+
+    async def main() -> None:
+        await run(app, listening, ready, limits or Limits(), asyncio.Event())
+
+    asyncio.run(main())

@@ -1,0 +1,1 @@
+"""Pages and plots that reports are made of."""

@@ -1,0 +1,81 @@
+"""HTML pages with tables and plots inside; they load nothing and run nothing."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import BinaryIO
+
+from hutch.pages.plots import new_figure, svg_of
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_STYLE = """
+:root { color-scheme: light; font: 15px/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px solid #ddd; vertical-align: top; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+td { overflow-wrap: anywhere; max-width: 24rem; }
+svg { max-width: 100%; height: auto; }
+"""
+
+
+def write_html(file: BinaryIO, title: str, parts: Iterable[str]) -> None:
+    """Write a page.
+
+    Args:
+        file: to write to.
+        title: its heading, as text.
+        parts: its content below the heading, as HTML.
+    """
+    head = (
+        "<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style>"
+    )
+    body = f"<h1>{escape(title)}</h1>" + "\n".join(parts)
+    file.write(f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>{body}</body></html>\n".encode())
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """A table of texts as HTML; the columns `numbers` are set to the right.
+
+    >>> table(("who", "n"), [("a & b", "1")], (1,))
+    "<table><tr><th>who</th><th class='n'>n</th></tr><tr><td>a &amp; b</td><td class='n'>1</td></tr></table>"
+    """
+
+    def cells(row: Sequence[str], tag: str) -> str:
+        kind = [" class='n'" if n in numbers else "" for n in range(len(row))]
+        return "".join(f"<{tag}{k}>{escape(text)}</{tag}>" for text, k in zip(row, kind, strict=True))
+
+    top = f"<tr>{cells(header, 'th')}</tr>" if header else ""
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return f"<table>{top}{body}</table>"
+
+
+def intervals_plot(
+    names: Sequence[str], ends: Sequence[tuple[float, float, float]], meaning: str, least: float, most: float
+) -> str:
+    """Estimates with their intervals, a line for each, as an `svg` element.
+
+    Args:
+        names: of the lines.
+        ends: low, estimate and high of each.
+        meaning: below the axis.
+        least, most: where the axis ends.
+
+    Raises:
+        UsageError: Matplotlib is not installed.
+    """
+    figure = new_figure(7, 0.8 + 0.2 * len(names))
+    axes = figure.add_subplot()
+    errors = [[abs(middle - low) for low, middle, _ in ends], [abs(high - middle) for _, middle, high in ends]]
+    rows = range(len(names))
+    axes.errorbar([middle for _, middle, _ in ends], rows, xerr=errors, fmt="o", markersize=4, capsize=2)
+    axes.set(xlim=(least, most), xlabel=meaning)
+    axes.set_yticks(rows, [plain(name) for name in names], fontsize=7)
+    axes.invert_yaxis()
+    return svg_of(figure)
+
+
+def plain(name: str) -> str:
+    """A name as an axis shows it: short, and no mathematics."""
+    return (name[:24] + "…" if len(name) > 25 else name or "(anonymous)").replace("$", r"\$")

@@ -1,0 +1,103 @@
+"""`hutch serve`: put models into service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from hutch.shell.declared import Argument, Option
+
+if TYPE_CHECKING:
+    import socket
+
+
+def serve(
+    models: Annotated[list[str], Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one another name.")],
+    host: Annotated[
+        str, Option(metavar="ADDRESS", help="Address to listen on; any but this machine's own needs --token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port of HTTP; 0: any free one.")] = 8080,
+    vw_port: Annotated[
+        int | None,
+        Option(min=0, max=65535, metavar="N", help="Also speak Vowpal Wabbit's protocol here, for the first model."),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        Option(
+            "--store",
+            metavar="FILE",
+            help="The log, and the label store.",
+            show_default="MODEL.log.db of the first model",
+        ),
+    ] = None,
+    accept_loss: Annotated[
+        bool,
+        Option("--accept-loss", help="Start although acknowledged learn requests are missing from the log or a model."),
+    ] = False,
+    keep: Annotated[
+        int, Option(min=0, metavar="N", help="Keep N earlier saves of each model, and the log from the oldest on.")
+    ] = 0,
+    save_every: Annotated[float, Option(min=1, metavar="SECONDS", help="Save the models this often.")] = 300.0,
+    remember: Annotated[
+        float, Option(min=0, metavar="DAYS", help="Remember ids of requests and decisions this long.")
+    ] = 30.0,
+    most: Annotated[
+        int, Option("--remember-most", min=1, metavar="N", help="Remember at most N of them of each model.")
+    ] = 10_000_000,
+    token: Annotated[
+        str, Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Token that clients must send; safer as HUTCH_TOKEN.")
+    ] = "",
+    max_body: Annotated[int, Option(min=1, metavar="BYTES", help="Largest body of a request.")] = 16 << 20,
+    max_importance: Annotated[float, Option(min=0, metavar="X", help="Largest importance to learn.")] = 1e6,
+    max_value: Annotated[float, Option(min=0, metavar="X", help="Largest feature, label or cost to learn.")] = 1e12,
+    connections: Annotated[int, Option(min=1, metavar="N", help="Most connections at a time.")] = 1000,
+) -> None:
+    """Predict and learn over HTTP; nothing acknowledged is lost in a crash. The models are saved to their own files.
+
+    Example: hutch serve model --port 8080 --save-every 60
+    """
+    import asyncio
+
+    from hutch.core.errors import UsageError
+    from hutch.net.application import LOOPBACK
+    from hutch.net.web import listen, require_web
+
+    require_web("serving")
+    if host not in LOOPBACK and not token:
+        raise UsageError(f"--host {host}: others can reach it, so it needs a token: set HUTCH_TOKEN")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise UsageError("--token: wanted printable ASCII without blanks")
+    from hutch.durable.log import Log
+    from hutch.net.limits import Limits
+    from hutch.serve.server import load
+    from hutch.serve.server import serve as serve_models
+
+    first = models[0].partition("=")[2] or models[0]
+    limits = Limits(body=max_body, connections=connections, importance=max_importance, value=max_value)
+    log = Log(store or f"{first}.log.db", remember * 86400, most, accept_loss=accept_loss)
+    loaded = load(models, log, limits, keep)
+    listening = listen(host, port)
+    vw = listen(host, vw_port) if vw_port is not None else None
+    addresses = [f"http://{_address(listening)}", *([f"vw {_address(vw)}"] if vw is not None else [])]
+    running = serve_models(
+        loaded,
+        log,
+        listening,
+        lambda: print(*addresses, sep="\n", flush=True),
+        host=host,
+        token=token,
+        save_every=save_every,
+        vw=vw,
+        limits=limits,
+    )
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(running)
+    else:
+        uvloop.run(running)
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
