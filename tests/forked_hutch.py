@@ -131,7 +131,7 @@ def _import_all() -> None:
     from hutch.plugins import manager
 
     registry = manager.Plugins(third_parties=False).registry
-    later = ("chain", "cli.files", "cli.main", "core.config.adapter", "core.config.check", "core.run.reporters")
+    later = ("chain", "cli.main", "core.config.adapter", "core.config.check", "core.run.reporters", "run_files")
     for module in {*(command.module for command in registry.commands.values()), *(f"hutch.{name}" for name in later)}:
         import_module(module)
     for kind in ("reductions", "losses", "readers", "em_models"):

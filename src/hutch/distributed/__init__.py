@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 __all__ = ["Here", "OnRay", "Processes", "crowd", "em", "predict", "train"]
 
 _HOMES = {
-    "Here": "engine",
-    "OnRay": "on_ray",
-    "Processes": "processes",
-    "crowd": "crowds",
-    "em": "latent",
-    "predict": "predictions",
-    "train": "rounds",
+    "Here": "hutch.jobs.engine",
+    "OnRay": "hutch.jobs.on_ray",
+    "Processes": "hutch.jobs.processes",
+    "crowd": "hutch.crowd.sharded",
+    "em": "hutch.em.sharded",
+    "predict": "hutch.distributed.predictions",
+    "train": "hutch.distributed.rounds",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'hutch.distributed' has no attribute {name!r}")
-    return getattr(import_module(f"hutch.distributed.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)
