@@ -76,3 +76,10 @@ def test_runs_are_the_same_again(run):
 def test_wrong_options_are_refused(run, options, message):
     result = run(*options)
     assert result.code == 2 and message in result.err
+
+
+def test_without_a_true_class_the_way_to_one_is_told(hutch, tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("id,human,gpt,claude\n" + "".join(f"{i},{'AB'[i % 2]},{'AB'[i % 2]},B\n" for i in range(12)))
+    assert "no item has a true class" in (told := hutch("judges", path).out) and "--reference human for one" in told
+    assert "no item has a true class" not in hutch("judges", path, "--reference", "human").out

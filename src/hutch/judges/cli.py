@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from typing import Annotated, Any
 
 from hutch.core.errors import UsageError, counted
@@ -88,6 +89,7 @@ def judges(
     from hutch.core.run.output import open_output
     from hutch.crowd.data.asked import ColumnNames
     from hutch.crowd.output import write_posteriors
+    from hutch.crowd.read.kinds import REFERENCE
     from hutch.judges import lab, output
     from hutch.judges.runs import Reading, read_questions
     from hutch.pages.plots import require_matplotlib
@@ -133,6 +135,11 @@ def judges(
         lines += [*output.text_lines(results), ""]
         whole[question] = output.as_json(results)
     lines.append(output.FOOTNOTE)
+    if not any(runs.known.any() for runs in found.values()):
+        names = dict.fromkeys(name for runs in found.values() for name in runs.judges)
+        person = next((name for name in names if name.lower().startswith(REFERENCE)), "NAME")
+        way = f"--reference {quote(person)} for one of these judges, --people FILE or --gold FILE"
+        lines.append(f"no item has a true class, so nothing says how good the judges are: {way} gives some")
     if report:
         with open_output(report) as file:
             if page:

@@ -211,3 +211,10 @@ def test_ids_and_times_are_no_contexts_and_a_weight_is_none(tmp_path):
 def test_verdicts_of_arenas(tmp_path, verdict, outcome):
     votes = read_votes(write(tmp_path, f"worker,left,right,verdict\nann,x,y,{verdict}\n"))
     assert votes.outcomes.tolist() == [outcome]
+
+
+def test_other_names_of_sides_and_a_header_of_four_other_names(tmp_path):
+    votes = read_votes(write(tmp_path, "left_model\tright_model\tchoice\tuser\nx\ty\ty\tann\ny\tz\ttie\tbob\n"))
+    assert votes.players == ["x", "y", "z"] and votes.outcomes.tolist() == [1, 2]
+    with pytest.raises(DataError, match="names no left column, got llm_1, .*; --columns left=NAME,right=NAME names it"):
+        read_votes(write(tmp_path, "llm_1\tllm_2\tchoice\tuser\nx\ty\ty\tann\n"))

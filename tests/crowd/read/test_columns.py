@@ -206,3 +206,10 @@ def test_names_of_workers_may_be_those_of_raters(tmp_path):
     numbers = [(w, i, (w + i) % 5 + 1) for i in range(1, 4) for w in (1, 2)]
     labels = read_labels(written(tmp_path / "labels.csv", ("worker", "item", "score"), *numbers))
     assert (labels.worker_names, labels.items, len(labels)) == (["1", "2"], 3, 6)
+
+
+def test_a_header_alone_is_no_label(tmp_path):
+    with pytest.raises(DataError, match="names no worker column, got coder, unit, code"):
+        read_labels(written(tmp_path / "labels.csv", ["coder", "unit", "code"]))
+    assert read_labels(written(tmp_path / "labels.csv", ["worker", "task", "label"])).items == 0
+    assert read_labels(written(tmp_path / "labels.csv")).form == "an empty file"

@@ -35,8 +35,8 @@ BESIDE = AGAIN | set(
 )
 """Names of columns that hold neither workers, tasks, labels nor questions."""
 SIDES = (
-    {"left", "a", "first", "modela", "playera", "answera", "responsea", "optiona"},
-    {"right", "b", "second", "modelb", "playerb", "answerb", "responseb", "optionb"},
+    {"left", "a", "first", "modela", "playera", "answera", "responsea", "optiona", "leftmodel", "modelleft"},
+    {"right", "b", "second", "modelb", "playerb", "answerb", "responseb", "optionb", "rightmodel", "modelright"},
 )
 """Names of the two sides of votes on pairs."""
 

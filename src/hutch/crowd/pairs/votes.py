@@ -200,7 +200,8 @@ def _layout(source: Source, features: Sequence[str] | None, named: Mapping[str, 
         return None
     fields, line = table.first, table.line
     found = _places(fields, named)
-    if sum(bool(found[role]) for role in COLUMNS) < 3 and not named:
+    told = sum(bool(found[role]) for role in COLUMNS) > 2 or (found["worker"] and found["winner"])
+    if not told and not named:
         if len(fields) != 4:
             wanted = "wanted 4 (worker, left, right, winner) or a header that names them"
             raise Problem(f"got {counted(len(fields), 'field')}, {wanted}", line, 1)
@@ -244,8 +245,8 @@ def _chosen(
     """The field of each role, and those of the features; None: all others."""
     for role in ("left", "right", "winner"):
         if not found[role]:
-            near = did_you_mean(role, [_key(field) for field in fields])
-            raise Problem(f"the header names no {role} column, got {', '.join(fields)}; {near}")
+            wanted = ",".join(f"{each}=NAME" for each in ("left", "right", "winner") if not found[each])
+            raise Problem(f"the header names no {role} column, got {', '.join(fields)}; --columns {wanted} names it")
     for name in fields:
         if fields.count(name) > 1:
             raise Problem(f"column {name!r} appears twice, wanted it once")

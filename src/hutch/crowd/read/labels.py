@@ -98,7 +98,7 @@ def read_all(path: str | Path, classes: Sequence[str], columns: ColumnNames) -> 
         source = read_source(path, columns.encoding)
         form = form_of(source)
         if form is None:
-            return Read(Triples.none())
+            return Read(Triples.none(), "an empty file")
         if isinstance(form, Export):
             triples = of_export(form, columns)
             check_unsure(columns, triples, None)

@@ -25,7 +25,9 @@ _LIKELY, _SURE = 0.5, 0.1
 
 def is_header(table: Table, roles: Sequence[str]) -> bool | None:
     """Whether the first row of a table is its header; None if nothing tells."""
-    if table.records is not None or sum(bool(places_of(table.first, role)) for role in roles) > 1:
+    known = sum(bool(places_of(table.first, role)) for role in roles)
+    usual = sum(bool(places_of(table.first, role) or usual_of(table.first, role)) for role in roles)
+    if table.records is not None or known > 1 or (usual > 1 and not table.sample):
         return True
     columns = evidence.columns_of(len(table.first), table.sample)
     odds = evidence.row_odds(table.first, columns)
