@@ -21,7 +21,9 @@ from hutch.core.text.parser import ParserOptions
 _SMALLEST, _LARGEST = 1.2e-38, 3.4e38  # of normal float32 numbers
 _MISSING = float(UNLABELED)
 _LARGEST_CLASS = 1 << 24
-_KEPT = 1 << 16
+_KEPT = 1 << 22
+"""Characters of names, words and namespaces that are kept, each counted with `_BESIDE` more."""
+_BESIDE = 64
 
 
 class _Space:
@@ -81,17 +83,19 @@ class RecordFiller:
     def _new_space(self, name: Any) -> _Space | None:
         if not isinstance(name, str):
             return None
-        self._keep()
+        self._keep(name)
         space = self._spaces[name] = _Space(name, self._options)
         return space
 
-    def _keep(self) -> None:
-        """Count the kept indices; discard all when there are too many."""
-        self._kept += 1
+    def _keep(self, *texts: str) -> None:
+        """Count what is kept; discard all when it is too much."""
+        more = _BESIDE + sum(map(len, texts))
+        self._kept += more
         if self._kept > _KEPT:
-            self._kept = 1
-            for space in self._spaces.values():
+            self._kept = more
+            for space in self._spaces.values():  # that of this record is still in use
                 space.names, space.words = {}, {}
+            self._spaces = {}
 
     @staticmethod
     def _items(features: Any) -> Iterable[tuple[Any, Any]] | None:
@@ -137,12 +141,12 @@ class RecordFiller:
         return hash_text(text, seed, self._options.hash) if text else seed
 
     def _new_name(self, space: _Space, name: str) -> int:
-        self._keep()
+        self._keep(name)
         space.names[name] = index = self._hash(name, space.hash) & self._mask
         return index
 
     def _new_word(self, space: _Space, name: str, word: str) -> int:
-        self._keep()
+        self._keep(name, word)
         index = self._hash(word, self._hash(name, space.hash)) & self._mask
         space.words[name, word] = index
         return index

@@ -117,7 +117,7 @@ def test_rewards_late_repeated_and_unknown(bandit: Path, in_service: Any) -> Non
 def test_the_nearest_of_the_newest_decisions_is_named(
     bandit: Path, in_service: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choices, "_NEIGHBOURS", 2)
+    monkeypatch.setattr(choices, "NEIGHBOURS", 2)
 
     async def use(service: Any) -> None:
         for id in ("visit-70", "other", "visit-99"):

@@ -1,6 +1,7 @@
 """A model over years: one writer, a log of its own, damage that is said, requests that would ruin it, saves kept."""
 
 import asyncio
+import gc
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import time
+import tracemalloc
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
@@ -570,6 +572,26 @@ def test_a_crash_before_the_refusal_is_written_refuses_again(fresh: Path) -> Non
     for _ in range(2):
         found = serve(fresh, limits=WIDE)
         assert same(found.arrays, taught(LINES[:5]))
+
+
+def test_what_is_refused_stays_in_no_memory(tmp_path: Path, in_service: Any) -> None:
+    path = new_model(tmp_path / "model", {"weights": {"bits": 8}, "chain": [{"linear": {"loss": "squared"}}]})
+    kept = []
+
+    async def use(service: Any) -> None:
+        for k in range(60):
+            found = await service.post("/v1/learn", "1e12 |a b:1e12" + " " * 100_000)
+            assert found.status_code == 422 and "would not be finite" in found.text
+            if k in (9, 59):
+                gc.collect()
+                kept.append(tracemalloc.get_traced_memory()[0])
+
+    tracemalloc.start()
+    try:
+        in_service([path], use, limits=WIDE)
+    finally:
+        tracemalloc.stop()
+    assert kept[1] - kept[0] < 1e6  # fifty bodies are 5 MB
 
 
 def test_a_ruinous_reward_is_refused_and_may_be_told_again(tmp_path: Path, in_service: Any) -> None:

@@ -3,15 +3,14 @@
 import json
 import sqlite3
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, at, shortened
 from hutch.durable.checksums import sound
+from hutch.durable.records import LONGEST_NAME, NEIGHBOURS, nearest
 
 DECISION = "decision"
 """The kind of an entry in the log whose body is the id of a decision."""
-_NEIGHBOURS = 1000
 
 
 class Choice(NamedTuple):
@@ -102,10 +101,9 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
     found = connection.execute(query, [model, reward.id]).fetchone()
     if found is None:
         query = "SELECT id FROM serve_decisions WHERE model = ? ORDER BY rowid DESC LIMIT ?"
-        ids = [row[0] for row in connection.execute(query, [model, _NEIGHBOURS])]
-        near = get_close_matches(reward.id, ids, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        text = f"id: there is no decision {reward.id!r} of the model {name!r}{hint}"
+        ids = [row[0] for row in connection.execute(query, [model, NEIGHBOURS])]
+        hint = nearest(reward.id, ids)
+        text = f"id: there is no decision {shortened(reward.id, LONGEST_NAME)!r} of the model {name!r}{hint}"
         raise DataError(at(*reward.place, text))
     if found[0] is None:
         query = "UPDATE serve_decisions SET cost = ? WHERE model = ? AND id = ?"

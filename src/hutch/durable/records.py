@@ -21,7 +21,23 @@ SKIP = "skip"
 DONT_KNOW = "don't know"
 """The label of a worker who cannot decide; the request is done, and nothing is learned from it."""
 
+NEIGHBOURS = 50
+"""An unknown id is compared with so many of the newest: while it is, nothing else is written."""
+
 _ANSWER_KEYS = {"id", "worker", "label", "answer"}
+_LONGEST_COMPARED = 40
+
+
+def nearest(id: str, known: Sequence[str]) -> str:
+    """A clause about the known id that is nearest to an unknown one; empty if none is, or if it is long.
+
+    >>> nearest("visit-1", ["visit-12", "other"])
+    "; did you mean 'visit-12'?"
+    """
+    from difflib import get_close_matches  # not at the top: most ids are known
+
+    near = get_close_matches(id, known, n=1) if len(id) <= _LONGEST_COMPARED else []
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 @dataclass(frozen=True, slots=True)

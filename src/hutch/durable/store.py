@@ -15,11 +15,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from hutch.core.errors import DataError, StoreError, at
+from hutch.core.errors import DataError, StoreError, at, shortened
 from hutch.durable.checksums import sound
 from hutch.durable.damage import Files, named, tell_damage
 from hutch.durable.entries import Accepted, Counts, Event, Round
-from hutch.durable.records import DONT_KNOW, SKIP, Answer, Request
+from hutch.durable.records import DONT_KNOW, LONGEST_NAME, NEIGHBOURS, SKIP, Answer, Request, nearest
 from hutch.durable.schema import open_store
 
 _REQUEST_COLUMNS = "id, line, prediction, probability, importance, model"
@@ -264,12 +264,10 @@ class Store:
         """Insert one answer; its number in the log, None if it was known."""
         request = connection.execute("SELECT wanted, leased_to FROM requests WHERE id = ?", [answer.request]).fetchone()
         if request is None:
-            ids = [row[0] for row in connection.execute("SELECT id FROM requests ORDER BY number DESC LIMIT 1000")]
-            from difflib import get_close_matches
-
-            near = get_close_matches(answer.request, ids, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DataError(at(*answer.place, f"id: there is no request {answer.request!r} in {self.path}{hint}"))
+            query = "SELECT id FROM requests ORDER BY number DESC LIMIT ?"
+            hint = nearest(answer.request, [row[0] for row in connection.execute(query, [NEIGHBOURS])])
+            text = f"id: there is no request {shortened(answer.request, LONGEST_NAME)!r} in {self.path}{hint}"
+            raise DataError(at(*answer.place, text))
         if allowed and answer.label not in (*allowed, SKIP, DONT_KNOW):
             wanted = ", ".join(allowed)
             text = f"label: got {answer.label!r} for request {answer.request!r}, wanted {wanted}, {SKIP} or {DONT_KNOW}"

@@ -135,7 +135,7 @@ class Served:
             self.failed: Callable[[], object] = lambda: None
             self._waiting: deque[tuple[int, Entry | None, Any, asyncio.Future[Answered] | None]] = deque()
             self._pausing = self._busy = False
-            self._refused: dict[int, NotFinite] = {}
+            self._refused: dict[int, str] = {}  # the reason; an exception would keep the request in its traceback
             self._unrecorded: dict[int, str] = {}  # refused, but not yet in the log: the reason
             self._tasks: set[asyncio.Task[None]] = set()
             self._saving, self._writing = asyncio.Lock(), threading.Lock()
@@ -257,7 +257,9 @@ class Served:
             self._record(number, future)
         else:
             nothing = np.zeros(0, np.float32)
-            settle(future, self._refused.get(number) or Answered(nothing, nothing, number, True))
+            settle(
+                future, self._refusal(number) if number in self._refused else Answered(nothing, nothing, number, True)
+            )
 
     def enqueue(self, number: int, entry: Entry | None, ready: Any = None, future: Any = None) -> None:
         """Learn an entry that is on disk at its turn; None has nothing to learn."""
@@ -338,7 +340,7 @@ class Served:
     def _take_back(self, number: int, why: str, future: Any) -> None:
         """Restore the model from before an entry, and record in the log that the entry is never learned."""
         self.rejected[_REASONS[NotFinite]] += 1
-        self._refused[number] = NotFinite(f"the model would not be finite, so nothing was learned: {why}")
+        self._refused[number] = why
         before = self.recent_loss, self.recent
         try:
             with self._writing:
@@ -356,9 +358,12 @@ class Served:
         self._unrecorded[number] = why
         self._record(number, future)
 
+    def _refusal(self, number: int) -> NotFinite:
+        return NotFinite(f"the model would not be finite, so nothing was learned: {self._refused[number]}")
+
     def _record(self, number: int, future: Any) -> None:
         """Record in the log that an entry was refused; until then, no file may count it as learned."""
-        why, refusal = self._unrecorded[number], self._refused[number]
+        why, refusal = self._unrecorded[number], self._refusal(number)
 
         def refuse(connection: sqlite3.Connection) -> int:
             return self.log.refuse(connection, self.key, number, number, why)

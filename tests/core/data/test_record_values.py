@@ -1,9 +1,11 @@
 """Records whose values no chain can learn from are refused with their number, whether they come in a batch or alone."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
 
+from hutch.core.data import one_record
 from hutch.core.data.one_record import RecordFiller
 from hutch.core.data.sources import record_batches
 from hutch.core.errors import DataError
@@ -46,3 +48,20 @@ def test_the_least_costly_class_is_the_label() -> None:
     [batch] = record_batches(records, ParserOptions(label="cost_sensitive"))
     assert batch.labels[[0, 2]].tolist() == [2, 3]
     assert batch.cost_classes.tolist() == [2, 1, 3, 1, 3, 1]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [lambda k: {f"space {k}": "a"}, lambda k: {"s": {f"a {k}": f"{k}" + "w" * 10_000}}, lambda k: {"s": f"{k}" * 1000}],
+    ids=["namespaces", "words", "names"],
+)
+def test_ever_new_names_take_no_more_memory(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_record, "_KEPT", 1 << 20)
+    filler = RecordFiller(ParserOptions())
+    tracemalloc.start()
+    for k in range(30_000 if "s" not in record(0) else 3_000):
+        assert filler.fill(record(k))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 11e6  # all of them: more than 12 MB
+    assert filler.fill({"s": "a"}) and filler.arrays["row_ptr"][1] == 2
