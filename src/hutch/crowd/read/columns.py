@@ -13,7 +13,7 @@ from typing import Any
 
 from hutch.core.errors import Problem, UsageError, counted
 from hutch.crowd.data.asked import ColumnNames
-from hutch.crowd.data.known import holds_pairs, places_of
+from hutch.crowd.data.known import holds_pairs
 from hutch.crowd.data.values import MISSING
 from hutch.crowd.read import evidence
 from hutch.crowd.read.evidence import ENOUGH, FREE, REPEATED
@@ -114,7 +114,7 @@ class _Matcher(LongTables, WideTables):
     def _of_several_labels(self) -> Places:
         """Columns of labels that the user named."""
         people = [p for p in self._known("worker") if p not in self._labels]
-        question = [p for p in places_of(self._fields, "task") if p in self._usual("question")] * self._header
+        question = [p for p in self._named["task"] if p in self._usual("question")]
         tasks = [p for p in (self._known("task") or self._usual("task") or question) if p not in self._labels]
         at = dict(self._at)
         if "task" not in at and tasks:

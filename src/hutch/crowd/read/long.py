@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from hutch.core.errors import Problem
-from hutch.crowd.data.known import places_of
 from hutch.crowd.read import evidence
 from hutch.crowd.read.evidence import ENOUGH, FREE, REPEATED, Reading
 from hutch.crowd.read.matching import TRIPLE, Matching, only_column
@@ -86,7 +85,7 @@ class LongTables(Matching):
             return found
         for role in TRIPLE:
             if role not in found:
-                if self._width == len(TRIPLE) and sum(bool(places_of(self._fields, each)) for each in TRIPLE) < 2:
+                if self._width == len(TRIPLE) and sum(bool(self._named[each]) for each in TRIPLE) < 2:
                     way = "name its columns (--columns worker=...,task=...,label=...), or put a header above the rows"
                     got = ", ".join(self._first)
                     raise Problem(f"got {got}: a row or a header? no column is the {role}; {way}", self._line, 1)

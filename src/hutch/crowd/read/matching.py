@@ -7,7 +7,7 @@ from typing import Any
 
 from hutch.core.errors import Problem, counted, did_you_mean
 from hutch.crowd.data.asked import ColumnNames
-from hutch.crowd.data.known import BESIDE, key_of, places_of, usual_of
+from hutch.crowd.data.known import BESIDE, HEADERS, USUAL, key_of, places_of, usual_of
 from hutch.crowd.read import evidence
 from hutch.crowd.read.evidence import REPEATED, Reading
 from hutch.crowd.read.form import Table
@@ -50,6 +50,10 @@ class Matching:
         self._first, self._width = table.first, len(table.first)
         self._header = self._is_header()
         self._fields = table.first if self._header else [str(number) for number in range(1, self._width + 1)]
+        self._keys = [key_of(field) for field in self._fields]
+        names = self._fields if self._header else []
+        self._named = {role: places_of(names, role) for role in HEADERS}
+        self._often = {role: usual_of(names, role) for role in USUAL}
         rows = table.sample if self._header else (table.first, *table.sample)
         self._columns = evidence.columns_of(self._width, rows)
         self._rows = len(rows)
@@ -90,21 +94,20 @@ class Matching:
 
     def _known(self, role: str) -> list[int]:
         """Columns with a name that is known for a role, and that no other role has."""
-        if not self._header:
-            return []
         taken = [place for other, place in self._at.items() if other != role]
-        found = [place for place in places_of(self._fields, role) if place not in taken]
+        found = [place for place in self._named[role] if place not in taken]
         if role == "task":
             found = [place for place in found if place not in self._usual("question")]
         return [place for place in found if role != "label" or place not in self._known("gold")]
 
     def _usual(self, role: str) -> list[int]:
-        return [place for place in usual_of(self._fields, role) if place not in self._at.values()] * self._header
+        """Columns with a name that such columns often have, if they have no role yet."""
+        return [place for place in self._often[role] if place not in self._at.values()]
 
     def _free(self, taken: Iterable[int] = (), beside: Collection[str] = BESIDE) -> list[int]:
         """Columns that may have any role, unless their names are those of others beside the labels."""
         not_free = {*taken, *self._at.values(), *self._known("gold"), *self._known("kind"), *self._known("price")}
-        others = {place for place, field in enumerate(self._fields) if key_of(field) in beside and self._header}
+        others = {place for place, key in enumerate(self._keys) if key in beside and self._header}
         extra = {place for place, field in enumerate(self._fields) if field in self._asked.extra}
         return [place for place in range(self._width) if place not in not_free | others | extra]
 
@@ -122,16 +125,15 @@ class Matching:
         return Places(fields=tuple(self._first) if self._header else (), **more)
 
     def _twice(self, place: int) -> bool:
-        keys = [key_of(field) for field in self._fields]
-        return keys.count(keys[place]) > 1
+        return self._keys.count(self._keys[place]) > 1
 
     def _again(self, *key: int) -> bool:
         return evidence.repeated(self._columns, key) >= REPEATED
 
     def _question_or_task(self, taken: Iterable[int]) -> int | None:
         """The column that is called a question: each may be a task, or be asked about several tasks."""
-        names = places_of(self._fields, "task") if self._header else []
-        return next((p for p in names if p in self._usual("question") and p not in {*taken, *self._at.values()}), None)
+        found = [place for place in self._named["task"] if place in self._usual("question")]
+        return next((place for place in found if place not in {*taken, *self._at.values()}), None)
 
     def _asking(self, taken: Iterable[int]) -> Reading:
         """The only column with the usual name of a question, if its values are few."""
