@@ -17,7 +17,7 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
-from hutch.core.chain.declarations import Answers
+from hutch.core.chain.declarations import Answers, Inputs
 from hutch.core.chain.first_class import Detecting, FirstClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.kernel.abi import (
@@ -320,6 +320,7 @@ class FilterTree(Detecting):
     takes: ClassVar[Labels | None] = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    inputs = Inputs(soft_labels=True)
     kernels = Kernels(learn, predict, importance_to)
 
     def __init__(self, parameters: FilterTreeParameters, context: Context) -> None:
@@ -362,4 +363,5 @@ class CostSensitiveFilterTree(FilterTree):
 
     name: ClassVar[str] = "cost_sensitive_filter_tree"
     takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
+    inputs = Inputs()
     kernels = Kernels(learn_costs, predict_costs, importance_to)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy import int64, uint64
 from numpy.typing import NDArray
 
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.derived import declared
 from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Reduction
@@ -221,6 +222,7 @@ class Hedge(Reduction):
     name: ClassVar[str] = "hedge"
     keeps: ClassVar[Mapping[str, Limits]] = {"weights": Limits(0, 1), "losses": POSITIVE}
     Parameters: ClassVar[type[Parameters]] = HedgeParameters
+    inputs = Inputs(soft_labels=True)
     kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: HedgeParameters, context: Context) -> None:

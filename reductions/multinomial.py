@@ -231,7 +231,7 @@ class Multinomial(PerClass):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
-    inputs = Inputs(learns_any_label=False)
+    inputs = Inputs(learns_any_label=False, soft_labels=True)
     kernels = Kernels(learn, predict, importance_to, calls=("sensitivity",), self_contained=("importance_to",))
 
     def __init__(self, parameters: MultinomialParameters, context: Context) -> None:

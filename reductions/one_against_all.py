@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy import int64, uint64
 
+from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of, smallest_label
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.kernel.abi import (
@@ -202,6 +203,7 @@ class OneAgainstAll(PerClass):
     takes = Labels.MULTICLASS
     predicts = Predictions.CLASS
     asks = (Labels.SIMPLE, Predictions.SCALAR)
+    inputs = Inputs(soft_labels=True)
     kernels = Kernels(learn, predict, importance_to)
 
     def __init__(self, parameters: OneAgainstAllParameters, context: Context) -> None:

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy import uint64
 
-from hutch.core.chain.declarations import Answers
+from hutch.core.chain.declarations import Answers, Inputs
 from hutch.core.chain.first_class import detect, smallest_label
 from hutch.core.chain.reduction import Kernels, Labels
 from hutch.core.kernel.abi import (
@@ -254,4 +254,5 @@ class CostSensitiveScoringFilterTree(ScoringFilterTree):
 
     name: ClassVar[str] = "cost_sensitive_scoring_filter_tree"
     takes: ClassVar[Labels | None] = Labels.COST_SENSITIVE
+    inputs = Inputs()
     kernels = Kernels(learn_costs, predict_costs, importance_to)

@@ -19,6 +19,9 @@ class Inputs:
         passes_decisions: True for a layer without `takes` that never looks at an example's features, so that it may
             stand above layers that take decisions.
         learns_any_label: False if nothing is learned from a label that is not one of its classes.
+        soft_labels: True for a layer of classes that learns a soft label, the shares in EXAMPLE.targets, from a call of
+            `learn` whose label is UNLABELED, and for a layer above one that hands the two on. Others get one hard label
+            per class, weighted by its share.
         one_pass: True for a learner that keeps all it has learned of an example, and to which the same example again is
             a second observation: layers above do not show it an example twice on their own.
         buys_labels: True for a layer that pays for the labels it learns: a second pass would pay for them again.
@@ -33,6 +36,7 @@ class Inputs:
     whole_groups: bool = False
     passes_decisions: bool = False
     learns_any_label: bool = True
+    soft_labels: bool = False
     one_pass: bool = False
     buys_labels: bool = False
     fits_scale: bool = False

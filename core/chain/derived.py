@@ -20,6 +20,14 @@ def learns_once(layer: Reduction) -> bool:
     return layer.inputs.one_pass or (below is not None and learns_once(below))
 
 
+def learns_soft_labels(layer: Reduction) -> bool:
+    """Whether a layer that has classes, or the first below it that has, is reached by soft labels and learns them."""
+    below = layer.context.below
+    if not (layer.inputs.soft_labels or layer.kernels.rewrite):
+        return False
+    return layer.takes is not None or (below is not None and learns_soft_labels(below))
+
+
 def first_class(layer: Reduction) -> int:
     """The smallest label of a class, 0 or 1; 2 while it is unknown, from `saved` or from the layer below."""
     if "first_class" in layer.saved():

@@ -3,7 +3,8 @@
 Numba keys a cached function by the text of its own file, so a change of a callee in another file gives a stale hit. A
 directory's name therefore carries Hutch's version, a hash of this room (records, decorators, compiler), and one of all
 sources that a kernel can reach: the files of Hutch that its own file imports, directly or not. A plugin may spell its
-imports in any way, so the key of its kernels covers all of its package and everything that `hutch.plugin` re-exports.
+imports in any way, so the key of its kernels covers all of its package, everything that `hutch.plugin` re-exports, and
+by value what the kernel reads and calls, see `hutch.core.kernel.reached`.
 """
 
 import gc
@@ -157,21 +158,41 @@ def _say_not_kept(directory: str, error: OSError) -> None:
     _said.add(directory)
 
 
-def directory_for(function: Callable[..., Any]) -> Path | None:
+def directory_for(function: Callable[..., Any]) -> Callable[[], Path | None]:
     """The cache directory of a kernel: named by its module and the hash of every source that it can reach.
+
+    The name of a third party's kernel covers values as well, as they are at the first call of the result, when all that
+    the kernel names is there.
 
     The module counts because Numba stores its name: a file run by itself must not leave kernels of `__main__`. To be
     called when the module is imported: a source that is edited later does not describe the running code.
 
     Returns:
-        The directory; None for a function without a file, of a notebook or standard input.
+        A function that gives the directory; None for a function without a file, of a notebook or standard input, and
+        for one that reads something that has no key.
     """
-    return _directory(function.__code__.co_filename, function.__module__)
+    key = _directory_name(function.__code__.co_filename, function.__module__)
+    if key is None:
+        return lambda: None
+    if function.__module__.startswith("hutch."):
+        return partial(_own_directory, key)
+    return cache(partial(_their_directory, key, function))
+
+
+_own_directory = cache(home.cache_directory)
+
+
+def _their_directory(key: str, function: Callable[..., Any]) -> Path | None:
+    """The directory of a third party's kernel."""
+    from hutch.core.kernel.reached import digest_of
+
+    reached = digest_of(function, source_digest)
+    return home.cache_directory(f"{key}-{reached}") if reached else None
 
 
 @cache
-def _directory(file: str, module: str) -> Path | None:
-    return home.cache_directory(_key(os.path.realpath(file), module)) if os.path.isfile(file) else None
+def _directory_name(file: str, module: str) -> str | None:
+    return _key(os.path.realpath(file), module) if os.path.isfile(file) else None
 
 
 def _key(source: str, module: str) -> str:
@@ -234,7 +255,7 @@ class _Specialisation:
 
     Args:
         function: the plain function.
-        directory: its kernels' directory; None: nothing is stored.
+        directory: gives its kernels' directory; None: nothing is stored.
         signature: of the machine code, as text.
         make: compiles it; returns Numba's function and its result.
     """
@@ -242,7 +263,7 @@ class _Specialisation:
     def __init__(
         self,
         function: Callable[..., Any],
-        directory: Path | None,
+        directory: Callable[[], Path | None],
         signature: str,
         make: Callable[[], tuple[Any, Any]],
     ) -> None:
@@ -267,10 +288,13 @@ class _Specialisation:
 
     def place(self) -> Path | None:
         """The file of the object code; None where none is kept."""
-        if not object_store.enabled() or self._function.__closure__ or self._directory is None:
+        if not object_store.enabled() or self._function.__closure__:
+            return None
+        directory = self._directory()
+        if directory is None:
             return None
         key = hashlib.sha256(f"{self.signature} {object_store.build_key()}".encode()).hexdigest()[:16]
-        return self._directory / f"{self.name}-{key}.object"
+        return directory / f"{self.name}-{key}.object"
 
     def _compile(self, place: Path | None) -> object_store.Code:
         """Let Numba make or find the code, and keep the object."""
@@ -297,7 +321,7 @@ class ArrayKernel(Deferred):
     def __init__(self, function: Callable[..., Any]) -> None:
         self._directory = directory_for(function)
         self._natives: dict[Any, Native | None] = {}
-        super().__init__(function, lambda: _plain_dispatcher(function, self._directory))
+        super().__init__(function, lambda: _plain_dispatcher(function, self._directory()))
 
     def __call__(self, *arguments: Any) -> Any:
         flat: list[Any] = []
@@ -325,7 +349,8 @@ class ArrayKernel(Deferred):
     @cached_property
     def _called(self) -> Any:
         """Numba's function with the wrappers for calls from Python; its files differ from those of the plain one."""
-        return _dispatcher(self.py_func, self._directory and self._directory / "called")
+        directory = self._directory()
+        return _dispatcher(self.py_func, directory and directory / "called")
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -364,7 +389,7 @@ class AddressKernel:
         from hutch.core.kernel.private import NumbaError
         from hutch.core.kernel.reason import reason
 
-        dispatcher = _plain_dispatcher(self.function, self._directory)
+        dispatcher = _plain_dispatcher(self.function, self._directory())
         try:
             dispatcher.compile(self.signature)
         except (NumbaError, TypeError, LookupError) as error:

@@ -5,8 +5,9 @@ the first such kernel is compiled: a process whose kernels are all on disk never
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, update_wrapper
+from types import MappingProxyType
 from typing import Any, cast
 
 CHECKED = os.environ.get("HUTCH_CHECKED", "") not in ("", "0")
@@ -20,13 +21,19 @@ class Deferred:
         function: the plain function.
         make: makes Numba's.
         callable_from_python: False for a function that only kernels can call.
+        options: of Numba's decorator.
     """
 
     def __init__(
-        self, function: Callable[..., Any], make: Callable[[], Any], callable_from_python: bool = True
+        self,
+        function: Callable[..., Any],
+        make: Callable[[], Any],
+        callable_from_python: bool = True,
+        options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function
+        self.options = dict(options)
         self._make = make
         self._callable = callable_from_python
 
@@ -66,7 +73,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         linked = of_helpers() if by_kernels_only else {}
         return decorator(**options, **linked, boundscheck=CHECKED)(function)
 
-    return Deferred(function, make, not by_kernels_only)
+    return Deferred(function, make, not by_kernels_only, options)
 
 
 def helper(function: Callable[..., Any]) -> Any:
@@ -77,18 +84,22 @@ def helper(function: Callable[..., Any]) -> Any:
     return njit(function, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-class _Intrinsic:
-    """Placeholder for an intrinsic of Numba; kernels need only its type."""
+class Intrinsic:
+    """Placeholder for an intrinsic of Numba; kernels need only its type.
+
+    Args:
+        define: as of `intrinsic`.
+    """
 
     def __init__(self, define: Callable[..., Any]) -> None:
         update_wrapper(cast(Any, self), define)
-        self._define = define
+        self.define = define
 
     @cached_property
     def _numba_type_(self) -> Any:
         from hutch.core.kernel.private import type_of_intrinsic
 
-        return type_of_intrinsic(self._define)
+        return type_of_intrinsic(self.define)
 
 
 def intrinsic(define: Callable[..., Any]) -> Any:
@@ -97,7 +108,7 @@ def intrinsic(define: Callable[..., Any]) -> Any:
     Args:
         define: takes the typing context and the types of the arguments; returns the signature and a code generator.
     """
-    return _Intrinsic(define)
+    return Intrinsic(define)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

@@ -44,6 +44,12 @@ if numba.typeof(_Known()) is not types.int64:  # as kernels find the helpers tha
     raise HutchError(f"{_UNKNOWN}: it ignores _numba_type_; install an older one")
 
 
+def definition_of(function: Any) -> Callable[..., Any] | None:
+    """What an intrinsic of Numba's own decorator is made of; None for anything else."""
+    definition: Callable[..., Any] | None = getattr(function, "_defn", None)
+    return definition
+
+
 def type_of_intrinsic(define: Callable[..., Any]) -> Any:
     """Numba's type of a function that writes LLVM code."""
     from numba.extending import intrinsic

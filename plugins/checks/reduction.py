@@ -4,16 +4,18 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from numpy import uint64
+from numpy import int64, uint64
 
 from hutch.core.chain.declarations import Inputs
-from hutch.core.chain.derived import lacking
+from hutch.core.chain.derived import lacking, learns_soft_labels
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.kernel.abi import importance_to_next, kernel, predict_next, state_of
-from hutch.core.kernel.passing import pass_importance_to, pass_learn
+from hutch.core.kernel.abi import float32s_at, importance_to_next, kernel, predict_next, state_of
+from hutch.core.kernel.passing import pass_importance_to, pass_learn, pass_predict
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.soft_label import learn_soft_next
 from hutch.core.parameters import parameters_of
 from hutch.plugins.checks.chain import (
+    CLASSES,
     Bench,
     Example,
     batches,
@@ -184,6 +186,48 @@ def not_a_number(bench: Bench) -> None:
     finite(run(engine, records[:_HALF], learn=False), "predictions after one of a NaN")
 
 
+_SOFTENING = np.dtype([("targets", "u8"), ("classes", "i8"), ("whole", "i8")])
+_softening_of = state_of(_SOFTENING)
+
+
+@kernel
+def _learn_softened(layer, example, label, importance, offset):
+    """Teach the layer below that the label holds with a probability of 0.7."""
+    s, prediction = _softening_of(layer), predict_next(layer, example, label, importance, offset)
+    targets = float32s_at(s.targets, uint64(s.classes))
+    targets[:] = np.float32(0.3) / np.float32(s.classes - 1)
+    targets[int64(label) - 1] = np.float32(0.7)
+    learn_soft_next(layer, example, s.targets, s.classes, importance, offset, s.whole)
+    return prediction
+
+
+class _Softening(Reduction):
+    """Makes soft labels of hard ones."""
+
+    name: ClassVar[str] = "softening"
+    kernels = Kernels(_learn_softened, pass_predict)
+
+    def __init__(self, parameters: Parameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        classes = self.answers.classes or CLASSES
+        self.state = Record(_SOFTENING, targets=np.zeros(classes, np.float32), classes=classes)
+
+
+def soft_labels(bench: Bench) -> None:
+    """A layer that declares soft labels learns from them what it learns from hard ones weighted by the shares."""
+    engine, records = bench.engine(), bench.records()
+    if engine.takes != Labels.MULTICLASS or not learns_soft_labels(engine.layers[0]):
+        return
+    hidden, found = bench.unlabeled(records), []
+    for whole in (0, 1):
+        engine = bench.with_layer(_Softening).engine()
+        engine.layers[0].state["whole"] = whole
+        run(engine, records)
+        found.append(run(engine, hidden, learn=False))
+    share = float(np.mean(found[0] == found[1]))
+    expect(share > 0.8, "share of equal classes learned from soft and from weighted labels", share, "nearly all")
+
+
 _ASKING = np.dtype([("asks", "u8"), ("middle", "f4"), ("beyond", "f4")])
 _asking_of = state_of(_ASKING)
 
@@ -257,6 +301,7 @@ REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
     loss_while_learning,
     raw,
     scores,
+    soft_labels,
     h_min,
     submodels,
     submodels_saved,

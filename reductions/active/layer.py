@@ -232,7 +232,8 @@ class Active(Reduction):
         self._calls = (needed,) if needed else ()
         self._check(context)
         p = parameters
-        self.inputs = Inputs(buys_labels=p.simulation and p.rule != "vw")  # VW buys them in each pass
+        bought = p.simulation and p.rule != "vw"  # VW buys them in each pass
+        self.inputs = Inputs(buys_labels=bought, soft_labels=True)
         window = max(1, min(_WINDOW, (p.horizon or 5 * _WINDOW) // 5))
         once = p.weighted or learns_once(self)
         replay = p.replay if p.replay is not None else 0 if once else 1

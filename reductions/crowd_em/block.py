@@ -9,12 +9,12 @@ from hutch.core.kernel.abi import (
     float32s_at,
     float64s_at,
     int64s_at,
-    learn_next,
     predict_next,
     submodel,
 )
 from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.soft_label import learn_soft_next
 from hutch.crowd.models.two_level_kernels import begin_posterior, end_posterior
 from hutch.crowd.models.two_level_stream import ITEMS, LABELS, REFRESH, learn_item, likelihoods, stream_priors
 from hutch.em.constrained.record import constraint_of
@@ -36,10 +36,8 @@ def _scores(layer, s, learner, offset):
 @helper
 def _teach(layer, s, learner, importance, offset):
     """Let one of the learners below learn the target."""
-    item = example_of(s.example)
-    item.targets, item.importance = s.target, importance
-    learn_next(layer, s.example, UNLABELED, importance, submodel(layer, offset, learner))
-    item.targets = uint64(0)
+    below = submodel(layer, offset, learner)
+    learn_soft_next(layer, s.example, s.target, s.classes, importance, below, s.soft_labels)
 
 
 @helper

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.chain.declarations import Answers, Inputs
+from hutch.core.chain.derived import learns_soft_labels
 from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
@@ -131,6 +132,7 @@ class CrowdEM(MStepReduction):
             passes=p.passes,
             crossfit=p.crossfit,
             student=self.width(p) - 1,
+            soft_labels=context.below is not None and learns_soft_labels(context.below),
             pass_number=1,
         )
         self._memory = Memory(self.state, p.classes, len(p.powers), _untouched(p))

@@ -32,6 +32,7 @@ CROWD_EM = np.dtype(
         ("vote_share", "f8"),
         ("passes", "i8"),  # passes that infer; 1 for a stream
         ("crossfit", "i8"),
+        ("soft_labels", "i8"),  # 1: the layers below learn soft labels at once
         ("student", "i8"),  # the sub-model that learns the posteriors after the last of these passes
         ("pass_number", "i8"),  # from 1
         ("taught", "i8"),  # items the student has learned

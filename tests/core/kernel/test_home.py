@@ -23,7 +23,7 @@ from hutch.core.kernel.cache import compilations
 from hutch.plugins.manager import installed
 import kernels
 load_chain({"chain": ["linear"]}, installed().registry)
-directory = kernels.twice._directory
+directory = kernels.twice._directory()
 print(json.dumps([kernels.twice(2), compilations(), directory and str(directory)]))
 """
 KERNELS = """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.chain.contract import kernels_of
-from hutch.core.chain.declarations import Answers
+from hutch.core.chain.declarations import Answers, Inputs
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.errors import PluginError
 from hutch.core.kernel.abi import (
@@ -224,6 +224,20 @@ class LosslessClasses(Sound):
     asks = (Labels.SIMPLE, Predictions.SCALAR)
 
 
+@kernel
+def deaf_learn(layer, example, label, importance, offset):
+    teach, given = label != UNLABELED, label - np.float32(2)
+    score = learn_next(layer, example, given, importance, offset) if teach else np.float32(0)
+    return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
+
+
+class Deaf(LosslessClasses):
+    """Declares soft labels, and learns hard ones only."""
+
+    learn_kernel = deaf_learn
+    inputs = Inputs(soft_labels=True)
+
+
 class Scoreless(LosslessClasses):
     """Has scores, as it says, and writes none."""
 
@@ -259,6 +273,7 @@ class Wide(Sound):
 
 
 FOUND = [
+    (Deaf, "soft_labels", "share of equal classes learned from soft and from weighted labels: got 0."),
     (Wide, "width", "sub-models of the layer below: got one asked that is number 1, from 0, wanted 1 in all"),
     (Wide, "submodels", "not tried, since it could end the process: sub-models of the layer below: got one"),
     (Forgetful, "learns", "predictions after learning: got those from before, wanted others"),
