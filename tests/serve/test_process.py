@@ -18,7 +18,7 @@ import pytest
 from hutch import Chain
 
 HUTCH = [sys.executable, "-c", "from hutch.cli.main import main; main()"]
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "speed"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def script(name: str) -> Any:
@@ -33,7 +33,7 @@ def script(name: str) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize(("what", "kills"), [("examples", 2), ("decisions", 1), ("labels", 1)])
 def test_sudden_death_loses_nothing_that_was_acknowledged(what: str, kills: int) -> None:
-    done = script("attacks/serve_kills").attack(kills, clients=3, seed=7, longest=1.0, what=what)
+    done = script("hardening/attacks/serve_kills").attack(kills, clients=3, seed=7, longest=1.0, what=what)
     assert done.acknowledged > 10
 
 

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from hutch.core.chain.registry import Warmup
 from hutch.core.strict_json import dumps
 from hutch.shell.declared import Option
 
@@ -36,8 +37,8 @@ def warmup(
 
     start = time.perf_counter()
     kernels = sorted(name for name in installed_kernels() if all_ or name.startswith(_USUAL))
-    runs = [command for command, each in installed().registry.warmups.items() if each.usual or not usual]
-    pieces = [*runs, "hutch.cli.warmup:read_tables", *kernels]
+    runs = [each for each in installed().registry.warmups.values() if each.usual or not usual]
+    pieces: list[str | Warmup] = [*runs, "hutch.cli.warmup:read_tables", *kernels]
     total, processes = len(pieces), min(jobs or processor_count(), len(pieces))
     told = sys.stderr if not (quiet or as_json) else None
     if told:
@@ -108,11 +109,11 @@ def _leave_shipped_aside() -> None:
     os.environ[SWITCH] = "0"
 
 
-def compile_piece(piece: str) -> None:
+def compile_piece(piece: str | Warmup) -> None:
     """Compile something for the cache on disk.
 
     Args:
-        piece: the command line of an installed `Warmup`, or `module:name` of a kernel or of a function to call.
+        piece: a run, or `module:name` of a kernel or of a function to call.
 
     Raises:
         HutchError: a command fails.
@@ -126,18 +127,16 @@ def compile_piece(piece: str) -> None:
     from hutch.cli.dispatch import run
     from hutch.core.errors import HutchError
     from hutch.core.kernel.cache import AddressKernel
-    from hutch.plugins.manager import installed
 
-    warmup = installed().registry.warmups.get(piece)
-    if warmup is None:
+    if isinstance(piece, str):
         module, _, name = piece.partition(":")
         target = getattr(import_module(module), name)
         _ = target.address if isinstance(target, AddressKernel) else target()
         return
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for file, text in warmup.files.items():
+        for file, text in piece.files.items():
             Path(file).write_text(text, encoding="utf-8")
-        for command in warmup.command.split(" && "):
+        for command in piece.command.split(" && "):
             said = io.StringIO()
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
                 status = run(command.split())

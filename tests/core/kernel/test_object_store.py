@@ -9,6 +9,7 @@ from pathlib import Path
 import llvmlite.binding
 import pytest
 
+from hutch.core.errors import PluginError
 from hutch.core.kernel import object_store
 from hutch.core.kernel.cache import AddressKernel, entry
 
@@ -214,5 +215,5 @@ def _picky(x):
 
 def test_a_kernel_that_raises_says_which_one_it_was() -> None:
     assert _picky(3) == 3
-    with pytest.raises(RuntimeError, match="kernel _picky failed"):
+    with pytest.raises(PluginError, match=r"test_object_store\.py:\d+: kernel '_picky' raised ValueError: below 0"):
         _picky(-1)

@@ -60,8 +60,9 @@ class Trust:
 
     def exponents_of_people(self, counts: NDArray[np.int64]) -> Array:
         """The same for people, whose errors have less in common than halves of few items or rare classes say."""
-        size, halves = (max(own, least) for own, least in zip((self.size, self.halves), OF_PEOPLE, strict=True))
-        return replace(self, size=size, halves=halves).exponents(counts)
+        enough = items_enough(len(counts))
+        size, halves = (enough * least for least in OF_PEOPLE)
+        return replace(self, size=max(self.size, size), halves=max(self.halves, halves)).exponents(counts)
 
 
 def some_of(labels: Labels, most: int = MANY // 4) -> Labels:
@@ -129,7 +130,12 @@ def size_of(labels: Labels) -> float:
     """
     names = labels.worker_names
     workers = len({names[worker].removesuffix(DIVIDED) for worker in np.flatnonzero(np.bincount(labels.workers))})
-    return float(workers / (workers + FEW_WORKERS) * max(0.5, 1 / (1 + (FEW_ITEMS / max(labels.items, 1)) ** 2)))
+    return float(workers / (workers + FEW_WORKERS) * max(0.5, items_enough(labels.items)))
+
+
+def items_enough(items: int) -> float:
+    """From 0 to 1: whether there are items enough to know the workers by."""
+    return 1 / (1 + (FEW_ITEMS / max(items, 1)) ** 2)
 
 
 def errors_in_common(labels: Labels, posterior: Array, confusions: Array) -> tuple[float, float]:

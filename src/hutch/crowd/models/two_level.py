@@ -21,6 +21,7 @@ from hutch.crowd.models.trust import (
     Trust,
     errors_in_common,
     exponent_of_halves,
+    items_enough,
     size_of,
     some_of,
 )
@@ -147,8 +148,10 @@ class TwoLevel(CrowdModel):
         known, prior = Trust(*trust.tolist()), self.class_prior(fit.state)
         if not self.parameters.judges:
             votes = labels.vote_share() * counts[:, None]
+            enough = items_enough(labels.items)
+            prior = enough * prior + (1 - enough) / len(prior)
             return towards_prior(
-                fit.posterior, prior, known.exponents_of_people(counts), votes, known.floor, 2 * known.floor
+                fit.posterior, prior, known.exponents_of_people(counts), votes, known.floor, 2 * known.floor * enough
             )
         found = tempered(fit.posterior, known.exponents(counts), known.floor)
         leaned = found + known.floor * known.halves * (prior - 1 / len(prior))  # errors are rare where classes are
