@@ -18,6 +18,7 @@ def hutch_register_crowd_models(register: Callable[..., None]) -> None:
     register("hutch.crowd.models.dawid_skene:DawidSkene", name="dawid_skene")
     register("hutch.crowd.models.ordinal:Ordinal", name="ordinal")
     register("hutch.crowd.models.one_coin:OneCoin", name="one_coin")
+    register("hutch.crowd.models.many_classes:ManyClasses", name="many_classes")
     register("hutch.crowd.models.nominal:Nominal", name="nominal")
     register("hutch.crowd.mixed.model:Mixed", name="mixed")
     register("hutch.crowd.models.numbers:Numbers", name="numbers")
