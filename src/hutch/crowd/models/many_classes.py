@@ -49,6 +49,11 @@ class ManyClasses(CrowdModel):
     settlements = 2
     """The first tells which workers look at the items, and the second weighs their errors by it."""
 
+    @staticmethod
+    def made(state: State) -> bool:
+        """Whether a state is one of this model."""
+        return "cells" in state.shared
+
     def start(self, labels: Labels, history: State | None) -> State:
         """Vote shares as posteriors, which anchor the class prior; counts of the history."""
         workers, classes = len(labels.worker_names), len(labels.classes)
@@ -65,13 +70,17 @@ class ManyClasses(CrowdModel):
                 "class_counts": grown(old.shared.get("class_counts"), (classes,)),
                 "mass": grown(old.shared.get("mass"), (1,)),
             },
-            items={"rest": np.empty(labels.items), "ratings": np.diff(labels.item_ptr), "gold": labels.gold.copy()},
-            labels={"posterior": np.empty(len(labels)), "label": labels.labels.copy()},
+            items={
+                "rest": np.empty(labels.items),
+                "ratings": np.diff(labels.item_ptr).astype(np.float64),
+                "gold": labels.gold.astype(np.float64),
+            },
+            labels={"posterior": np.empty(len(labels)), "label": labels.labels.astype(np.float64)},
         )
         state.scratch = {name: array.copy() for name, array in (state.workers | state.shared).items()}
         q, anchor = state.labels["posterior"], self.parameters.class_anchor
         kernels.vote_shares(labels.item_ptr, labels.labels, labels.gold, classes, q, state.items["rest"])
-        counted = self._counted(labels)
+        counted = np.diff(labels.item_ptr)
         share = np.where(labels.gold[labels.label_items] >= 0, 0.0, 1 / np.maximum(counted, 1)[labels.label_items])
         votes = np.bincount(labels.labels, share, classes) + np.bincount(
             labels.gold[labels.gold >= 0], minlength=classes
@@ -114,8 +123,9 @@ class ManyClasses(CrowdModel):
 
     def posterior(self, state: State) -> Array:
         """Those of the candidates; what is left is divided as the class prior is."""
-        ratings, gold, rest = (state.items[name] for name in ("ratings", "gold", "rest"))
-        items, codes = np.repeat(np.arange(len(rest)), ratings), state.labels["label"]
+        ratings, gold = (state.items[name].astype(np.int64) for name in ("ratings", "gold"))
+        rest, codes = state.items["rest"], state.labels["label"].astype(np.int64)
+        items = np.repeat(np.arange(len(rest)), ratings)
         found = np.tile(self.class_prior(state), (len(rest), 1))
         known = np.flatnonzero(gold >= 0)
         found[known] = 0.0
@@ -209,11 +219,6 @@ class ManyClasses(CrowdModel):
             least=LEAST,
             most=MOST,
         )
-
-    @staticmethod
-    def _counted(labels: Labels) -> Array:
-        """Labels of each item (items)."""
-        return np.diff(labels.item_ptr).astype(np.float64)
 
 
 def _mean_skill(state: State) -> float:
