@@ -4,7 +4,7 @@
 
 Crowds of *neighbours*: half of the errors are the next class; the classes are as common as 1 / rank. In crowds of *own
 ways*, each worker takes each class for another of their own. `gain` is what rows of single workers gain for halves of
-the workers (`hutch.crowd.models.own_rows`), `own` on how many crowds the default took `two_level` for that.
+the workers (`hutch.crowd.models.halves`), `own` on how many crowds the default took `two_level` for that.
 """
 
 import argparse
@@ -18,9 +18,9 @@ from hutch.crowd.aggregate import aggregate
 from hutch.crowd.choice import suited
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.models.calibration import accuracy, log_loss
+from hutch.crowd.models.halves import gain_of_rows
 from hutch.crowd.models.many_classes import ManyClasses
 from hutch.crowd.models.one_coin import OneCoin
-from hutch.crowd.models.own_rows import gain_of_rows
 from hutch.crowd.models.two_level import TwoLevel
 
 Crowd = tuple[Labels, NDArray[np.int32]]

@@ -22,7 +22,7 @@ from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
 from hutch.crowd.models.ordered import MANY_VALUES, leaned, ratings, scale_of
 from hutch.crowd.models.repeats import joined, parted
 from hutch.crowd.models.trust import LEAST_HALVES, Trust
-from hutch.crowd.room import check_room
+from hutch.crowd.room import check_room, check_tables
 
 if TYPE_CHECKING:
     from hutch.crowd.data.frames import FrameVotes
@@ -93,6 +93,7 @@ class Aggregate:
     @cached_property
     def confusions(self) -> Array:
         """P(label | class) of every worker (workers, classes, labels): with many classes, large."""
+        check_tables(self.labels)
         return self.rows()
 
     @property

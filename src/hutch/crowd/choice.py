@@ -46,7 +46,7 @@ def suited(labels: Labels, history: State | None = None) -> CrowdModel:
     """`ManyClasses` where classes are many and nothing shows that workers err each in their own way, else `TwoLevel`.
 
     Rows of single workers have as many numbers as classes are squared; where labels are too few for these, they only
-    add noise. Whether they are is seen without the truth: `own_rows.gain_of_rows`. The bounds were chosen on simulated
+    add noise. Whether they are is seen without the truth: `halves.gain_of_rows`. The bounds were chosen on simulated
     crowds (`benchmarks/research/crowd/many_classes.py`).
 
     Args:
@@ -65,7 +65,7 @@ def suited(labels: Labels, history: State | None = None) -> CrowdModel:
         return ManyClasses() if ManyClasses.made(history) else TwoLevel()
     if classes <= FEW_CLASSES or not len(labels):
         return TwoLevel()
-    from hutch.crowd.models.own_rows import gain_of_rows
+    from hutch.crowd.models.halves import gain_of_rows
     from hutch.crowd.models.trust import some_of
 
     some = some_of(labels)

@@ -44,6 +44,7 @@ def hutch_register_warmups(register: Callable[..., None]) -> None:
     files = {"labels.tsv": labels, "gold.tsv": "t1\ta\n"}
     register("crowd labels.tsv --quiet --next 1 -p out --workers out.tsv --gold gold.tsv", files=files)
     register("crowd labels.tsv --quiet --report report.txt --suspects out.tsv", files=files)
+    register("crowd labels.tsv --quiet --model many_classes", files=files)
     register("crowd labels.tsv --quiet --method online -p out --workers out.tsv", files=files)
     votes = "worker,left,right,winner\nv,a,b,a\nw,b,c,b\nv,c,a,a\nw,a,c,tie\n"
     register("crowd votes.csv --quiet --pairs", files={"votes.csv": votes})

@@ -169,6 +169,16 @@ def test_twelve_classes_keep_the_default():
     assert "cells" in aggregate(more).fit.state.shared
 
 
-def test_a_crowd_is_as_little_trusted_as_its_prior_where_tasks_have_one_label():
+def test_labels_at_random_are_in_doubt():
+    random = np.random.default_rng(0)
+    rows = [(f"w{w}", f"t{i}", f"c{random.integers(20)}") for i in range(300) for w in random.permutation(9)[:3]]
+    found = aggregate(from_triples(rows))
+    assert "cells" in found.fit.state.shared
+    assert found.doubt.startswith("two halves of the workers do not predict each other")
+    assert found.probability.max() < 0.3
+    assert aggregate(neighbours(0, items=500, workers=30, classes=40)[0]).doubt == ""
+
+
+def test_tasks_of_one_label_keep_it():
     labels, truth = neighbours(0, items=500, workers=20, classes=40, per_item=1)
     assert accuracy(aggregate(labels).probability, truth) == accuracy(labels.vote_share(), truth)

@@ -1,6 +1,7 @@
 """The model for many classes: coins whose errors the crowd shares, over the classes that each item was given."""
 
 from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -10,9 +11,21 @@ from hutch.core.parameters import Within
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import many_classes_kernels as kernels
 from hutch.crowd.models.calibration import towards_prior
-from hutch.crowd.models.model import Array, CrowdModel, Fit, Parameters, State, Sums, grown, without_own
+from hutch.crowd.models.halves import exponent_of_agreement
+from hutch.crowd.models.model import (
+    Array,
+    CrowdModel,
+    Fit,
+    InProcess,
+    Over,
+    Parameters,
+    State,
+    Sums,
+    grown,
+    without_own,
+)
 from hutch.crowd.models.one_coin import LEAST, MOST, TELLING, OneCoinParameters
-from hutch.crowd.models.trust import RHO
+from hutch.crowd.models.trust import Trust, some_of
 
 
 class ManyClassesParameters(OneCoinParameters):
@@ -40,10 +53,11 @@ class ManyClasses(CrowdModel):
 
     name = "many_classes"
     summary = "one accuracy for each worker, errors that the crowd shares; for many classes"
-    room: ClassVar[tuple[int, int]] = (0, 6)
+    room: ClassVar[tuple[int, int]] = (0, 8)
+    crowd_tables: ClassVar[int] = 8
     Parameters: ClassVar[type[Parameters]] = ManyClassesParameters
     limits: ClassVar[Mapping[str, Limits]] = dict.fromkeys(
-        ("right", "said", "cells", "class_counts", "mass"), Limits(-1e-6)
+        ("right", "said", "cells", "class_counts", "mass", "trust"), Limits(-1e-6)
     )
     parameters: ManyClassesParameters
     settlements = 2
@@ -69,6 +83,7 @@ class ManyClasses(CrowdModel):
                 "cells": grown(old.shared.get("cells"), (classes, classes)),
                 "class_counts": grown(old.shared.get("class_counts"), (classes,)),
                 "mass": grown(old.shared.get("mass"), (1,)),
+                "trust": grown(old.shared.get("trust"), (4,)),
             },
             items={
                 "rest": np.empty(labels.items),
@@ -89,6 +104,15 @@ class ManyClasses(CrowdModel):
         state.scratch["mass"] += (1 + anchor) * ((counted > 0) | (labels.gold >= 0)).sum()
         self._look(state)
         return state
+
+    def fit(self, labels: Labels, history: State | None = None, over: Over = InProcess) -> Fit:
+        """Batch EM; whether halves of the workers predict each other is found once and kept."""
+        found = super().fit(labels, history, over)
+        trust = found.state.shared["trust"]
+        if len(labels) and self.parameters.rho is None and not trust.any():
+            halves = exponent_of_agreement(some_of(labels), self, self.class_prior(found.state))
+            trust[...] = astuple(Trust(1.0, halves))
+        return found
 
     def count(self, labels: Labels, state: State) -> Sums:
         """Expected right labels, labels by class, wrong labels of the crowd, and classes."""
@@ -140,7 +164,7 @@ class ManyClasses(CrowdModel):
         if self.parameters.rho is not None or not len(labels):
             return super().probability(labels, fit)
         counts = np.diff(labels.item_ptr)
-        exponents, votes = 1 / (1 + RHO * np.maximum(counts - 1, 0)), labels.vote_share() * counts[:, None]
+        exponents, votes = Trust(1.0, 1.0).exponents(counts), labels.vote_share() * counts[:, None]
         return towards_prior(fit.posterior, self.class_prior(fit.state), exponents, votes)
 
     def others(self, labels: Labels, state: State, learned: bool = True) -> Array:

@@ -1,4 +1,11 @@
-"""Whether workers err each in a way of their own: whether rows of single workers make halves of them agree better."""
+"""What halves of the workers, fitted apart, show without the truth: about posteriors, and about rows of workers.
+
+With A and B the posteriors of an item and m their mean over all items, log sum_k A(k) B(k) / m(k) says how much more
+probable it is that both see one item than any two. What only explains the labels it was learned from gains nothing by
+it, since no label is in both halves.
+"""
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,20 +13,20 @@ from numpy.typing import NDArray
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models import confusion_kernels
 from hutch.crowd.models.model import Array, CrowdModel, Fit
+from hutch.crowd.models.trust import EXPONENTS
 
 _STRENGTH, _NONE, _ITERATIONS = 10.0, 1e12, 5
 """Pseudo-counts of the prior of a worker's rows; so many that the rows are the prior; iterations of EM."""
 _SPREAD = 0.1
 """Share of the mean posterior in each, so that one sure error does not decide."""
-_DIVISIONS = 3
+_LEAST = 0.02
+"""Nats per task that halves agree by, at least; less is chance."""
+_DIVISIONS, _EACH = 3, 5
+"""Number of divisions; of the exponents, every so manieth is tried."""
 
 
 def gain_of_rows(labels: Labels, model: CrowdModel, seed: int = 0) -> tuple[float, float]:
     """How much better two halves of the workers, fitted apart, predict each other's classes if workers have rows.
-
-    With A and B the posteriors of an item and m their mean over all items, log sum_k A(k) B(k) / m(k) says how much
-    more probable it is that both see one item than any two. Rows that only explain the labels they were learned from
-    gain nothing by it, since no label is in both halves. Of two workers with about as many labels one is in each.
 
     Args:
         labels: the labels.
@@ -29,21 +36,47 @@ def gain_of_rows(labels: Labels, model: CrowdModel, seed: int = 0) -> tuple[floa
     Returns:
         mean over the items, and its standard error; 0 and infinity if too few items have labels of both halves.
     """
-    random, gains = np.random.default_rng(seed), np.zeros((_DIVISIONS, labels.items))
-    both = np.zeros((_DIVISIONS, labels.items), np.bool_)
-    for division in range(_DIVISIONS):
+    gains, seen = np.zeros(labels.items), np.zeros(labels.items)
+    for here, parts, fits in _halves(labels, model, seed):
+        seen[here] += 1
+        for sign, strength in ((1, _STRENGTH), (-1, _NONE)):
+            found = [_with_rows(part, fit, model, strength)[here] for part, fit in zip(parts, fits, strict=True)]
+            gains[here] += sign * _agreement(*found)
+    each = gains[seen > 0] / seen[seen > 0]
+    return (float(each.mean()), float(each.std() / np.sqrt(len(each)))) if len(each) else (0.0, float("inf"))
+
+
+def exponent_of_agreement(labels: Labels, model: CrowdModel, prior: Array, seed: int = 0) -> float:
+    """The exponent that makes halves of the workers, tempered towards the class prior, predict each other best.
+
+    As `trust.exponent_of_halves`, without tables of workers. It is the least where they agree by chance, and 1 if too
+    few items have labels of both halves.
+    """
+    tried, log_prior = EXPONENTS[::_EACH], np.log(np.maximum(prior, 1e-9))
+    scores = np.zeros(len(tried))
+    for here, _, fits in _halves(labels, model, seed):
+        logs = [np.log(np.maximum(fit.posterior[here], 1e-9)) - log_prior for fit in fits]
+        for place, exponent in enumerate(tried):
+            found = [np.exp(log_prior + exponent * each) for each in logs]
+            one, other = (each / each.sum(axis=1, keepdims=True) for each in found)
+            mean = np.maximum(0.5 * (one.mean(axis=0) + other.mean(axis=0)), 1e-12)
+            scores[place] += float(np.log(np.maximum((one * other / mean).sum(axis=1), 1e-6)).mean())
+    if not scores.any():
+        return 1.0
+    return float(tried[scores.argmax() if scores.max() >= _LEAST * _DIVISIONS else 0])
+
+
+def _halves(
+    labels: Labels, model: CrowdModel, seed: int
+) -> Iterator[tuple[NDArray[np.bool_], list[Labels], list[Fit]]]:
+    """Of each division: which items have labels of both halves (items), the labels of each half, and its fit."""
+    random = np.random.default_rng(seed)
+    for _ in range(_DIVISIONS):
         first = _half(labels, random)
         parts = [labels.chosen(first[labels.workers] == side) for side in (True, False)]
-        both[division] = here = np.all([np.diff(part.item_ptr) > 0 for part in parts], axis=0)
-        if here.sum() < 2:
-            return 0.0, float("inf")
-        fits = [model.fit(part) for part in parts]
-        for sign, strength in ((1, _STRENGTH), (-1, _NONE)):
-            found = [_with_rows(*each, model, strength)[here] for each in zip(parts, fits, strict=True)]
-            gains[division, here] += sign * _agreement(*found)
-    seen = both.sum(axis=0)
-    each = gains.sum(axis=0)[seen > 0] / seen[seen > 0]
-    return float(each.mean()), float(each.std() / np.sqrt(len(each)))
+        here = np.all([np.diff(part.item_ptr) > 0 for part in parts], axis=0)
+        if here.sum() > 1:
+            yield here, parts, [model.improve(part, model.start(part, None)) for part in parts]
 
 
 def _half(labels: Labels, random: np.random.Generator) -> NDArray[np.bool_]:
