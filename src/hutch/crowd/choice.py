@@ -7,7 +7,7 @@ from hutch.crowd.models.model import CrowdModel, State
 
 FEW_CLASSES = 12
 """Up to so many, it is always `TwoLevel`."""
-LEAST_PER_ROW = 1.0
+LEAST_PER_ROW = 1.5
 """Labels for each worker and class from which rows of single workers are tried."""
 MOST_CELLS = 10_000_000
 """Cells of the rows of all workers up to which they are tried."""
