@@ -10,7 +10,7 @@ FEW_CLASSES = 12
 LEAST_PER_ROW = 1.5
 """Labels for each worker and class from which rows of single workers are tried."""
 MOST_CELLS = 10_000_000
-"""Cells of the rows of all workers up to which they are tried."""
+"""Cells of the rows of all workers up to which they are tried; of many labels, so many times classes are looked at."""
 GAIN, SIGMAS = 0.05, 4.0
 """Nats per task, and standard errors, by which rows must make halves of the workers agree better."""
 
@@ -68,7 +68,8 @@ def suited(labels: Labels, history: State | None = None) -> CrowdModel:
     from hutch.crowd.models.halves import gain_of_rows
     from hutch.crowd.models.trust import some_of
 
-    some = some_of(labels)
+    most = max(MOST_CELLS // classes, 1)
+    some = some_of(labels, most, most)
     workers = np.count_nonzero(np.bincount(some.workers))
     if len(some) < LEAST_PER_ROW * workers * classes or len(labels.worker_names) * classes**2 > MOST_CELLS:
         return ManyClasses()

@@ -99,6 +99,7 @@ def _with_rows(labels: Labels, fit: Fit, model: CrowdModel, strength: float) -> 
     """Posteriors of Dawid and Skene's model from those of the fit, its confusions as prior, own labels left out."""
     prior, log_prior = model.confusions(fit.state), np.log(np.maximum(model.class_prior(fit.state), 1e-12))
     known, items, q = prior[labels.workers, :, labels.labels], labels.label_items, fit.posterior
+    labelled = np.diff(labels.item_ptr) > 0
     for _ in range(_ITERATIONS):
         counts = np.zeros_like(prior)
         confusion_kernels.add_labels(labels.item_ptr, labels.workers, labels.labels, q, counts)
@@ -107,7 +108,7 @@ def _with_rows(labels: Labels, fit: Fit, model: CrowdModel, strength: float) -> 
             rows[labels.workers] - own + strength
         )
         scores = np.tile(log_prior, (labels.items, 1))
-        np.add.at(scores, items, np.log(np.maximum(likelihood, 1e-12)))
+        scores[labelled] += np.add.reduceat(np.log(np.maximum(likelihood, 1e-12)), labels.item_ptr[:-1][labelled])
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
         q = scores / scores.sum(axis=1, keepdims=True)
     return q
