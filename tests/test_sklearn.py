@@ -140,6 +140,16 @@ def test_crowd_in_one_go_and_in_pieces() -> None:
     np.testing.assert_array_equal(pieces.probability_, whole.probability_)
 
 
+def test_crowd_of_many_classes_is_that_of_aggregate() -> None:
+    random = np.random.default_rng(0)
+    votes = [(f"w{w}", f"t{i}", f"c{i % 20 if random.random() < 0.7 else random.integers(20)}")
+             for i in range(100) for w in range(3)]  # fmt: skip
+    many, default = CrowdAggregator(model="many_classes").fit(votes), CrowdAggregator().fit(votes)
+    assert np.array_equal(many.probability_, default.probability_)
+    named = CrowdAggregator(model="two_level").fit(votes)
+    assert not np.array_equal(named.probability_, default.probability_)
+
+
 def test_crowd_weights_choose_rows() -> None:
     some = CrowdAggregator().fit(VOTES, sample_weight=[1, 1, 0, 1, 1])
     np.testing.assert_array_equal(some.probability_, CrowdAggregator().fit(VOTES[:2] + VOTES[3:]).probability_)

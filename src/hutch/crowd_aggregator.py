@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
+from hutch.crowd.choice import suited
 from hutch.crowd.data.frames import FrameVotes, is_frame, make_frame, read_frame
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.data.values import name_of
@@ -26,7 +27,8 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     model : name of a crowd model, such as `two_level` or `dawid_skene`; None: `mixed` if there is a reference,
-        `ordinal` if the labels are an ordered category of pandas, else `two_level`.
+        `ordinal` if the labels are an ordered category of pandas, `many_classes` or `two_level` otherwise, whichever
+        suits the labels.
     parameters : of the model.
     reference : names or globs of the workers whose labels define the classes; all others are judges. None: all workers
         are alike.
@@ -105,6 +107,8 @@ class CrowdAggregator(BaseEstimator):  # type: ignore[misc]
             if find(name, models).wants_people and self._votes.ordered:
                 parameters.setdefault("ordered", True)
         model = create(name, models, **parameters)
+        if name == DEFAULT and self.model is None and not parameters:
+            model = suited(labels)
         if model.kind != "classes":
             raise UsageError(f"model: got {name!r}, which is for numbers; use hutch crowd --model {name}")
         found: Aggregate = aggregate(labels, model, Options())

@@ -497,3 +497,35 @@ def test_the_encoding_of_labels_and_gold_is_named(tmp_path):
     ]
     with pytest.raises(UsageError, match="--encoding: got 'cp125'"):
         invoke(tmp_path / "labels.csv", "--encoding", "cp125")
+
+
+def test_the_summary_names_the_model_that_many_classes_get(tmp_path):
+    random, path, saved = np.random.default_rng(0), tmp_path / "names.tsv", tmp_path / "crowd.model"
+    truth = random.integers(0, 40, 300)
+    rows = [(w, i, k if random.random() < 0.7 else random.integers(40)) for i, k in enumerate(truth)
+            for w in random.permutation(20)[:3]]  # fmt: skip
+    path.write_text("".join(f"w{w}\tt{i}\tc{k}\n" for w, i, k in rows))
+    runs = {
+        "default": ["-f", saved],
+        "continued": ["-i", saved],
+        "shards": ["--shards", "3"],
+        "set": ["--set", "clarity=1"],
+        "named": ["--model", "two_level"],
+        "judges": ["--all-judges"],
+        "online": ["--method", "online", "--slots", "64"],
+        "blocks": ["--method", "online", "--slots", "64", "--model", "many_classes"],
+    }
+    found = {name: json.loads(invoke(path, "--json", *options)[0])["model"] for name, options in runs.items()}
+    many = {name for name, model in found.items() if model == "many_classes"}
+    assert many == {"default", "continued", "shards", "blocks"}
+    assert {found[name] for name in found.keys() - many} == {"two_level"}
+    with pytest.raises(UsageError, match="--model: got two_level, but .* was made with many_classes"):
+        invoke(path, "-i", saved, "--model", "two_level")
+
+
+def test_each_question_gets_the_model_that_suits_it(tmp_path):
+    path, random = tmp_path / "asked.csv", np.random.default_rng(0)
+    rows = [f"w{w},t{i},{'name' if q else 'safe'},{f'c{random.integers(40)}' if q else 'yn'[i % 2]}\n"
+            for i in range(60) for w in range(3) for q in (0, 1)]  # fmt: skip
+    path.write_text("worker,task,question,label\n" + "".join(rows))
+    assert json.loads(invoke(path, "--json")[0])["model"] == "two_level, many_classes"

@@ -12,6 +12,7 @@ from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models import online
+from hutch.crowd.models.many_classes import ManyClasses
 from hutch.crowd.models.one_coin import OneCoin
 from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.two_level import TwoLevel
@@ -40,7 +41,7 @@ def test_too_many_classes_are_refused_before_anything_is_allocated(monkeypatch, 
     )
     assert f"in the 4.0 GiB that are free it can hold {most};" in text
     assert (
-        f"--model one_coin (one accuracy for each worker) can hold {room.most_classes(OneCoin, 50, classes, 4 << 30)}."
+        f"--model many_classes ({ManyClasses.summary}) can hold {room.most_classes(ManyClasses, 50, classes, 4 << 30)}."
         in text
     )
 
@@ -67,6 +68,13 @@ def test_the_room_of_a_model_is_what_it_takes(model):
         tracemalloc.stop()
     needed = room.bytes_needed(model, 12, labels.items, 60)
     assert 0.9 * needed <= taken <= 3 * needed
+
+
+def test_tables_of_workers_that_do_not_fit_are_refused_where_they_are_wanted(monkeypatch):
+    found = aggregate(many(400), ManyClasses())
+    monkeypatch.setattr(room, "available_memory", lambda: 100 << 20)
+    with pytest.raises(UsageError, match=r"confusions of 50 workers between 400 classes need 0.1 GiB, and 0.1 GiB are"):
+        found.report()
 
 
 def test_a_stream_says_how_many_classes_its_slots_hold(monkeypatch):

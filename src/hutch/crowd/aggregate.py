@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
 from hutch.crowd.models.ordered import MANY_VALUES, leaned, ratings, scale_of
 from hutch.crowd.models.repeats import joined, parted
 from hutch.crowd.models.trust import LEAST_HALVES, Trust
-from hutch.crowd.room import check_room
+from hutch.crowd.room import check_room, check_tables
 
 if TYPE_CHECKING:
     from hutch.crowd.data.frames import FrameVotes
@@ -63,7 +63,7 @@ class Aggregate:
         labels: as given.
         fit: the model's own result.
         probability: float64 (items, classes): calibrated posteriors.
-        confusions: float64 (workers, classes, labels): P(label | class) of every worker.
+        rows: computes `confusions`.
         class_prior: float64 (classes).
         scale: float64 (classes): values of ordered classes; None if they are only names.
         factors: computes the factors of the probabilities for a label of every worker (workers, labels, classes).
@@ -79,7 +79,7 @@ class Aggregate:
     labels: Labels
     fit: Fit
     probability: Array
-    confusions: Array
+    rows: Callable[[], Array]
     class_prior: Array
     scale: Array | None
     factors: Callable[[], Array]
@@ -89,6 +89,12 @@ class Aggregate:
     copies: Sequence[Group] = ()
     votes: "FrameVotes | None" = None
     turned: bool = False
+
+    @cached_property
+    def confusions(self) -> Array:
+        """P(label | class) of every worker (workers, classes, labels): with many classes, large."""
+        check_tables(self.labels)
+        return self.rows()
 
     @property
     def doubt(self) -> str:
@@ -160,7 +166,7 @@ def aggregate(
             columns `worker`, `task` and `label`, as crowd-kit has them; the categories of a pandas `category` and of a
             polars `Enum` are the classes, also those that no row has.
         model: the explanation of the labels; None: `Mixed` if there is a reference, `Ordinal` if the classes are
-            declared to be ordered, else `TwoLevel`.
+            declared to be ordered, in batch what `hutch.crowd.choice.suited` chooses, else `TwoLevel`.
         options: batch by default.
         history: the state of an earlier run of the same model and method.
         report: online, called after each pass.
@@ -192,7 +198,9 @@ def aggregate(
     if votes and votes.ordered and options.ordered is None:
         options = replace(options, ordered=True)
     if model is None:
-        model = _default(options, tuple(reference))
+        from hutch.crowd.choice import default_model  # not at the top: it imports models
+
+        model = default_model(labels, options.ordered, tuple(reference), history, options.method == "batch")
     elif reference:
         raise UsageError("reference: goes without a model, or as Mixed(reference=...)")
     if options.test and history is None:
@@ -206,7 +214,7 @@ def aggregate(
         fit = run(stream, labels, 0 if options.test else options.passes, report)
         parts = stream.voices(labels)
         rows = stream.slots_of(parts.worker_names)
-        confusions, factors = joined(stream.confusions(rows), labels, parts), partial(stream.factors, rows)
+        confusions, factors = partial(_joined, stream.confusions, rows, labels, parts), partial(stream.factors, rows)
         prior = stream.class_prior()
         others = partial(stream.others, stream.in_slots(labels))
         calibrated = partial(stream.probability, voices, fit.posterior)
@@ -223,7 +231,8 @@ def aggregate(
         for group in groups if whole is not labels else ():
             for array in fit.state.workers.values():
                 array[list(group.workers)] = array[group.workers[0]]
-        confusions, prior = joined(model.confusions(fit.state), whole, voices), model.class_prior(fit.state)
+        confusions = partial(_joined, model.confusions, fit.state, whole, voices)
+        prior = model.class_prior(fit.state)
         factors = partial(model.factors, fit.state)
         others = partial(_others, model, voices, fit.state, not options.test, places)
         calibrated = partial(model.probability, voices, fit)
@@ -265,22 +274,12 @@ def prior_of(model: CrowdModel, options: Options, state: State) -> Array:
     return stream_of(model, state.classes, options.slots, state).class_prior() if online else model.class_prior(state)
 
 
+def _joined(rows: Callable[[Any], Array], of: Any, whole: Labels, voices: Labels) -> Array:
+    return joined(rows(of), whole, voices)
+
+
 def _others(model: CrowdModel, voices: Labels, state: State, learned: bool, places: NDArray[np.int64]) -> Array:
     return model.others(voices, state, learned)[places]
-
-
-def _default(options: Options, reference: tuple[str, ...]) -> CrowdModel:
-    if reference:
-        from hutch.crowd.mixed.model import Mixed
-
-        return Mixed(reference=reference, ordered=options.ordered)
-    if options.ordered:
-        from hutch.crowd.models.ordinal import Ordinal
-
-        return Ordinal()
-    from hutch.crowd.models.two_level import TwoLevel
-
-    return TwoLevel()
 
 
 def _check_posterior(model: CrowdModel, labels: Labels, found: Any) -> None:

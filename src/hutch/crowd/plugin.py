@@ -18,6 +18,7 @@ def hutch_register_crowd_models(register: Callable[..., None]) -> None:
     register("hutch.crowd.models.dawid_skene:DawidSkene", name="dawid_skene")
     register("hutch.crowd.models.ordinal:Ordinal", name="ordinal")
     register("hutch.crowd.models.one_coin:OneCoin", name="one_coin")
+    register("hutch.crowd.models.many_classes:ManyClasses", name="many_classes")
     register("hutch.crowd.models.nominal:Nominal", name="nominal")
     register("hutch.crowd.mixed.model:Mixed", name="mixed")
     register("hutch.crowd.models.numbers:Numbers", name="numbers")
@@ -43,6 +44,7 @@ def hutch_register_warmups(register: Callable[..., None]) -> None:
     files = {"labels.tsv": labels, "gold.tsv": "t1\ta\n"}
     register("crowd labels.tsv --quiet --next 1 -p out --workers out.tsv --gold gold.tsv", files=files)
     register("crowd labels.tsv --quiet --report report.txt --suspects out.tsv", files=files)
+    register("crowd labels.tsv --quiet --model many_classes", files=files)
     register("crowd labels.tsv --quiet --method online -p out --workers out.tsv", files=files)
     votes = "worker,left,right,winner\nv,a,b,a\nw,b,c,b\nv,c,a,a\nw,a,c,tie\n"
     register("crowd votes.csv --quiet --pairs", files={"votes.csv": votes})

@@ -23,13 +23,13 @@ def bytes_needed(model: CrowdModel | type[CrowdModel], workers: int, items: int,
     307
     """
     tables, rows = model.room
-    return _NUMBER * (tables * workers * classes**2 + rows * items * classes)
+    return _NUMBER * ((tables * workers + model.crowd_tables) * classes**2 + rows * items * classes)
 
 
 def most_classes(model: CrowdModel | type[CrowdModel], workers: int, items: int, memory: int) -> int:
     """Number of classes that fit into so many bytes."""
     tables, rows = model.room
-    square, linear = _NUMBER * tables * workers, _NUMBER * rows * items
+    square, linear = _NUMBER * (tables * workers + model.crowd_tables), _NUMBER * rows * items
     if not square:
         return memory // max(linear, 1)
     return int((math.sqrt(linear**2 + 4 * square * memory) - linear) / (2 * square))
@@ -62,3 +62,19 @@ def check_room(model: CrowdModel, labels: Labels, fresh: bool = True) -> None:
     if bytes_needed(rival, workers, items, classes) < needed:
         text += f"; --model {rival.name} ({rival.summary}) can hold {most_classes(rival, workers, items, memory)}"
     raise UsageError(f"{text}. Every worker has a table of classes by classes: join those that are rare")
+
+
+def check_tables(labels: Labels) -> None:
+    """Check that memory suffices for the confusions of all workers, which not every model has while it learns.
+
+    Raises:
+        UsageError: it does not.
+    """
+    memory, classes, workers = available_memory(), len(labels.classes), len(labels.worker_names)
+    needed = 2 * _NUMBER * workers * classes**2
+    if memory is not None and needed > memory:
+        raise UsageError(
+            f"confusions of {workers} workers between {classes} classes need {needed / _GIB:.1f} GiB, and "
+            f"{memory / _GIB:.1f} GiB are free: leave out what is about workers (--workers, --report, --next), or join "
+            "classes that are rare"
+        )

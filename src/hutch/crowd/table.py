@@ -6,6 +6,7 @@ from typing import Any
 from hutch.core.errors import PluginError, UsageError, did_you_mean
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.dawid_skene import DawidSkene
+from hutch.crowd.models.many_classes import ManyClasses
 from hutch.crowd.models.model import CrowdModel
 from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.numbers import Numbers
@@ -13,7 +14,7 @@ from hutch.crowd.models.one_coin import OneCoin
 from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
 
-EXCHANGEABLE: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, Ordinal, OneCoin, Nominal)
+EXCHANGEABLE: tuple[type[CrowdModel], ...] = (TwoLevel, DawidSkene, Ordinal, OneCoin, ManyClasses, Nominal)
 """Models under which workers are exchangeable: none is declared a person or a judge."""
 BUILT_IN: tuple[type[CrowdModel], ...] = (*EXCHANGEABLE, Mixed, Numbers)
 DEFAULT = TwoLevel.name

@@ -10,6 +10,7 @@ from hutch.crowd.cli.options import CrowdOptions
 
 if TYPE_CHECKING:
     from hutch.crowd.aggregate import Options
+    from hutch.crowd.data.labels import Labels
     from hutch.crowd.models.model import CrowdModel, State
 
 _METHODS = ("batch", "online")
@@ -70,6 +71,18 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
     kind: Method = "online" if method == "online" else "batch"
     options = Options(kind, given.passes, slots or DEFAULT_SLOTS, given.test, shards or 1, given.ordered)
     return chosen, options, history
+
+
+def suited_model(
+    given: CrowdOptions, model: CrowdModel, options: Options, history: State | None, labels: Labels
+) -> CrowdModel:
+    """The model; instead of the default, if no option names or sets it, that which suits the labels."""
+    settled = given.model is not None or bool(given.set) or history is not None or options.method != "batch"
+    if settled or model.name != "two_level" or model.parameters.judges:
+        return model
+    from hutch.crowd.choice import suited
+
+    return suited(labels)
 
 
 def create_model(name: str | None, parameters: dict[str, Any]) -> CrowdModel:

@@ -36,7 +36,7 @@ class CrowdOptions:
         Option(
             metavar="NAME",
             help="Name of the crowd model.",
-            show_default="two_level; mixed with a reference, ordinal with --ordered",
+            show_default="two_level, or many_classes; mixed with a reference, ordinal with --ordered",
         ),
     ] = None
     gold: Annotated[str | None, Option(metavar="FILE", help="True classes of some tasks: task TAB label.")] = None

@@ -8,6 +8,7 @@ from hutch.core.errors import UsageError
 from hutch.core.run.output import open_output
 from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
+from hutch.crowd.cli.model import suited_model
 from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.ways import questions
 from hutch.crowd.data.codes import known_first
@@ -29,7 +30,8 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, found: dict[st
     given.refuse(*way)
     if options.method == "online" and options.passes > 1:
         raise UsageError(f"--passes: {way.why}")
-    results = {question: aggregate(labels, model, options) for question, labels in found.items()}
+    models = {question: suited_model(given, model, options, None, labels) for question, labels in found.items()}
+    results = {question: aggregate(labels, models[question], options) for question, labels in found.items()}
     for question, result in results.items():
         if result.doubt:
             given.notice(f"{given.labels}: {question}: {result.doubt}")
@@ -42,8 +44,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, found: dict[st
             for number, (question, result) in enumerate(results.items()):
                 output.write_workers(file, result, result.report(), question, not number, every)
     first = next(iter(found.values()))
+    used = dict.fromkeys(each.name for each in models.values())
     return {
-        "read_as": first.form, "model": model.name, "method": options.method, "questions": len(found),
+        "read_as": first.form, "model": ", ".join(used), "method": options.method, "questions": len(found),
         "left_out": first.problems.total, "each": [_row(*each) for each in results.items()],
     }  # fmt: skip
 

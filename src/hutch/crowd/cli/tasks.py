@@ -13,6 +13,7 @@ from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
 from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options
+from hutch.crowd.cli.model import suited_model
 from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.data.labels import Labels, almost_alike, restricted
 from hutch.crowd.models.model import CrowdModel, State
@@ -42,6 +43,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
 
         return run_questions(given, model, options, found)
     data = next(iter(found.values()))
+    model = suited_model(given, model, options, history, data)
     result = _aggregate(given, data, model, options, history)
     if result.scale is not None and options.ordered is None:
         span = f"{data.classes[0]} to {data.classes[-1]}"

@@ -151,6 +151,7 @@ class CrowdModel(ABC):
     Attributes:
         room: lower bound of the memory of batch EM: tables (classes, classes) of every worker, and rows (classes) of
             every item.
+        crowd_tables: the same for tables (classes, classes) of the whole crowd, where they may be the largest.
         online: module and class of its online form (`hutch.crowd.models.online.Stream`) as `module:Class`; empty: none.
             By default blocks of items, each with those before as its history.
         settlements: how often `count` and `settle` follow each other in an M step.
@@ -170,6 +171,7 @@ class CrowdModel(ABC):
     Parameters: ClassVar[type[Parameters]] = Parameters
     limits: ClassVar[Mapping[str, Limits]] = {}
     room: ClassVar[tuple[int, int]] = (2, 2)
+    crowd_tables: ClassVar[int] = 0
     online: ClassVar[str] = "hutch.crowd.models.block_stream:BlockStream"
     parameters: Any
     settlements: int = 1

@@ -65,10 +65,10 @@ class Trust:
         return replace(self, size=max(self.size, size), halves=max(self.halves, halves)).exponents(counts)
 
 
-def some_of(labels: Labels, most: int = MANY // 4) -> Labels:
-    """All labels, or, if there are more than `MANY`, about `most` of them: those of every n-th item."""
+def some_of(labels: Labels, most: int = MANY // 4, many: int = MANY) -> Labels:
+    """All labels, or, if there are more than `many`, about `most` of them: those of every n-th item."""
     step = -(-len(labels) // most)
-    if len(labels) <= MANY:
+    if len(labels) <= many:
         return labels
     ratings = np.diff(labels.item_ptr)[::step]
     return replace(
