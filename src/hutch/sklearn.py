@@ -151,6 +151,8 @@ class _ChainEstimator(Explains, _Settings):
     def _posterior(self, classes: int | None, reach: float = 10.0) -> list[Any]:
         """A posterior of all columns, with reach and variances that suit tables, and outliers cut off for classes."""
         columns, words = self._row
+        if classes is None and columns <= _WIDE:
+            return self._moments()
         row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
         row |= {"reach": reach, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
         clip = {"clip": _UNBOUNDED} if classes is None else {}
@@ -160,6 +162,11 @@ class _ChainEstimator(Explains, _Settings):
             row["covariance"] = "own" if classes * columns**2 <= _OWN else "shared"
             above.append({"multinomial": {"classes": classes}})
         return [*above, {"bayesian_linear": row}]
+
+    def _moments(self) -> list[Any]:
+        """A posterior for numbers that is that of all rows so far in any order, whatever the columns' units."""
+        row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": self._row[0], "features": "named"}
+        return [{"bayesian_linear": {**row, "reach": 10.0, "loss": "squared", "covariance": "moments"}}]
 
     def _tuning(self) -> dict[str, Any]:
         """Parameters of the base learner that are set."""
@@ -558,7 +565,8 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
             self._told = True
             got = f"mean {self._target.centre:.4g} and deviation {self._target.scale:.4g} of the first call"
             warn(f"y: it is learned by {got}, which it has left; wanted a first call with typical rows, or `fit`")
-        for rows in self._target.follow(y, self.chain_) if follows else [slice(0, len(y))]:
+        by_row = getattr(self.chain_.layers[-1].parameters, "covariance", None) == "moments"
+        for rows in self._target.follow(y, self.chain_, by_row) if follows else [slice(0, len(y))]:
             part = X.slice(rows.start, rows.stop - rows.start) if self._named else X[rows]
             self._learn(part, self._target.of(y[rows]), weights[rows], None)
         return self
