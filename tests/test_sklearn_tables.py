@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
@@ -151,3 +152,18 @@ def test_columns_beyond_the_digits_of_a_feature_are_doubted(make: Any) -> None:
     with pytest.warns(UserWarning, match=r"X: column .* goes from 99999.* to 1000000.*; subtract 99999"):
         HutchRegressor().fit(make(X + 1e8), X[:, 0])
     HutchRegressor().fit(make(X + 1e5), X[:, 0])
+
+
+@pytest.mark.parametrize("chunk", [1, 37, 600])
+def test_a_regressor_finds_in_the_order_of_time_what_fit_finds(chunk: int) -> None:
+    random, t = np.random.default_rng(3), np.arange(600)
+    walk, noise = np.cumsum(random.normal(size=600)), random.normal(size=(600, 2))
+    X = pd.DataFrame({"walk": walk, "day": 1e4 + 3.0 * t, "word": np.array(list("abc"))[t // 200], "late": noise[:, 0]})
+    X.loc[:299, "late"] = np.nan
+    y = 1e6 + 40 * walk + t + 30 * (t // 200) + 20 * np.nan_to_num(X["late"]) + 5 * noise[:, 1]
+    fitted, streamed, whole = HutchRegressor().fit(X, y), HutchRegressor(), HutchRegressor().partial_fit(X, y)
+    for start in range(0, 600, chunk):
+        streamed.partial_fit(X[start : start + chunk], y[start : start + chunk])
+    assert fitted.score(X, y) > 0.99
+    assert np.array_equal(streamed.predict(X), whole.predict(X))
+    np.testing.assert_allclose(streamed.predict(X), fitted.predict(X), atol=1e-5 * y.std())

@@ -211,8 +211,6 @@ class BayesianLinear(Reduction):
         self._rank = _RANK if p.rank is None and p.dimension > _FULL else p.rank
         size, covariances = p.dimension + 1, 1 if p.covariance == "shared" else context.submodels
         moments = p.covariance == "moments"
-        if moments and not context.parser.zeros:
-            raise ConfigError("bayesian_linear: got covariance: moments in a copy, wanted it in the layer itself")
         matrix_size = size * size if self._rank is None else low_rank_size(size, self._rank)
         if 8 * covariances * matrix_size * (5 if moments else 1) > _MOST_BYTES:
             raise ConfigError(

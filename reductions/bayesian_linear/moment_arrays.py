@@ -25,6 +25,9 @@ class MomentArrays:
     Args:
         submodels: their number.
         room: places, with the label's, which is the first.
+
+    Attributes:
+        exact: float64 (sub-models, room): the weights as the last prediction without learning solved for them.
     """
 
     def __init__(self, submodels: int, room: int) -> None:
@@ -32,13 +35,13 @@ class MomentArrays:
         self._totals = np.zeros(submodels, TOTALS)
         self._vectors = {name: np.zeros((submodels, room)) for name in _VECTORS}
         self._squares = {name: np.zeros((submodels, room * room)) for name in _SQUARES}
-        self._without = np.zeros(1, np.int64)
+        self.exact, self._without = np.zeros((submodels, room)), np.zeros(1, np.int64)
         self.record = Record(
             MOMENTS,
             totals=self._totals,
             **self._vectors,
             **self._squares,
-            exact=np.zeros((submodels, room)),
+            exact=self.exact,
             scratch=np.zeros(room * room),
             present=np.zeros(room, np.int64),
             marks=np.zeros(room, np.int64),

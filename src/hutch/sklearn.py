@@ -505,8 +505,9 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    layers : list of layers as under `chain:` in YAML; None: for a table of numbers, `bayesian_linear` with squared loss
-        below `standardise`; else, as of `HutchClassifier`, `linear`, with the loss `poisson` below a `link`, so that
+    layers : list of layers as under `chain:` in YAML; None: for a table of numbers, `bayesian_linear` with squared
+        loss, of moments, which makes no difference between `partial_fit` and `fit`, beyond 512 columns below
+        `standardise`; else, as of `HutchClassifier`, `linear`, with the loss `poisson` below a `link`, so that
         predictions are means of counts, not their logarithms.
     loss, learning_rate, l2, interactions, bits, columns, random_state : as of `HutchClassifier`.
     passes : over the data in `fit`; None: as many as make 100,000 rows, at least 10 and at most 100.
