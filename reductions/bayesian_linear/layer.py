@@ -53,6 +53,7 @@ from hutch.reductions.linear.layer import Linear, namespaces_of
 
 _OF_ALL = ("dimension", "loss", "covariance", "min_prediction", "max_prediction")
 _OF_BLOCKS = ("priors", "blocks", "interactions", "permutations", "duplicate_interactions", "ignore_linear")
+_MOMENTS = ("moments", "sites")
 _FULL = 512
 _RANK = 32
 _MOST_BYTES = 1 << 33
@@ -76,7 +77,7 @@ class BayesianLinearParameters(Parameters):
             for hashed features of all namespaces: one for each `dimension` features that are met together, under
             squared loss whose noise is estimated; `moments`, for numbers in any units, in the order of time: the sums
             of all rows, in which a missing feature is at its mean, and the prior is in units of deviations, under
-            squared loss.
+            squared loss; `sites`, the same for classes, under logistic loss or below multinomial.
         prior_variance: of each weight of a row before anything is learned; None: from `reach`.
         reach: variance of the prediction of the first row learned, in which features of value 0 count as if they were
             1, as all columns below `standardise` begin with 0; it sets the variance of a weight.
@@ -102,7 +103,7 @@ class BayesianLinearParameters(Parameters):
     features: Literal["numbered", "named"] = "numbered"
     loss: LossChoice = LossChoice(name="logistic")
     rank: Annotated[int, Within(ge=1, le=256)] | None = None
-    covariance: Literal["own", "shared", "blocks", "moments"] = "own"
+    covariance: Literal["own", "shared", "blocks", "moments", "sites"] = "own"
     prior_variance: Positive | None = None
     reach: Positive = 32.0
     constant_variance: Positive = 64.0
@@ -124,19 +125,22 @@ class BayesianLinearParameters(Parameters):
         for name, got in vars(self).items():
             if name not in _OF_ALL and (name in _OF_BLOCKS) != blocks and got != getattr(type(self), name):
                 raise ValueError(f"{name}: got {got!r} beside covariance: {self.covariance}, wanted it left out")
+        beside = f"beside covariance: {self.covariance}"
         if (blocks or self.covariance == "moments") and self.loss.name != "squared":
-            raise ValueError(f"loss: got {self.loss.name} beside covariance: {self.covariance}, wanted squared")
-        if self.covariance == "moments":
+            raise ValueError(f"loss: got {self.loss.name} {beside}, wanted squared")
+        if self.covariance == "sites" and self.loss.name not in ("logistic", "squared"):
+            raise ValueError(f"loss: got {self.loss.name} {beside}, wanted logistic, or squared below multinomial")
+        if self.covariance in _MOMENTS:
             if self.features != "named":
-                raise ValueError(f"features: got {self.features} beside covariance: moments, wanted named")
+                raise ValueError(f"features: got {self.features} {beside}, wanted named")
             if self.dimension > _FULL:
                 raise ValueError(
-                    f"dimension: got {self.dimension} beside covariance: moments, wanted at most {_FULL}; "
+                    f"dimension: got {self.dimension} {beside}, wanted at most {_FULL}; "
                     "covariance: own below `standardise` takes more"
                 )
             for name in ("rank", "forgetting"):
                 if (got := getattr(self, name)) != getattr(type(self), name):
-                    raise ValueError(f"{name}: got {got!r} beside covariance: moments, wanted it left out")
+                    raise ValueError(f"{name}: got {got!r} {beside}, wanted it left out")
         low, high = self.min_prediction, self.max_prediction
         if low is not None and high is not None and low > high:
             raise ValueError(f"min_prediction {low} is above max_prediction {high}")
@@ -210,7 +214,7 @@ class BayesianLinear(Reduction):
         self._dense = DenseNamespace("bayesian_linear", p.namespace, p.dimension, p.features == "named", context)
         self._rank = _RANK if p.rank is None and p.dimension > _FULL else p.rank
         size, covariances = p.dimension + 1, 1 if p.covariance == "shared" else context.submodels
-        moments = p.covariance == "moments"
+        moments = p.covariance in _MOMENTS
         matrix_size = size * size if self._rank is None else low_rank_size(size, self._rank)
         if 8 * covariances * matrix_size * (5 if moments else 1) > _MOST_BYTES:
             raise ConfigError(
@@ -218,7 +222,8 @@ class BayesianLinear(Reduction):
                 f"{8 * covariances * matrix_size / 1e9:.0f} GB; wanted covariance: shared, or a rank"
             )
         if moments:
-            self._moments, covariances = MomentArrays(context.submodels, size), 0
+            prior = p.constant_variance if p.covariance == "sites" else None
+            self._moments, covariances = MomentArrays(context.submodels, size, prior), 0
         self._means = np.zeros((covariances and context.submodels, size))
         self._matrices = np.zeros((covariances, matrix_size))
         self._groups = np.zeros(covariances, GROUP)
@@ -271,7 +276,7 @@ class BayesianLinear(Reduction):
     @classmethod
     def keeps_zeros(cls, parameters: BayesianLinearParameters) -> bool:
         """Whether a feature of value 0 differs from a missing one, as it does where that is at its mean."""
-        return parameters.covariance == "moments"
+        return parameters.covariance in _MOMENTS
 
     @property
     def kernels(self) -> Kernels:
@@ -299,7 +304,7 @@ class BayesianLinear(Reduction):
         return np.roll(self._means, self.parameters.dimension - self._constant, axis=1)
 
     def columns(self, submodel: int = 0) -> dict[int, tuple[float, float]]:
-        """Mean and deviation of each column met, by the index of its feature; of `covariance: moments`."""
+        """Mean and deviation of each column met, by the index of its feature; of moments and sites."""
         return self._moments.columns(self._features, submodel) if self._moments else {}
 
     def doubts(self) -> str | None:
@@ -314,7 +319,8 @@ class BayesianLinear(Reduction):
     @property
     def can_rescale(self) -> bool:
         """Whether it keeps one row of means, and variances in units of the noise, which follows the labels' scale."""
-        return not self._in_blocks and self.answers.loss_kind == kinds.SQUARED
+        alike = not self._in_blocks and self.parameters.covariance != "sites"
+        return alike and self.answers.loss_kind == kinds.SQUARED
 
     def rescale(self, weights: NDArray[np.float32], ratio: float, shift: float) -> None:
         """Make means, and weights of features outside the row, predict ratio p + shift where they predicted p.

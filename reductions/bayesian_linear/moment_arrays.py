@@ -13,9 +13,10 @@ from hutch.core.errors import ModelError
 from hutch.core.kernel.record import Record
 from hutch.reductions.bayesian_linear.moments import MOMENTS, TOTALS
 
+_CLIP = 4.0  # as `standardise` has by default
 _PAIRS = ("pair_counts", "pair_means", "pairs")
 _SQUARES = ("whole", "inverse", *_PAIRS)
-_VECTORS = ("counts", "centres", "squares", "words", "units", "weights", "whole_means")
+_VECTORS = ("counts", "centres", "squares", "words", "units", "weights", "focus", "whole_means")
 _SAVED_TOTALS = ("rows", "since", "whole", "width", "paired", "stale")
 
 
@@ -25,12 +26,13 @@ class MomentArrays:
     Args:
         submodels: their number.
         room: places, with the label's, which is the first.
+        constant_variance: of sites, the constant's before anything is learned; None: labels are numbers.
 
     Attributes:
         exact: float64 (sub-models, room): the weights as the last prediction without learning solved for them.
     """
 
-    def __init__(self, submodels: int, room: int) -> None:
+    def __init__(self, submodels: int, room: int, constant_variance: float | None = None) -> None:
         self._room = room
         self._totals = np.zeros(submodels, TOTALS)
         self._vectors = {name: np.zeros((submodels, room)) for name in _VECTORS}
@@ -48,6 +50,10 @@ class MomentArrays:
             away=np.zeros(room),
             along=np.zeros(room),
             without=self._without,
+            sites=constant_variance is not None,
+            unit=2.0 if constant_variance is None else 1.0,
+            constant=0.0 if constant_variance is None else 1.0 / constant_variance,
+            clip=_CLIP,
         )
 
     @property
@@ -69,7 +75,11 @@ class MomentArrays:
         vectors, room = self._vectors, self._room
         vectors["weights"] *= ratio
         vectors["squares"][:, 0] *= ratio * ratio
-        for name, kept in (("centres", vectors["counts"]), ("whole_means", self._totals["whole"][:, None])):
+        for name, kept in (
+            ("centres", vectors["counts"]),
+            ("focus", vectors["counts"]),
+            ("whole_means", self._totals["whole"][:, None]),
+        ):
             vectors[name][:, 0] = np.where(kept[:, 0] > 0, ratio * vectors[name][:, 0] + shift, 0.0)
         means, counts = (self._squares[name].reshape(-1, room, room) for name in ("pair_means", "pair_counts"))
         means[:, 0] = np.where(counts[:, :, 0] > 0, ratio * means[:, 0] + shift, 0.0)

@@ -1,4 +1,4 @@
-"""The kernels of `bayesian_linear` with `covariance: moments`; see `moments` and `solution`.
+"""The kernels of `bayesian_linear` with `covariance: moments` and `sites`; see `moments` and `solution`.
 
 In a run that learns, predictions are those of the weights that each row moves; a run that only predicts solves for the
 weights once, exactly, and leaves what has been learned as it is.
@@ -9,12 +9,21 @@ import math
 import numpy as np
 from numpy import uint64
 
-from hutch.core.kernel.abi import UNLABELED, example_of, float64s_at, int64s_at, kernel, shared_of, widen
+from hutch.core.kernel.abi import UNLABELED, example_of, float64s_at, int64s_at, kernel, loss_of, shared_of, widen
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.core.loss.tilted import importance_for
+from hutch.core.loss.kinds import SQUARED
+from hutch.core.loss.tilted import importance_for, posterior
 from hutch.em.constrained.natural_kernel import dot
 from hutch.reductions.bayesian_linear.kernels import judge, walk_sparse
-from hutch.reductions.bayesian_linear.moments import add_row, find_away, moments_of, read_present, square_at, totals_at
+from hutch.reductions.bayesian_linear.moments import (
+    add_row,
+    find_away,
+    moments_of,
+    precision_of,
+    read_present,
+    square_at,
+    totals_at,
+)
 from hutch.reductions.bayesian_linear.solution import (
     find_exact,
     follow_row,
@@ -27,7 +36,7 @@ from hutch.reductions.bayesian_linear.state import bayesian_of, vector_at, works
 from hutch.reductions.linear.kernels import clip
 
 _0 = np.float32(0)
-_LARGEST = 1e300
+_LARGEST, _LEAST = 1e300, 1e-12
 
 
 @inlined
@@ -35,16 +44,16 @@ def _score(s, m, e, number, weights):
     """The prediction from the distance found last, and the score and the variance of the features outside the row."""
     sparse, spread = walk_sparse(s, e, number, 0.0, 0.0)
     about = dot(vector_at(s, weights, number), float64s_at(m.away, uint64(s.size)), workspace_of(s))
-    return np.float64(e.base) + sparse + vector_at(s, m.centres, number)[s.constant] + about, sparse, spread
+    return np.float64(e.base) + sparse + vector_at(s, m.focus, number)[s.constant] + about, sparse, spread
 
 
 @helper
 def _variance(s, m, number, spread, fresh):
     """Variance of a prediction, from x'Sx and the number of features that are still to get a place."""
-    total = vector_at(s, m.counts, number)[s.constant]
-    if not total > 0.0:
-        return s.constant_variance + s.reach
-    return 0.5 * (1.0 / total + spread + fresh / ridge(s, m, number))
+    precision = precision_of(s, m, number) + m.constant
+    if not vector_at(s, m.counts, number)[s.constant] > 0.0:
+        return s.constant_variance if m.sites == 1 else s.constant_variance + s.reach
+    return (1.0 / precision + spread + fresh / ridge(s, m, number)) / m.unit
 
 
 @helper
@@ -117,21 +126,33 @@ def learn_moments(layer, example, label, importance, offset):
     p, sparse, sparse_spread = _score(s, m, e, number, m.weights)
     widen(shared, label)
     prediction = judge(s, e, p, label, importance)
-    y, h = np.float64(label), np.float64(importance)
-    if not (math.isfinite(p) and math.isfinite(y)):
+    h = np.float64(importance)
+    if not math.isfinite(p):
         return prediction
     _give_variances(s, m, number, count)
-    total = vector_at(s, m.counts, number)[s.constant]
     spread = multiply_inverse(s, m, number)
-    if sparse_spread > 0.0 and total > 0.0:
-        gain = 2.0 * h / (1.0 + 2.0 * h * (_variance(s, m, number, spread, 0.0) + sparse_spread))
-        walk_sparse(s, e, number, gain * (y - p), 2.0 * h)
+    q = _variance(s, m, number, spread, 0.0) + sparse_spread
+    if not 0.0 < q < _LARGEST:
+        return prediction
+    after, added = posterior(p, q, h, np.float64(label), s.loss)
+    y = np.float64(label)
+    if m.sites == 1 and not added > _LEAST:
+        added = 0.0
+    elif m.sites == 1 and loss_of(s.loss).kind != SQUARED:
+        y = p + (after - p) * (1.0 / q + added) / added
+    if not (math.isfinite(y) and math.isfinite(after)):
+        return prediction
+    if sparse_spread > 0.0:
+        walk_sparse(s, e, number, (after - p) / q, added)
         sparse = walk_sparse(s, e, number, 0.0, 0.0)[0]
     y -= np.float64(e.base) + sparse
     about = dot(vector_at(s, m.weights, number), float64s_at(m.away, uint64(s.size)), workspace_of(s))
-    if total > 0.0:
-        follow_row(s, m, number, spread, y - vector_at(s, m.centres, number)[s.constant] - about, h)
-    add_row(s, m, number, count, y, h)
+    counts = added if m.sites == 1 else h
+    if precision_of(s, m, number) > 0.0 and counts > 0.0:
+        follow_row(s, m, number, spread, y - vector_at(s, m.focus, number)[s.constant] - about, counts)
+    # a sub-model of several classes is told the precision that a label adds to it, but a row of a table is one row
+    own = 1.0 if m.sites == 1 and loss_of(s.loss).kind == SQUARED else h
+    add_row(s, m, number, count, y, own, counts)
     if is_due(s, m, number):
         make_inverse(s, m, number)
     find_away(s, m, number)

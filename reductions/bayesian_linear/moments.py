@@ -32,6 +32,7 @@ MOMENTS = np.dtype(
         ("words", "u8"),  # 1: all its values are 1
         ("units", "u8"),  # in which `inverse` has the prior
         ("weights", "u8"),  # of columns about their means, after `inverse`
+        ("focus", "u8"),  # where a prediction has the least variance: the label's place has it there
         ("whole_means", "u8"),  # of the rows in `whole`
         ("exact", "u8"),  # weights under the prior in present units
         # addresses of float64[submodels, room, room]
@@ -47,6 +48,10 @@ MOMENTS = np.dtype(
         ("away", "u8"),  # float64[room]: from the means
         ("along", "u8"),  # float64[room]: `inverse` times that
         ("without", "u8"),  # int64[1]: numbers that found no place
+        ("sites", "i8"),  # 1: a row counts by the precision that its label adds, in its columns' own means by itself
+        ("unit", "f8"),  # precision that a label of importance 1 adds
+        ("constant", "f8"),  # precision of the constant before anything is learned
+        ("clip", "f8"),  # of sites: values farther from the mean, in deviations, become this
     ]
 )
 TOTALS = np.dtype(
@@ -112,24 +117,65 @@ def read_present(s, m, e, learn):
     return int64(count), fresh
 
 
+@inlined
+def precision_of(s, m, number):
+    """What the rows learned count together."""
+    return totals_at(m, number).whole + square_at(s, m.pair_counts, number)[0]
+
+
+@helper
+def _bounded(s, m, number, j, x):
+    """A column's value, of sites not too far from its mean."""
+    if m.sites == 0 or vector_at(s, m.words, number)[j] == 1.0:
+        return x
+    centre = vector_at(s, m.centres, number)[j]
+    reach = m.clip * (vector_at(s, m.squares, number)[j] / vector_at(s, m.counts, number)[j]) ** 0.5
+    return min(max(x, centre - reach), centre + reach)
+
+
 @helper
 def find_away(s, m, number):
-    """Write how far the row read last is from the means so far; a column without a mean yet is at it."""
+    """Write how far the row read last is from the focus; a column without a mean yet is at it."""
     room = uint64(s.room)
     row, marks, away = float64s_at(s.row, room), int64s_at(m.marks, room), float64s_at(m.away, room)
     counts, centres = vector_at(s, m.counts, number), vector_at(s, m.centres, number)
-    words, total = vector_at(s, m.words, number), counts[s.constant]
+    words, focus = vector_at(s, m.words, number), vector_at(s, m.focus, number)
     away[:] = 0.0
-    if not total > 0.0:
+    if not counts[s.constant] > 0.0:
         return
     for j in range(s.size):
         if counts[j] == 0.0:
             away[j] = 1.0 if marks[j] == 1 and row[j] == 1.0 else 0.0
         elif words[j] == 1.0:
-            away[j] = row[j] - counts[j] / total
+            away[j] = row[j] - focus[j]
         elif marks[j] == 1:
-            away[j] = row[j] - centres[j]
+            away[j] = _bounded(s, m, number, j, row[j]) - focus[j]
+        else:
+            away[j] = centres[j] - focus[j]
     away[s.constant] = 0.0
+
+
+@helper
+def _find_focus(s, m, number):
+    """Write the means of the rows as they count, and of the label, with what the prior of the constant adds.
+
+    A row without a column, where it is no word, has it at the mean of all rows.
+    """
+    counts, centres = vector_at(s, m.counts, number), vector_at(s, m.centres, number)
+    words, focus = vector_at(s, m.words, number), vector_at(s, m.focus, number)
+    total, h, means = counts[0], totals_at(m, number).whole, vector_at(s, m.whole_means, number)
+    for j in range(s.size):
+        focus[j] = counts[j] / total if words[j] == 1.0 else centres[j]
+    if m.sites == 0:
+        return
+    numbers, partners = square_at(s, m.pair_counts, number), square_at(s, m.pair_means, number)
+    precision = h + numbers[0]
+    for j in range(1, s.size):
+        mine = 0.0 if words[j] == 1.0 else centres[j]
+        moved = numbers[j * s.room] * (partners[j * s.room] - mine)
+        moved += h * (means[j] - mine) - precision * (focus[j] - mine)
+        focus[j] += moved / (precision + m.constant)
+    focus[0] = (numbers[0] * partners[0] + h * means[0]) / (precision + m.constant)
 
 
 @helper
@@ -206,28 +252,33 @@ def _add_column(m, s, number, j, x, h):
 
 
 @helper
-def add_row(s, m, number, count, y, h):
+def add_row(s, m, number, count, y, h, added):
     """Count the row read last, and its label, in all sums.
 
     Args:
         s, m: BAYESIAN and MOMENTS records.
         number: of the sub-model.
         count: of the columns that the row has, with the label's.
-        y, h: label and importance.
+        y: label.
+        h: what the row counts in the means and deviations of its columns.
+        added: what it counts in products with the label and between columns.
     """
     totals, row = totals_at(m, number), float64s_at(s.row, uint64(s.room))
-    row[s.constant] = y
-    if totals.whole > 0.0 and totals.width < s.size:
-        _pair_whole(s, m, totals, number)
-    if count == s.size:
-        _add_whole(s, m, totals, number, h)
-    else:
-        _add_pairs(s, m, number, count, h)
-        totals.paired = 1
     present = int64s_at(m.present, uint64(s.room))
+    row[s.constant] = y
     for u in range(count):
         _add_column(m, s, number, present[u], row[present[u]], h)
     vector_at(s, m.words, number)[s.constant] = 0.0
+    for u in range(1, count):
+        row[present[u]] = _bounded(s, m, number, present[u], row[present[u]])
+    if totals.whole > 0.0 and totals.width < s.size:
+        _pair_whole(s, m, totals, number)
+    if added > 0.0 and count == s.size:
+        _add_whole(s, m, totals, number, added)
+    elif added > 0.0:
+        _add_pairs(s, m, number, count, added)
+        totals.paired = 1
+    _find_focus(s, m, number)
     totals.rows += 1.0
     totals.since += 1.0
     totals.current = 0

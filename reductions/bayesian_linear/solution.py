@@ -14,7 +14,7 @@ from numpy import uint64
 from hutch.core.kernel.abi import float64s_at
 from hutch.core.kernel.decorators import helper
 from hutch.em.constrained.natural_kernel import dot
-from hutch.reductions.bayesian_linear.moments import square_at, totals_at
+from hutch.reductions.bayesian_linear.moments import precision_of, square_at, totals_at
 from hutch.reductions.bayesian_linear.state import vector_at, workspace_of
 
 _FAR = 1.21  # square of the change of a unit at which the inverse is made anew
@@ -24,12 +24,12 @@ _FAR = 1.21  # square of the change of a unit at which the inverse is made anew
 def ridge(s, m, number):
     """λ: what the prior adds to the squares of a column in its unit; words count by their number in a row."""
     if s.prior_variance > 0.0:
-        return 0.5 / s.prior_variance
+        return 1.0 / (m.unit * s.prior_variance)
     counts, words, columns = vector_at(s, m.counts, number), vector_at(s, m.words, number), 0.0
     for j in range(s.size):
         if j != s.constant and counts[j] > 0.0:
             columns += counts[j] / counts[s.constant] if words[j] == 1.0 else 1.0
-    return (columns if columns > 0.0 else 1.0) / (2.0 * s.reach)
+    return (columns if columns > 0.0 else 1.0) / (m.unit * s.reach)
 
 
 @helper
@@ -47,20 +47,28 @@ def _gather(s, m, number, out, units):
     numbers, partners = square_at(s, m.pair_counts, number), square_at(s, m.pair_means, number)
     counts, centres = vector_at(s, m.counts, number), vector_at(s, m.centres, number)
     squares, words = vector_at(s, m.squares, number), vector_at(s, m.words, number)
-    means, total, h = vector_at(s, m.whole_means, number), counts[0], totals.whole
-    for i in range(s.size):
-        units[i] = _unit(counts, squares, i) if i > 0 else 1.0
+    means, focus, total, h = vector_at(s, m.whole_means, number), vector_at(s, m.focus, number), counts[0], totals.whole
+    precision = precision_of(s, m, number) + m.constant
+    for i in range(1, s.size):
+        units[i] = _unit(counts, squares, i)
         mine = 0.0 if words[i] == 1.0 else centres[i]
+        share = counts[i] / total if words[i] == 1.0 else 0.0
         for j in range(i + 1):
             at, other = i * s.room + j, 0.0 if words[j] == 1.0 else centres[j]
+            if j == 0:
+                other = focus[0]
             found = 0.0
             if h > 0.0:
                 found += whole[at] + h * (means[i] - mine) * (means[j] - other)
             if totals.paired == 1 and numbers[at] > 0.0:
                 left, right = partners[at] - mine, partners[j * s.room + i] - other
                 found += pairs[at] + numbers[at] * left * right
-            if words[i] == 1.0 and words[j] == 1.0:
-                found -= counts[i] * (counts[j] / total)
+            if j == 0:
+                out[at] = (found - m.constant * focus[0] * share) / units[i]
+                continue
+            found -= precision * (focus[i] - mine) * (focus[j] - other)
+            if share > 0.0 and words[j] == 1.0:
+                found += m.constant * share * (counts[j] / total)
             out[at] = found / units[i] / units[j]
 
 
@@ -185,11 +193,11 @@ def follow_row(s, m, number, spread, error, h):
         number: of the sub-model.
         spread: x'Sx of the row about the means.
         error: label less prediction.
-        h: importance.
+        h: what the row counts.
     """
     inverse, size, along = square_at(s, m.inverse, number), s.size, float64s_at(m.along, uint64(s.size))
-    total, weights = vector_at(s, m.counts, number)[s.constant], vector_at(s, m.weights, number)
-    share = h * (total / (total + h))
+    before, weights = precision_of(s, m, number) + m.constant, vector_at(s, m.weights, number)
+    share = h * (before / (before + h))
     gain = share / (1.0 + share * spread)
     for i in range(size):
         factor = gain * along[i]

@@ -116,6 +116,7 @@ class _ChainEstimator(Explains, _Settings):
     _seed: Any
     _told: bool  # that the targets have left the scale of the first call
     _named: bool  # fitted to a frame
+    _in_order: bool = False  # rows are learned as they come, and columns are not met before
     _row: tuple[int, bool] = (0, False)  # columns of a table of numbers, and whether they have words, too; 0: none
     _columns: list[str]
     _schema: Any  # an empty table
@@ -151,22 +152,27 @@ class _ChainEstimator(Explains, _Settings):
     def _posterior(self, classes: int | None, reach: float = 10.0) -> list[Any]:
         """A posterior of all columns, with reach and variances that suit tables, and outliers cut off for classes."""
         columns, words = self._row
-        if classes is None and columns <= _WIDE:
-            return self._moments()
+        own = classes is not None and classes * columns**2 <= _OWN
+        if columns <= _WIDE and (classes is None or (own and self._in_order)):
+            return self._moments(classes)
         row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
         row |= {"reach": reach, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
         clip = {"clip": _UNBOUNDED} if classes is None else {}
         row |= {"rank": _RANK} if classes is None and columns > _WIDE else {}
         above: list[Any] = [{"standardise": {"columns": 1 << 12 if words else columns, **clip}}]
         if classes is not None and classes > 2:
-            row["covariance"] = "own" if classes * columns**2 <= _OWN else "shared"
+            row["covariance"] = "own" if own else "shared"
             above.append({"multinomial": {"classes": classes}})
         return [*above, {"bayesian_linear": row}]
 
-    def _moments(self) -> list[Any]:
-        """A posterior for numbers that is that of all rows so far in any order, whatever the columns' units."""
+    def _moments(self, classes: int | None) -> list[Any]:
+        """A posterior that does not mind the order of rows and the units of columns; of classes, nearly."""
         row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": self._row[0], "features": "named"}
-        return [{"bayesian_linear": {**row, "reach": 10.0, "loss": "squared", "covariance": "moments"}}]
+        row |= {"reach": 10.0, "loss": "logistic" if classes == 2 else "squared"}
+        if classes is None:
+            return [{"bayesian_linear": {**row, "covariance": "moments"}}]
+        above = [] if classes == 2 else [{"multinomial": {"classes": classes}}]
+        return [*above, {"bayesian_linear": {**row, "covariance": "sites", "constant_variance": 4.0}}]
 
     def _tuning(self) -> dict[str, Any]:
         """Parameters of the base learner that are set."""
@@ -343,7 +349,8 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
     Parameters
     ----------
     layers : list of layers as under `chain:` in YAML; None: for a table of numbers, `bayesian_linear` below
-        `standardise`, with `multinomial` between them if there are more than two classes; `linear` with logistic loss,
+        `standardise`, with `multinomial` between them if there are more than two classes, and for `partial_fit` and
+        one pass its `sites` instead, which do not mind how columns move with time; `linear` with logistic loss,
         below `one_against_all`, for sparse matrices, text, namespaces, more than 4,096 columns, several passes,
         `early_stopping`, and if one of the next four is given. A table may have words, categories and dates. Where a
         multiclass layer lacks `classes`, their number is filled in.
@@ -387,7 +394,7 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
         X, y = self._examples_and_targets(X, y, reset=True)
-        weight = self._weights(X, sample_weight)
+        weight, self._in_order = self._weights(X, sample_weight), self.passes == 1
         self._start(np.unique(y[weight > 0]))
         return self._go_on(X, y, weight, self._passes(int(np.count_nonzero(weight))))
 
@@ -401,6 +408,7 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
         if first:
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit")
+            self._in_order = True
             self._start(np.unique(np.asarray(classes)))
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"classes: got {classes!r}, wanted those of the first call, {self.classes_!r}")

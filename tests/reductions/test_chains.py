@@ -41,7 +41,18 @@ CHAINS: dict[str, list[Any]] = {
             }
         }
     ],
-    "multinomial over bayesian_linear of moments": [
+    "bayesian_linear of sites": [
+        {
+            "bayesian_linear": {
+                "namespace": "task",
+                "dimension": 4,
+                "features": "named",
+                "loss": "logistic",
+                "covariance": "sites",
+            }
+        }
+    ],
+    "multinomial over bayesian_linear of sites": [
         {"multinomial": CLASSES},
         {
             "bayesian_linear": {
@@ -49,7 +60,7 @@ CHAINS: dict[str, list[Any]] = {
                 "dimension": 4,
                 "features": "named",
                 "loss": "squared",
-                "covariance": "moments",
+                "covariance": "sites",
             }
         },
     ],

@@ -2,9 +2,9 @@
 
     python benchmarks/research/dense/in_order.py
 
-Every second row of a stream is learned, 100 at a time, and the others, of the whole time, are for R². Streams are made,
-and tables that ship with scikit-learn and River, by one of their columns or as they come. Batch is ridge regression on
-standardised columns with the prior of the estimator.
+Every second row of a stream is learned, 100 at a time, and the others, of the whole time, are for R² or log-loss. Streams are
+made, or tables that ship with scikit-learn and River, by one of their columns or as they come. Batch is ridge or
+logistic regression on standardised columns with the prior of the estimator.
 """
 
 import numpy as np
@@ -69,11 +69,16 @@ def main():
         batch = make_pipeline(StandardScaler(), Ridge(alpha=width / 20)).fit(X[::2], y[::2])
         models = [batch, *(in_chunks(HutchRegressor(layers), X[::2], y[::2]) for layers in (None, below))]
         print("|", name, *(f"| {r2_score(y[1::2], model.predict(X[1::2])):.3f}" for model in models), "|")
-    print("\n| stream | batch | `partial_fit` | `fit` |\n|---|---|---|---|")
+    print("\n| stream | batch | sites | below `standardise` | `fit` |\n|---|---|---|---|---|")
     for name, X, y in classes():
-        batch = make_pipeline(StandardScaler(), LogisticRegression(C=10 / X.shape[1])).fit(X[::2], y[::2])
-        one = in_chunks(HutchClassifier(), X[::2], y[::2], classes=np.unique(y))
-        models = [batch, one, HutchClassifier().fit(X[::2], y[::2])]
+        width, count = X.shape[1], len(np.unique(y))
+        row = {"namespace": "x", "dimension": width, "features": "named", "reach": 10.0, "constant_variance": 4.0}
+        row["loss"] = "logistic" if count == 2 else "squared"
+        above = [] if count == 2 else [{"multinomial": {"classes": count}}]
+        batch = make_pipeline(StandardScaler(), LogisticRegression(C=10 / width)).fit(X[::2], y[::2])
+        below = HutchClassifier(["standardise", *above, {"bayesian_linear": row}])
+        streamed = (in_chunks(model, X[::2], y[::2], classes=np.unique(y)) for model in (HutchClassifier(), below))
+        models = [batch, *streamed, HutchClassifier().fit(X[::2], y[::2])]
         print("|", name, *(f"| {log_loss(y[1::2], model.predict_proba(X[1::2])):.3f}" for model in models), "|")
 
 
