@@ -2,9 +2,9 @@
 
     python benchmarks/research/dense/in_order.py
 
-Every second row of a stream is learned, 100 at a time, and the others, of the whole time, are for R² or log-loss. Streams are
-made, or tables that ship with scikit-learn and River, by one of their columns or as they come. Batch is ridge or
-logistic regression on standardised columns with the prior of the estimator.
+Every second row of a stream is learned, 100 at a time; the others, of the whole time, are for R² or log-loss. Streams
+are made, or tables that ship with scikit-learn and River, sorted by one of their columns or as they come. Batch is
+ridge or logistic regression on standardised columns with the prior of the estimator.
 """
 
 import numpy as np
