@@ -167,3 +167,26 @@ def test_a_regressor_finds_in_the_order_of_time_what_fit_finds(chunk: int) -> No
     assert fitted.score(X, y) > 0.99
     assert np.array_equal(streamed.predict(X), whole.predict(X))
     np.testing.assert_allclose(streamed.predict(X), fitted.predict(X), atol=1e-5 * y.std())
+
+
+def test_words_leave_places_to_numbers_that_come_late() -> None:
+    random = np.random.default_rng(6)
+    words, late = random.integers(0, 600, 2000), random.normal(size=2000) * 1e6
+    late[:1000] = np.nan
+    X = pd.DataFrame({"word": [f"w{k}" for k in words], "late": late})
+    y = words % 5 + np.nan_to_num(late) / 1e5
+    model = HutchRegressor().partial_fit(X, y)
+    assert model.score(X, y) > 0.97
+    classes = HutchClassifier().partial_fit(X, y > 2, classes=[False, True])
+    assert classes.score(X[1000:], y[1000:] > 2) > 0.9
+
+
+def test_a_class_that_depends_on_columns_that_move_is_learned_in_the_order_of_time() -> None:
+    random, t = np.random.default_rng(7), np.arange(1000)
+    walk, noise = np.cumsum(random.normal(size=1000)), random.normal(size=(1000, 3))
+    X = np.column_stack([walk, 1e4 + 3.0 * t, noise[:, 0] * (1 + t / 100), noise[:, 1]])
+    y = 0.15 * (walk - walk.mean()) + 2 * noise[:, 0] + noise[:, 2] > 0
+    model = HutchClassifier()
+    for start in range(0, 1000, 50):
+        model.partial_fit(X[start : start + 50], y[start : start + 50], classes=[False, True])
+    assert model.score(X, y) > HutchClassifier().fit(X, y).score(X, y) - 0.02

@@ -307,6 +307,18 @@ class BayesianLinear(Reduction):
         """Mean and deviation of each column met, by the index of its feature; of moments and sites."""
         return self._moments.columns(self._features, submodel) if self._moments else {}
 
+    @property
+    def can_give_places(self) -> bool:
+        """Whether features have places in the order in which they are met, and these may wait for values."""
+        return self._moments is not None
+
+    def give_places(self, features: NDArray[np.uint32]) -> None:
+        """Give features places before they are met, so that words that come before them take none of theirs."""
+        used = int(np.count_nonzero(self._features >= 0))
+        new = [int(index) for index in features if index not in self._features][: len(self._features) - 1 - used]
+        self._features[1 + used : 1 + used + len(new)] = new
+        self.loaded()
+
     def doubts(self) -> str | None:
         """That numbers of more columns than there are places have no weight."""
         if not (self._moments and self._moments.without_place):

@@ -28,6 +28,7 @@ from hutch.all_or_nothing import all_or_nothing
 from hutch.asking import AskAndTell
 from hutch.chain import Chain, with_classes
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import GivesPlaces, has
 from hutch.core.chain.derived import learns_once
 from hutch.core.chain.model_file import overflow_of
 from hutch.core.chain.outputs import Outputs
@@ -38,7 +39,17 @@ from hutch.core.loss import kinds
 from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
 from hutch.explaining import Explains
-from hutch.frames import as_table, check_columns, checked, dense_columns, doubt_columns, is_frame, roles_of, targets_of
+from hutch.frames import (
+    as_table,
+    check_columns,
+    checked,
+    dense_columns,
+    doubt_columns,
+    is_frame,
+    roles_of,
+    row_of_ones,
+    targets_of,
+)
 from hutch.target_scale import TargetScale, can_rescale
 
 if TYPE_CHECKING:
@@ -173,6 +184,14 @@ class _ChainEstimator(Explains, _Settings):
             return [{"bayesian_linear": {**row, "covariance": "moments"}}]
         above = [] if classes == 2 else [{"multinomial": {"classes": classes}}]
         return [*above, {"bayesian_linear": {**row, "covariance": "sites", "constant_variance": 4.0}}]
+
+    def _give_places(self) -> None:
+        """Let columns of numbers have their places among moments before words take them all."""
+        base = self.chain_.layers[-1]
+        if self._row[1] and self.layers is None and has(base, GivesPlaces) and base.can_give_places:
+            table = row_of_ones(self._schema, roles_of(self.columns).categorical)
+            for batch in self.chain_.batches(table, columns=roles_of(self.columns).optional()):
+                base.give_places(batch.indices[:-1])
 
     def _tuning(self) -> dict[str, Any]:
         """Parameters of the base learner that are set."""
@@ -419,6 +438,7 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
             raise ValueError(f"got {len(classes)} class, wanted at least two classes")
         self.classes_ = classes
         self.chain_ = self._build([*above, *self._layers(len(classes))])
+        self._give_places()
         loss = self.chain_.layers[0].answers
         if loss.loss is not None and loss.loss_kind in _NO_CLASSIFICATION:
             wanted = "one that tells classes apart, such as logistic or hinge"
@@ -603,6 +623,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
             bounds = {"min_prediction": -_UNBOUNDED, "max_prediction": _UNBOUNDED}
             chain = self._build([*layers[:-1], {name: {**given, **bounds}}])
         self.chain_ = chain
+        self._give_places()
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         return super()._raw(X) * self._target.scale + self._target.centre + self._shift
