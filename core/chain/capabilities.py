@@ -94,6 +94,13 @@ class FitsScale(Protocol):
         """Mean and deviation of each column met, by the index of its feature."""
 
 
+class KnowsNoise(Protocol):
+    """A base learner of numbers that knows how far off its predictions are likely to be."""
+
+    def numbers_posterior(self) -> Any:
+        """An object with `features`, `freedom` and `variances(batch)`; None if it does not know."""
+
+
 class GivesPlaces(Protocol):
     """A base learner whose features have places in a row of limited length, in the order in which they are met."""
 

@@ -48,6 +48,7 @@ from hutch.reductions.bayesian_linear.moment_kernels import (
     predict_moments,
     sensitivity_moments,
 )
+from hutch.reductions.bayesian_linear.posterior import NumbersPosterior
 from hutch.reductions.bayesian_linear.state import BAYESIAN, GROUP, LEARNED
 from hutch.reductions.linear.layer import Linear, namespaces_of
 
@@ -306,6 +307,14 @@ class BayesianLinear(Reduction):
     def columns(self, submodel: int = 0) -> dict[int, tuple[float, float]]:
         """Mean and deviation of each column met, by the index of its feature; of moments and sites."""
         return self._moments.columns(self._features, submodel) if self._moments else {}
+
+    def numbers_posterior(self) -> NumbersPosterior | None:
+        """How far off predictions are likely to be; None without moments of numbers, or with less than two rows."""
+        p = self.parameters
+        if not (self._moments and p.covariance == "moments") or self.context.submodels > 1:
+            return None
+        fixed = 0.5 / p.prior_variance if p.prior_variance else None
+        return self._moments.posterior(self._features, lambda columns: fixed or columns / (2.0 * p.reach))
 
     @property
     def can_give_places(self) -> bool:

@@ -1,7 +1,7 @@
 """The arrays of `bayesian_linear` with `covariance: moments`: making, saving, and another scale of labels."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ModelError
 from hutch.core.kernel.record import Record
 from hutch.reductions.bayesian_linear.moments import MOMENTS, TOTALS
+from hutch.reductions.bayesian_linear.posterior import NumbersPosterior
 
 _CLIP = 4.0  # as `standardise` has by default
 _PAIRS = ("pair_counts", "pair_means", "pairs")
@@ -69,6 +70,41 @@ class MomentArrays:
             for index, count, centre, square in zip(features, counts, centres, squares, strict=True)
             if index >= 0 and count > 0
         }
+
+    def posterior(self, features: NDArray[np.int64], prior: Callable[[float], float]) -> NumbersPosterior | None:
+        """The posterior of the first sub-model, in double as `solution` has it; None before there are two rows.
+
+        Args:
+            features: index of the feature at each place.
+            prior: λ for so many columns.
+        """
+        size = 1 + int(np.count_nonzero(features >= 0))
+        counts, centres, squares, words, whole_means = (
+            self._vectors[name][0, :size] for name in ("counts", "centres", "squares", "words", "whole_means")
+        )
+        if not self._totals["rows"][0] > 1:
+            return None
+        lower = {
+            name: self._squares[name][0].reshape(self._room, self._room)[:size, :size]
+            for name in ("whole", "pairs", "pair_counts", "pair_means")
+        }
+        for name in ("whole", "pairs", "pair_counts"):
+            lower[name] = np.tril(lower[name]) + np.tril(lower[name], -1).T
+        means, shares = np.where(words == 1, 0.0, centres), np.where(words == 1, counts / counts[0], 0.0)
+        away, left = whole_means - means, lower["pair_means"] - means[:, None]
+        products = lower["whole"] + self._totals["whole"][0] * np.outer(away, away)
+        products += lower["pairs"] + lower["pair_counts"] * left * left.T - counts[0] * np.outer(shares, shares)
+        units = np.sqrt(np.where(squares > 0, squares / np.maximum(counts, 1e-300), 1.0))[1:]
+        ridge = prior(float(np.sum((counts[1:] > 0) & (words[1:] == 0)) + shares[1:].sum()) or 1.0)
+        inner = products[1:, 1:] / units / units[:, None] + ridge * np.eye(size - 1)
+        covariance = np.linalg.inv(inner) / units / units[:, None]
+        weights = covariance @ products[1:, 0]
+        rest = products[0, 0] - 2 * products[1:, 0] @ weights + weights @ products[1:, 1:] @ weights
+        freedom = max(float(counts[0] - 1.0 - np.sum(covariance * products[1:, 1:])), 1e-9)
+        noise = max(float(rest), 0.0) / freedom
+        return NumbersPosterior(
+            features[1:size], means[1:], shares[1:], covariance, noise, float(counts[0]), freedom, 1.0 / ridge
+        )
 
     def rescale(self, ratio: float, shift: float) -> None:
         """Turn every label y into ratio y + shift."""

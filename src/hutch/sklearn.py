@@ -50,6 +50,7 @@ from hutch.frames import (
     row_of_ones,
     targets_of,
 )
+from hutch.predictive import PredictsIntervals
 from hutch.target_scale import TargetScale, can_rescale
 
 if TYPE_CHECKING:
@@ -528,7 +529,7 @@ def __getattr__(name: str) -> Any:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
+class HutchRegressor(RegressorMixin, PredictsIntervals, _ChainEstimator):  # type: ignore[misc]
     """A chain of reductions as a regressor.
 
     Parameters
@@ -638,7 +639,3 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         """Weight of the constant."""
         weight = float(self._linear_weights()[0, -1])
         return weight * self._target.scale + self._target.centre + self._shift
-
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The prediction for each row."""
-        return self._raw(X)
