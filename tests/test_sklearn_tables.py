@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
@@ -151,3 +152,41 @@ def test_columns_beyond_the_digits_of_a_feature_are_doubted(make: Any) -> None:
     with pytest.warns(UserWarning, match=r"X: column .* goes from 99999.* to 1000000.*; subtract 99999"):
         HutchRegressor().fit(make(X + 1e8), X[:, 0])
     HutchRegressor().fit(make(X + 1e5), X[:, 0])
+
+
+@pytest.mark.parametrize("chunk", [1, 37, 600])
+def test_a_regressor_finds_in_the_order_of_time_what_fit_finds(chunk: int) -> None:
+    random, t = np.random.default_rng(3), np.arange(600)
+    walk, noise = np.cumsum(random.normal(size=600)), random.normal(size=(600, 2))
+    X = pd.DataFrame({"walk": walk, "day": 1e4 + 3.0 * t, "word": np.array(list("abc"))[t // 200], "late": noise[:, 0]})
+    X.loc[:299, "late"] = np.nan
+    y = 1e6 + 40 * walk + t + 30 * (t // 200) + 20 * np.nan_to_num(X["late"]) + 5 * noise[:, 1]
+    fitted, streamed, whole = HutchRegressor().fit(X, y), HutchRegressor(), HutchRegressor().partial_fit(X, y)
+    for start in range(0, 600, chunk):
+        streamed.partial_fit(X[start : start + chunk], y[start : start + chunk])
+    assert fitted.score(X, y) > 0.99
+    assert np.array_equal(streamed.predict(X), whole.predict(X))
+    np.testing.assert_allclose(streamed.predict(X), fitted.predict(X), atol=1e-5 * y.std())
+
+
+def test_words_leave_places_to_numbers_that_come_late() -> None:
+    random = np.random.default_rng(6)
+    words, late = random.integers(0, 600, 2000), random.normal(size=2000) * 1e6
+    late[:1000] = np.nan
+    X = pd.DataFrame({"word": [f"w{k}" for k in words], "late": late})
+    y = words % 5 + np.nan_to_num(late) / 1e5
+    model = HutchRegressor().partial_fit(X, y)
+    assert model.score(X, y) > 0.97
+    classes = HutchClassifier().partial_fit(X, y > 2, classes=[False, True])
+    assert classes.score(X[1000:], y[1000:] > 2) > 0.9
+
+
+def test_a_class_that_depends_on_columns_that_move_is_learned_in_the_order_of_time() -> None:
+    random, t = np.random.default_rng(7), np.arange(1000)
+    walk, noise = np.cumsum(random.normal(size=1000)), random.normal(size=(1000, 3))
+    X = np.column_stack([walk, 1e4 + 3.0 * t, noise[:, 0] * (1 + t / 100), noise[:, 1]])
+    y = 0.15 * (walk - walk.mean()) + 2 * noise[:, 0] + noise[:, 2] > 0
+    model = HutchClassifier()
+    for start in range(0, 1000, 50):
+        model.partial_fit(X[start : start + 50], y[start : start + 50], classes=[False, True])
+    assert model.score(X, y) > HutchClassifier().fit(X, y).score(X, y) - 0.02

@@ -60,7 +60,7 @@ class Stack:
         self.takes, self.predicts = check_neighbours(configs, registry)
         classes = [registry.reductions[config.name] for config in configs]
         self.whole_groups = any(cls.inputs.whole_groups for cls in classes)
-        keeps_zeros = any(cls.inputs.keeps_zeros for cls in classes)
+        keeps_zeros = any(cls.keeps_zeros(config.parameters) for cls, config in zip(classes, configs, strict=True))
         whole = self.whole_groups or self.takes.of_decisions
         self.parser = replace(parser, bits=bits, label=self.takes.value, whole_groups=whole, zeros=keeps_zeros)
         widths = [width_of(cls, config.parameters) for cls, config in zip(classes, configs, strict=True)]

@@ -94,6 +94,28 @@ class FitsScale(Protocol):
         """Mean and deviation of each column met, by the index of its feature."""
 
 
+class KnowsNoise(Protocol):
+    """A base learner of numbers that knows how far off its predictions are likely to be."""
+
+    def numbers_posterior(self) -> Any:
+        """An object with `features`, `freedom` and `variances(batch)`; None if it does not know."""
+
+
+class GivesPlaces(Protocol):
+    """A base learner whose features have places in a row of limited length, in the order in which they are met."""
+
+    @property
+    def can_give_places(self) -> bool:
+        """Whether it can with its parameters."""
+
+    def give_places(self, features: NDArray[np.uint32]) -> None:
+        """Give features places before they are met.
+
+        Args:
+            features: their indices.
+        """
+
+
 def has(layer: Reduction | type[Reduction], ability: type[Ability]) -> TypeGuard[Ability]:
     """Whether a layer, or every layer of a class, has an ability.
 

@@ -212,6 +212,11 @@ class Reduction(ABC):
         return 1
 
     @classmethod
+    def keeps_zeros(cls, parameters: Any) -> bool:
+        """Whether, with these parameters, a feature of value 0 differs from a missing one: readers then keep it."""
+        return cls.inputs.keeps_zeros
+
+    @classmethod
     def copies(cls, parameters: Any) -> Sequence[Mapping[str, Mapping[str, Any]]]:
         """For each copy of the layers below that it needs: values of parameters that differ, by name and layer."""
         return ({},)

@@ -43,7 +43,7 @@ _LARGEST_SINGLE = 3e38
 
 
 @helper
-def _walk_sparse(s, e, offset, shift, added):
+def walk_sparse(s, e, offset, shift, added):
     """Score and variance of the features outside the dense row; moves their weights if the shift is not 0.
 
     A row of the table is a weight and the precision that labels have added to it.
@@ -68,6 +68,8 @@ def _walk_sparse(s, e, offset, shift, added):
                 continue
             at = ((uint64(indices[i]) * shared.multiplier + offset) & shared.mask) * shared.stride
             x, gained = np.float64(values[i]), np.float64(weights[at + uint64(1)])
+            if s.moments != uint64(0) and ids[j] == s.namespace and x != 1.0:
+                continue  # a number in a unit of its own
             variance = 1.0 / (1.0 / s.sparse_variance + gained)
             score += weights[at] * x
             spread += x * x * variance
@@ -82,7 +84,7 @@ def _walk_sparse(s, e, offset, shift, added):
 def _score(s, e, offset):
     """The prediction before clipping, of the row read last; and the variance of its sparse part."""
     row = float64s_at(s.row, uint64(s.size))
-    sparse, spread = _walk_sparse(s, e, offset, 0.0, 0.0)
+    sparse, spread = walk_sparse(s, e, offset, 0.0, 0.0)
     p = np.float64(e.base) + sparse + dot(vector_at(s, s.means, offset), row, workspace_of(s))
     return p, spread
 
@@ -153,7 +155,7 @@ def _learn(layer, example, label, importance, offset, begin, take):
     for k in range(uint64(s.size)):
         mean[k] += shift * direction[k]
     if sparse_spread > 0.0:
-        _walk_sparse(s, e, offset, shift, added)
+        walk_sparse(s, e, offset, shift, added)
     group.added += min(added, _LARGEST)
     group.learners += 1
     group.last, group.probed = np.int64(offset) + 1, 0

@@ -41,11 +41,20 @@ from hutch.reductions.bayesian_linear.kernels import (
     sensitivity_low_rank,
 )
 from hutch.reductions.bayesian_linear.low_rank import check_low_rank, low_rank_size, workspace_size
+from hutch.reductions.bayesian_linear.moment_arrays import MomentArrays
+from hutch.reductions.bayesian_linear.moment_kernels import (
+    importance_to_moments,
+    learn_moments,
+    predict_moments,
+    sensitivity_moments,
+)
+from hutch.reductions.bayesian_linear.posterior import NumbersPosterior
 from hutch.reductions.bayesian_linear.state import BAYESIAN, GROUP, LEARNED
 from hutch.reductions.linear.layer import Linear, namespaces_of
 
 _OF_ALL = ("dimension", "loss", "covariance", "min_prediction", "max_prediction")
 _OF_BLOCKS = ("priors", "blocks", "interactions", "permutations", "duplicate_interactions", "ignore_linear")
+_MOMENTS = ("moments", "sites")
 _FULL = 512
 _RANK = 32
 _MOST_BYTES = 1 << 33
@@ -67,7 +76,9 @@ class BayesianLinearParameters(Parameters):
         covariance: `own`, one for each sub-model that a layer above asks for; `shared`, one for all, for layers that
             train all sub-models on each example, such as one_against_all: faster by the number of sub-models; `blocks`,
             for hashed features of all namespaces: one for each `dimension` features that are met together, under
-            squared loss whose noise is estimated.
+            squared loss whose noise is estimated; `moments`, for numbers in any units, in the order of time: the sums
+            of all rows, in which a missing feature is at its mean, and the prior is in units of deviations, under
+            squared loss; `sites`, the same for classes, under logistic loss or below multinomial.
         prior_variance: of each weight of a row before anything is learned; None: from `reach`.
         reach: variance of the prediction of the first row learned, in which features of value 0 count as if they were
             1, as all columns below `standardise` begin with 0; it sets the variance of a weight.
@@ -93,7 +104,7 @@ class BayesianLinearParameters(Parameters):
     features: Literal["numbered", "named"] = "numbered"
     loss: LossChoice = LossChoice(name="logistic")
     rank: Annotated[int, Within(ge=1, le=256)] | None = None
-    covariance: Literal["own", "shared", "blocks"] = "own"
+    covariance: Literal["own", "shared", "blocks", "moments", "sites"] = "own"
     prior_variance: Positive | None = None
     reach: Positive = 32.0
     constant_variance: Positive = 64.0
@@ -115,8 +126,22 @@ class BayesianLinearParameters(Parameters):
         for name, got in vars(self).items():
             if name not in _OF_ALL and (name in _OF_BLOCKS) != blocks and got != getattr(type(self), name):
                 raise ValueError(f"{name}: got {got!r} beside covariance: {self.covariance}, wanted it left out")
-        if blocks and self.loss.name != "squared":
-            raise ValueError(f"loss: got {self.loss.name} beside covariance: blocks, wanted squared")
+        beside = f"beside covariance: {self.covariance}"
+        if (blocks or self.covariance == "moments") and self.loss.name != "squared":
+            raise ValueError(f"loss: got {self.loss.name} {beside}, wanted squared")
+        if self.covariance == "sites" and self.loss.name not in ("logistic", "squared"):
+            raise ValueError(f"loss: got {self.loss.name} {beside}, wanted logistic, or squared below multinomial")
+        if self.covariance in _MOMENTS:
+            if self.features != "named":
+                raise ValueError(f"features: got {self.features} {beside}, wanted named")
+            if self.dimension > _FULL:
+                raise ValueError(
+                    f"dimension: got {self.dimension} {beside}, wanted at most {_FULL}; "
+                    "covariance: own below `standardise` takes more"
+                )
+            for name in ("rank", "forgetting"):
+                if (got := getattr(self, name)) != getattr(type(self), name):
+                    raise ValueError(f"{name}: got {got!r} {beside}, wanted it left out")
         low, high = self.min_prediction, self.max_prediction
         if low is not None and high is not None and low > high:
             raise ValueError(f"min_prediction {low} is above max_prediction {high}")
@@ -145,6 +170,7 @@ class BayesianLinear(Reduction):
     def __init__(self, parameters: BayesianLinearParameters, context: Context) -> None:
         super().__init__(parameters, context)
         self._in_blocks = parameters.covariance == "blocks"
+        self._moments: MomentArrays | None = None
         self._prepare_blocks() if self._in_blocks else self._prepare_row()
         self._set_range(context.shared)  # type: ignore[misc]
 
@@ -189,13 +215,17 @@ class BayesianLinear(Reduction):
         self._dense = DenseNamespace("bayesian_linear", p.namespace, p.dimension, p.features == "named", context)
         self._rank = _RANK if p.rank is None and p.dimension > _FULL else p.rank
         size, covariances = p.dimension + 1, 1 if p.covariance == "shared" else context.submodels
+        moments = p.covariance in _MOMENTS
         matrix_size = size * size if self._rank is None else low_rank_size(size, self._rank)
-        if 8 * covariances * matrix_size > _MOST_BYTES:
+        if 8 * covariances * matrix_size * (5 if moments else 1) > _MOST_BYTES:
             raise ConfigError(
                 f"bayesian_linear: {covariances} covariances of {p.dimension} dimensions would take "
                 f"{8 * covariances * matrix_size / 1e9:.0f} GB; wanted covariance: shared, or a rank"
             )
-        self._means = np.zeros((context.submodels, size))
+        if moments:
+            prior = p.constant_variance if p.covariance == "sites" else None
+            self._moments, covariances = MomentArrays(context.submodels, size, prior), 0
+        self._means = np.zeros((covariances and context.submodels, size))
         self._matrices = np.zeros((covariances, matrix_size))
         self._groups = np.zeros(covariances, GROUP)
         named, constant = p.features == "named", 0 if p.features == "named" else p.dimension
@@ -236,6 +266,7 @@ class BayesianLinear(Reduction):
             constant_variance=p.constant_variance,
             sparse_variance=p.sparse_variance,
             forgetting=p.forgetting,
+            moments=self._moments.record if self._moments else 0,
         )
         if self._rank is None:
             self._matrices[:, constant * (size + 1)] = p.constant_variance
@@ -243,10 +274,17 @@ class BayesianLinear(Reduction):
             self._matrices[:, :size] = 1.0
             self._matrices[:, constant] = 1.0 / p.constant_variance
 
+    @classmethod
+    def keeps_zeros(cls, parameters: BayesianLinearParameters) -> bool:
+        """Whether a feature of value 0 differs from a missing one, as it does where that is at its mean."""
+        return parameters.covariance in _MOMENTS
+
     @property
     def kernels(self) -> Kernels:
         if self._in_blocks:
             return Kernels(learn_blocks, predict_blocks, sensitivity=sensitivity_blocks)
+        if self._moments:
+            return Kernels(learn_moments, predict_moments, importance_to_moments, sensitivity_moments)
         if self._rank is None:
             return Kernels(learn_full, predict, importance_to_full, sensitivity_full)
         return Kernels(learn_low_rank, predict, importance_to_low_rank, sensitivity_low_rank)
@@ -266,10 +304,44 @@ class BayesianLinear(Reduction):
         """The posterior means, float64 (sub-models, dimension + 1), the constant's last; a copy."""
         return np.roll(self._means, self.parameters.dimension - self._constant, axis=1)
 
+    def columns(self, submodel: int = 0) -> dict[int, tuple[float, float]]:
+        """Mean and deviation of each column met, by the index of its feature; of moments and sites."""
+        return self._moments.columns(self._features, submodel) if self._moments else {}
+
+    def numbers_posterior(self) -> NumbersPosterior | None:
+        """How far off predictions are likely to be; None without moments of numbers, or with less than two rows."""
+        p = self.parameters
+        if not (self._moments and p.covariance == "moments") or self.context.submodels > 1:
+            return None
+        fixed = 0.5 / p.prior_variance if p.prior_variance else None
+        return self._moments.posterior(self._features, lambda columns: fixed or columns / (2.0 * p.reach))
+
+    @property
+    def can_give_places(self) -> bool:
+        """Whether features have places in the order in which they are met, and these may wait for values."""
+        return self._moments is not None
+
+    def give_places(self, features: NDArray[np.uint32]) -> None:
+        """Give features places before they are met, so that words that come before them take none of theirs."""
+        used = int(np.count_nonzero(self._features >= 0))
+        new = [int(index) for index in features if index not in self._features][: len(self._features) - 1 - used]
+        self._features[1 + used : 1 + used + len(new)] = new
+        self.loaded()
+
+    def doubts(self) -> str | None:
+        """That numbers of more columns than there are places have no weight."""
+        if not (self._moments and self._moments.without_place):
+            return None
+        return (
+            f"bayesian_linear.dimension: got numbers in more than {self.parameters.dimension} columns, of which the "
+            "last are not learned; wanted a larger dimension"
+        )
+
     @property
     def can_rescale(self) -> bool:
         """Whether it keeps one row of means, and variances in units of the noise, which follows the labels' scale."""
-        return not self._in_blocks and self.answers.loss_kind == kinds.SQUARED
+        alike = not self._in_blocks and self.parameters.covariance != "sites"
+        return alike and self.answers.loss_kind == kinds.SQUARED
 
     def rescale(self, weights: NDArray[np.float32], ratio: float, shift: float) -> None:
         """Make means, and weights of features outside the row, predict ratio p + shift where they predicted p.
@@ -279,6 +351,9 @@ class BayesianLinear(Reduction):
             ratio, shift: of the scales.
         """
         weights[:, 0] *= ratio
+        if self._moments:
+            self._moments.rescale(ratio, shift)
+            return
         self._means *= ratio
         self._means[:, self._constant] += shift
 
@@ -297,6 +372,8 @@ class BayesianLinear(Reduction):
             return {name: self._groups[name] for name in SUMS.names or ()} | {
                 name: array[:used] for name, array in blocks.items()
             }
+        if self._moments:
+            return {"features": self._features} | self._moments.saved()
         return {
             "means": self._means,
             "matrices": self._matrices,
@@ -312,6 +389,8 @@ class BayesianLinear(Reduction):
             found = dict.fromkeys(SUMS.names or (), FINITE) | dict.fromkeys(("importance", "residuals"), POSITIVE)
             found |= dict.fromkeys(("means", "responses", "matrices"), Limits(finite=True, grows=True))
             return found | {"taken": Limits(1, self.parameters.dimension, grows=True)}
+        if self._moments:
+            return {"features": Limits(-1, (1 << 32) - 1), **self._moments.limits()}
         found = dict.fromkeys(("means", "matrices", "rows", "directions"), FINITE)
         found |= dict.fromkeys(("variance", "spread", "added"), POSITIVE)
         return found | {
@@ -333,6 +412,8 @@ class BayesianLinear(Reduction):
                     f"bayesian_linear: got {taken} blocks, and {', '.join(map(str, others))} of means, responses and "
                     f"covariances, wanted as many of each, at most {self.parameters.blocks}"
                 )
+        elif self._moments:
+            self._moments.check(arrays)
         elif self._rank is not None:
             check_low_rank(dense(arrays["matrices"]), self.parameters.dimension + 1, self._rank)
 
@@ -343,6 +424,8 @@ class BayesianLinear(Reduction):
             for array in (self._taken, self._means, self._responses, self._matrices):
                 array[len(taken) : before] = 0
             self.state.set(used=len(taken), size=int(np.max(taken, initial=0)))
+        elif self._moments:
+            self._moments.loading(arrays)
         else:
             self._groups["probed"] = 0
 

@@ -45,6 +45,7 @@ BAYESIAN = np.dtype(
         ("constant_variance", "f8"),
         ("sparse_variance", "f8"),
         ("forgetting", "f8"),
+        ("moments", "u8"),  # address of the MOMENTS record, of that form; else 0
         # of covariances in blocks, where `used` of them are in use, with up to `size` places each; means and matrices
         # go by block and prior, and groups are SUMS of sub-models
         ("gathered", "u8"),  # address of the FEATURES record
@@ -117,9 +118,15 @@ def _slot_of(s, index):
 
 
 @inlined
+def place_of_named(s, index):
+    """The place of a named feature in the row, 0 if it has none."""
+    return int64s_at(s.places, s.slots)[_slot_of(s, index)]
+
+
+@inlined
 def has_place(s, index):
     """Whether a named feature has a place in the row."""
-    return int64s_at(s.places, s.slots)[_slot_of(s, index)] > 0
+    return place_of_named(s, index) > 0
 
 
 @helper

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hutch.core.chain.capabilities import FitsScale, has
 from hutch.core.chain.reduction import Labels
 from hutch.frames import as_table, roles_of, without_column, word_rows
 
@@ -105,8 +106,7 @@ class Explains:
             raise AttributeError(f"coef_: {error}; use explain(X) or word_weights(X)") from None
         if len(batch.indices) != width + 1 or len(batch.namespace_id) != 2:
             raise AttributeError("coef_: `columns` divides the columns or leaves some out; use explain(X)")
-        if standardise:
-            known = layers[0].columns()
+        if known := next((found for layer in layers if has(layer, FitsScale) and (found := layer.columns())), None):
             centre, unit = np.array([known.get(int(index), (0.0, 1.0)) for index in batch.indices[:-1]]).T
         steps = np.diag(np.where(unit > 0, unit, 1.0))
         found = self._margins(rows(np.vstack([centre, centre + steps])))

@@ -1,7 +1,7 @@
 """The X of scikit-learn's estimators: matrices, or frames with names, words, categories and dates."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -167,6 +167,17 @@ def doubt_columns(X: Any, roles: Roles) -> None:
             told[name] = text
     for text in told.values():
         warn(f"X: {text}")
+
+
+def row_of_ones(table: Any, words: Iterable[Any]) -> Any:
+    """An Arrow table of one row with the columns of another: 1 in those of numbers that are no words, else missing."""
+    no_numbers, starts = {str(name) for name in words}, ("int", "uint", "float", "double", "halffloat")
+    found = [
+        [1 if str(field.type).startswith(starts) and field.name not in no_numbers else None] for field in table.schema
+    ]
+    return type(table).from_arrays(
+        [arrow().array(each, field.type) for each, field in zip(found, table.schema, strict=True)], schema=table.schema
+    )
 
 
 def without_column(X: Any, j: int) -> Any:

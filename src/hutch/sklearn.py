@@ -28,6 +28,7 @@ from hutch.all_or_nothing import all_or_nothing
 from hutch.asking import AskAndTell
 from hutch.chain import Chain, with_classes
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import GivesPlaces, has
 from hutch.core.chain.derived import learns_once
 from hutch.core.chain.model_file import overflow_of
 from hutch.core.chain.outputs import Outputs
@@ -38,7 +39,18 @@ from hutch.core.loss import kinds
 from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
 from hutch.explaining import Explains
-from hutch.frames import as_table, check_columns, checked, dense_columns, doubt_columns, is_frame, roles_of, targets_of
+from hutch.frames import (
+    as_table,
+    check_columns,
+    checked,
+    dense_columns,
+    doubt_columns,
+    is_frame,
+    roles_of,
+    row_of_ones,
+    targets_of,
+)
+from hutch.predictive import PredictsIntervals
 from hutch.target_scale import TargetScale, can_rescale
 
 if TYPE_CHECKING:
@@ -116,6 +128,7 @@ class _ChainEstimator(Explains, _Settings):
     _seed: Any
     _told: bool  # that the targets have left the scale of the first call
     _named: bool  # fitted to a frame
+    _in_order: bool = False  # rows are learned as they come, and columns are not met before
     _row: tuple[int, bool] = (0, False)  # columns of a table of numbers, and whether they have words, too; 0: none
     _columns: list[str]
     _schema: Any  # an empty table
@@ -151,15 +164,35 @@ class _ChainEstimator(Explains, _Settings):
     def _posterior(self, classes: int | None, reach: float = 10.0) -> list[Any]:
         """A posterior of all columns, with reach and variances that suit tables, and outliers cut off for classes."""
         columns, words = self._row
+        own = classes is not None and classes * columns**2 <= _OWN
+        if columns <= _WIDE and (classes is None or (own and self._in_order)):
+            return self._moments(classes)
         row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
         row |= {"reach": reach, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
         clip = {"clip": _UNBOUNDED} if classes is None else {}
         row |= {"rank": _RANK} if classes is None and columns > _WIDE else {}
         above: list[Any] = [{"standardise": {"columns": 1 << 12 if words else columns, **clip}}]
         if classes is not None and classes > 2:
-            row["covariance"] = "own" if classes * columns**2 <= _OWN else "shared"
+            row["covariance"] = "own" if own else "shared"
             above.append({"multinomial": {"classes": classes}})
         return [*above, {"bayesian_linear": row}]
+
+    def _moments(self, classes: int | None) -> list[Any]:
+        """A posterior that does not mind the order of rows and the units of columns; of classes, nearly."""
+        row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": self._row[0], "features": "named"}
+        row |= {"reach": 10.0, "loss": "logistic" if classes == 2 else "squared"}
+        if classes is None:
+            return [{"bayesian_linear": {**row, "covariance": "moments"}}]
+        above = [] if classes == 2 else [{"multinomial": {"classes": classes}}]
+        return [*above, {"bayesian_linear": {**row, "covariance": "sites", "constant_variance": 4.0}}]
+
+    def _give_places(self) -> None:
+        """Let columns of numbers have their places among moments before words take them all."""
+        base = self.chain_.layers[-1]
+        if self._row[1] and self.layers is None and has(base, GivesPlaces) and base.can_give_places:
+            table = row_of_ones(self._schema, roles_of(self.columns).categorical)
+            for batch in self.chain_.batches(table, columns=roles_of(self.columns).optional()):
+                base.give_places(batch.indices[:-1])
 
     def _tuning(self) -> dict[str, Any]:
         """Parameters of the base learner that are set."""
@@ -335,7 +368,8 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
     Parameters
     ----------
     layers : list of layers as under `chain:` in YAML; None: for a table of numbers, `bayesian_linear` below
-        `standardise`, with `multinomial` between them if there are more than two classes; `linear` with logistic loss,
+        `standardise`, with `multinomial` between them if there are more than two classes, and for `partial_fit` and
+        one pass its `sites` instead, which do not mind how columns move with time; `linear` with logistic loss,
         below `one_against_all`, for sparse matrices, text, namespaces, more than 4,096 columns, several passes,
         `early_stopping`, and if one of the next four is given. A table may have words, categories and dates. Where a
         multiclass layer lacks `classes`, their number is filled in.
@@ -379,7 +413,7 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
         X, y = self._examples_and_targets(X, y, reset=True)
-        weight = self._weights(X, sample_weight)
+        weight, self._in_order = self._weights(X, sample_weight), self.passes == 1
         self._start(np.unique(y[weight > 0]))
         return self._go_on(X, y, weight, self._passes(int(np.count_nonzero(weight))))
 
@@ -393,6 +427,7 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
         if first:
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit")
+            self._in_order = True
             self._start(np.unique(np.asarray(classes)))
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise ValueError(f"classes: got {classes!r}, wanted those of the first call, {self.classes_!r}")
@@ -403,6 +438,7 @@ class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ig
             raise ValueError(f"got {len(classes)} class, wanted at least two classes")
         self.classes_ = classes
         self.chain_ = self._build([*above, *self._layers(len(classes))])
+        self._give_places()
         loss = self.chain_.layers[0].answers
         if loss.loss is not None and loss.loss_kind in _NO_CLASSIFICATION:
             wanted = "one that tells classes apart, such as logistic or hinge"
@@ -492,13 +528,14 @@ def __getattr__(name: str) -> Any:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
+class HutchRegressor(RegressorMixin, PredictsIntervals, _ChainEstimator):  # type: ignore[misc]
     """A chain of reductions as a regressor.
 
     Parameters
     ----------
-    layers : list of layers as under `chain:` in YAML; None: for a table of numbers, `bayesian_linear` with squared loss
-        below `standardise`; else, as of `HutchClassifier`, `linear`, with the loss `poisson` below a `link`, so that
+    layers : list of layers as under `chain:` in YAML; None: for a table of numbers, `bayesian_linear` with squared
+        loss, of moments, which makes no difference between `partial_fit` and `fit`, beyond 512 columns below
+        `standardise`; else, as of `HutchClassifier`, `linear`, with the loss `poisson` below a `link`, so that
         predictions are means of counts, not their logarithms.
     loss, learning_rate, l2, interactions, bits, columns, random_state : as of `HutchClassifier`.
     passes : over the data in `fit`; None: as many as make 100,000 rows, at least 10 and at most 100.
@@ -557,7 +594,8 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
             self._told = True
             got = f"mean {self._target.centre:.4g} and deviation {self._target.scale:.4g} of the first call"
             warn(f"y: it is learned by {got}, which it has left; wanted a first call with typical rows, or `fit`")
-        for rows in self._target.follow(y, self.chain_) if follows else [slice(0, len(y))]:
+        by_row = getattr(self.chain_.layers[-1].parameters, "covariance", None) == "moments"
+        for rows in self._target.follow(y, self.chain_, by_row) if follows else [slice(0, len(y))]:
             part = X.slice(rows.start, rows.stop - rows.start) if self._named else X[rows]
             self._learn(part, self._target.of(y[rows]), weights[rows], None)
         return self
@@ -585,6 +623,7 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
             bounds = {"min_prediction": -_UNBOUNDED, "max_prediction": _UNBOUNDED}
             chain = self._build([*layers[:-1], {name: {**given, **bounds}}])
         self.chain_ = chain
+        self._give_places()
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         return super()._raw(X) * self._target.scale + self._target.centre + self._shift
@@ -599,7 +638,3 @@ class HutchRegressor(RegressorMixin, _ChainEstimator):  # type: ignore[misc]
         """Weight of the constant."""
         weight = float(self._linear_weights()[0, -1])
         return weight * self._target.scale + self._target.centre + self._shift
-
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The prediction for each row."""
-        return self._raw(X)

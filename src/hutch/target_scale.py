@@ -43,22 +43,27 @@ class TargetScale:
         means, deviations = self._add(y)
         return bool(self._astray(means[-1:], deviations[-1:])[0])
 
-    def follow(self, y: NDArray[np.float64], chain: Chain) -> Iterator[slice]:
+    def follow(self, y: NDArray[np.float64], chain: Chain, by_row: bool = False) -> Iterator[slice]:
         """Set the scale from the first targets, and cut further ones where it must change, however calls divide them.
 
         Args:
             y: targets (rows), at least one.
             chain: it is re-expressed on each new scale.
+            by_row: the first targets are one, so that it does not matter how many the first call has; of all of them
+                else, for chains that are re-expressed with loss.
 
         Yields:
             Rows that have one scale, in order.
         """
-        if not self._sums[0]:
-            self.settle(y)
-            yield slice(0, len(y))
-            return
-        means, deviations = self._add(y)
         start = 0
+        if not self._sums[0]:
+            start = 1 if by_row else len(y)
+            self.settle(y[:start])
+            yield slice(0, start)
+            if start == len(y):
+                return
+        nothing = np.zeros(start)
+        means, deviations = (np.concatenate([nothing, each]) for each in self._add(y[start:]))
         while True:
             found = np.flatnonzero(self._astray(means[start:], deviations[start:]))
             stop = start + int(found[0]) if len(found) else len(y)

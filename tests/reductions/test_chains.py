@@ -30,6 +30,40 @@ CHAINS: dict[str, list[Any]] = {
     "bayesian_linear": [
         {"bayesian_linear": {"namespace": "task", "dimension": 4, "features": "named", "loss": "logistic"}}
     ],
+    "bayesian_linear of moments": [
+        {
+            "bayesian_linear": {
+                "namespace": "task",
+                "dimension": 4,
+                "features": "named",
+                "loss": "squared",
+                "covariance": "moments",
+            }
+        }
+    ],
+    "bayesian_linear of sites": [
+        {
+            "bayesian_linear": {
+                "namespace": "task",
+                "dimension": 4,
+                "features": "named",
+                "loss": "logistic",
+                "covariance": "sites",
+            }
+        }
+    ],
+    "multinomial over bayesian_linear of sites": [
+        {"multinomial": CLASSES},
+        {
+            "bayesian_linear": {
+                "namespace": "task",
+                "dimension": 4,
+                "features": "named",
+                "loss": "squared",
+                "covariance": "sites",
+            }
+        },
+    ],
     "pairwise over linear": [{"pairwise": {"worker": "rater", "slots": 16}}, {"linear": {"loss": "logistic"}}],
     "ftrl_proximal": [{"ftrl_proximal": {"loss": "logistic"}}],
     "pistol": [{"pistol": {"loss": "logistic"}}],

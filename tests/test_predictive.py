@@ -1,0 +1,66 @@
+"""Deviations and intervals of `HutchRegressor`: against the formula, and how many targets they hold."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hutch.sklearn import HutchRegressor
+
+
+def rows(seed, count=400):
+    """A trend, a walk and noise, as they come in time."""
+    random = np.random.default_rng(seed)
+    X = np.column_stack([np.arange(count) * 2.0, np.cumsum(random.normal(size=count)), random.normal(size=count)])
+    return X.astype(np.float32), 500 + X @ [0.5, 3.0, -2.0] + 4 * random.normal(size=count)
+
+
+def test_deviations_are_those_of_the_posterior():
+    X, y = rows(0)
+    model = HutchRegressor()
+    for start in range(0, 400, 50):
+        model.partial_fit(X[start : start + 50], y[start : start + 50])
+    predictions, deviations = model.predict(X, return_std=True)
+    away = X.astype(float) - X.mean(axis=0, dtype=float)
+    left = away.T @ away + 0.15 * np.diag(away.std(axis=0) ** 2)
+    moment = away.T @ (y - y.mean())
+    fitted = y.mean() + away @ np.linalg.solve(left, moment)
+    noise = np.sum((y - fitted) ** 2) / (399 - np.trace(np.linalg.solve(left, away.T @ away)))
+    spread = np.sum(away * np.linalg.solve(left, away.T).T, axis=1)
+    np.testing.assert_allclose(deviations, np.sqrt(noise * (1 + 1 / 400 + spread)), rtol=1e-5)
+    np.testing.assert_array_equal(predictions, model.predict(X))
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+@pytest.mark.parametrize("learned", [12, 200])
+def test_intervals_hold_as_many_targets_as_they_say(level, learned):
+    held = []
+    for seed in range(60):
+        X, y = rows(seed)
+        order = np.random.default_rng(seed).permutation(400)
+        X, y = X[order], y[order]
+        interval = HutchRegressor().partial_fit(X[:learned], y[:learned]).predict_interval(X[200:], level)
+        held.append(np.mean((interval[:, 0] <= y[200:]) & (y[200:] <= interval[:, 1])))
+    assert np.mean(held) == pytest.approx(level, abs=0.04)
+
+
+def test_words_and_missing_cells_have_deviations():
+    X, y = rows(1)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame["word"] = np.array(list("uvw"))[np.arange(400) % 3]
+    frame.loc[::5, "c"] = np.nan
+    model = HutchRegressor().fit(frame, y + np.arange(400) % 3)
+    deviations = model.predict(frame, return_std=True)[1]
+    assert 3.5 < deviations.min() < deviations.max() < 5
+    assert np.all(deviations[frame["c"].isna()] < 5)
+    other = frame[:3].assign(word="unknown")
+    assert np.all(model.predict(other, return_std=True)[1] > deviations[:3])
+
+
+def test_refuses_models_that_do_not_know():
+    X, y = rows(2)
+    with pytest.raises(ValueError, match="return_std: this model keeps no moments"):
+        HutchRegressor(loss="quantile").fit(X, y).predict(X, return_std=True)
+    with pytest.raises(ValueError, match="return_std: this model keeps no moments"):
+        HutchRegressor().partial_fit(X[:1], y[:1]).predict_interval(X)
+    with pytest.raises(ValueError, match="level: got 90, wanted a number between 0 and 1"):
+        HutchRegressor().fit(X, y).predict_interval(X, 90)
