@@ -78,11 +78,13 @@ def suited_model(
 ) -> CrowdModel:
     """The model; instead of the default, if no option names or sets it, that which suits the labels."""
     settled = given.model is not None or bool(given.set) or history is not None or options.method != "batch"
-    if settled or model.name != "two_level" or model.parameters.judges:
+    if settled:
         return model
     from hutch.crowd.choice import suited
+    from hutch.crowd.models.two_level import TwoLevel
 
-    return suited(labels)
+    default = type(model) is TwoLevel and not model.parameters.judges
+    return suited(labels) if default else model
 
 
 def create_model(name: str | None, parameters: dict[str, Any]) -> CrowdModel:
