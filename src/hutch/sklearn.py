@@ -572,8 +572,8 @@ class HutchRegressor(RegressorMixin, PredictsIntervals, _ChainEstimator):  # typ
         if self._scaled:
             self._target.settle(y[weights > 0])
         self._learn(X, self._target.of(y), weights, self._passes(int(np.count_nonzero(weights))))
-        loss = self.chain_.layers[-1].answers.loss
-        if loss is not None and loss.name == "quantile":
+        answers = self.chain_.layers[-1].answers
+        if (loss := answers.loss) is not None and answers.loss_kind == kinds.QUANTILE:
             # the constant that is best for the other weights: steps stop it where rows are denser on one side
             left, tau = y - self._raw(given), loss.parameters.get("tau", 0.5)
             self._shift = float(np.quantile(left, tau, weights=weights.astype(float), method="inverted_cdf"))

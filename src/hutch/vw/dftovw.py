@@ -1,5 +1,6 @@
 """Tables as lines of Vowpal Wabbit's text, with the names of `vowpalwabbit.dftovw`: `DFtoVW(...).convert_df()`."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -52,7 +53,7 @@ class _Wanted:
             raise ValueError(f"{name}: column {column!r}, row {row}: got {values.iloc[row]}, wanted {self.what}")
 
 
-class _Label:
+class _Label(ABC):
     """A label of one or more columns."""
 
     _wanted: ClassVar[Mapping[str, _Wanted]]
@@ -65,9 +66,9 @@ class _Label:
             found += [(name, each) for each in (given if isinstance(given, list) else [given]) if each is not None]
         return found
 
+    @abstractmethod
     def process(self, table: Any) -> Any:
         """The column of labels."""
-        raise NotImplementedError
 
     def check(self, table: Any) -> None:
         """Check the values of the columns, which the table has.
