@@ -3,7 +3,7 @@
 import pytest
 
 from hutch.core.errors import DataError, UsageError
-from hutch.crowd.read.labels import read_labels, read_questions
+from hutch.crowd.read.labels import read_gold, read_labels, read_questions
 
 PEOPLE = ("ann", "bob", "cy")
 
@@ -213,3 +213,32 @@ def test_a_header_alone_is_no_label(tmp_path):
         read_labels(written(tmp_path / "labels.csv", ["coder", "unit", "code"]))
     assert read_labels(written(tmp_path / "labels.csv", ["worker", "task", "label"])).items == 0
     assert read_labels(written(tmp_path / "labels.csv")).form == "an empty file"
+
+
+@pytest.mark.parametrize(
+    "header", ["reviewer,answer_id,verdict", "rater_name,ticketId,grade", "coder,message-no,choice"]
+)
+def test_one_answer_to_each_item_is_read_by_the_usual_names(tmp_path, header):
+    rows = [("ines" if i % 2 else "omar", f"a{i}", ("pass", "fail")[i % 3 == 0]) for i in range(60)]
+    path = written(tmp_path / "people.csv", header.split(","), *rows)
+    assert triples(read_labels(path)) == set(rows)
+
+
+def test_a_column_of_ids_that_is_a_workers_is_no_task(tmp_path):
+    rows = [(f"u{i % 5}", ("yes", "no")[i % 2], f"d{i // 5}") for i in range(60)]
+    path = written(tmp_path / "l.csv", ("person_id", "verdict", "paper_id"), *rows)
+    assert {item for _, item, _ in triples(read_labels(path))} == {f"d{i}" for i in range(12)}
+
+
+@pytest.mark.parametrize("header", ["ticket,category", "paper,decision", "which,what"])
+def test_true_classes_may_have_a_header_of_any_words(tmp_path, header):
+    rows = [(f"T-{1000 + i}", ("billing", "bug")[i % 2]) for i in range(30)]
+    path = written(tmp_path / "truth.csv", header.split(","), *rows)
+    assert read_gold(path) == dict(rows)
+
+
+def test_true_classes_without_a_header_lose_no_row(tmp_path):
+    rows = [(f"T-{1000 + i}", ("billing", "bug", "refund")[i % 3 if i else 2]) for i in range(30)]
+    assert read_gold(written(tmp_path / "truth.csv", *rows)) == dict(rows)
+    rows[0] = ("T-1000", "rare")
+    assert read_gold(written(tmp_path / "truth.csv", *rows)) == dict(rows)

@@ -43,6 +43,9 @@ SIDES = (
 
 WINNER = {"winner", "preference", "choice", "vote", "preferred", "outcome", "verdict"}
 """Names of the column of the side that won."""
+_ID = re.compile(r"([\s_-](id|ID|Id|no|number|nr)|(?<=[a-z])I[dD])$")
+"""The end of a name of ids, such as `ticket_id` and `ticketId`."""
+_PEOPLE = HEADERS["worker"] | USUAL["worker"] | {"person", "email", "labelset", "account"}
 
 
 def key_of(field: str) -> str:
@@ -60,8 +63,17 @@ def places_of(fields: Sequence[str], role: str) -> list[int]:
 
 
 def usual_of(fields: Sequence[str], role: str) -> list[int]:
-    """The columns whose names such columns often have."""
-    return [place for place, field in enumerate(fields) if key_of(field) in USUAL[role]]
+    """The columns whose names such columns often have; for a task also `ticket_id` and the like, if nobody else's."""
+    found = [place for place, field in enumerate(fields) if key_of(field) in USUAL[role]]
+    if role == "task" and not found:
+        others = _PEOPLE | BESIDE | USUAL["question"]
+        found = [place for place, field in enumerate(fields) if _ID.search(field) and not _stem(field) & others]
+    return found
+
+
+def _stem(field: str) -> set[str]:
+    """The key of a field, with and without its end."""
+    return {key_of(field), key_of(_ID.sub("", field))}
 
 
 def holds_pairs(fields: Sequence[str]) -> bool:

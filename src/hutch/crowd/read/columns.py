@@ -79,7 +79,7 @@ class _Matcher(LongTables, WideTables):
         named = bool(self._known("task") or self._usual("task")) and bool(self._usual("label"))
         worker = "worker" in self._at or any(named or not self._shares(place) for place in self._known("worker"))
         label = bool(self._labels) or bool(self._known("label"))
-        if worker or label:
+        if worker or label or self._each_usual():
             return self._long(self._long_reading())
         return self._by_values()
 

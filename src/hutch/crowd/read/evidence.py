@@ -10,6 +10,7 @@ from hutch.crowd.data.known import HEADERS, USUAL, key_of
 from hutch.crowd.data.values import MISSING
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DIGITS = re.compile(r"\d+")
 _KNOWN = frozenset().union(*HEADERS.values(), *USUAL.values())
 FEW = 50
 """The most classes of a column of labels; a column with more different values has another meaning."""
@@ -75,6 +76,16 @@ class Column:
         return bool(self.counts) and all(map(_NUMBER.fullmatch, self.counts))
 
     @property
+    def shape(self) -> str:
+        """What all values look like with their digits replaced, such as `T-0`; empty if they differ or have none.
+
+        >>> Column.of(["T-17", "T-1001"]).shape
+        'T-0'
+        """
+        shapes = {_DIGITS.sub("0", value) for value in self.counts}
+        return shapes.pop() if len(shapes) == 1 and "0" in min(shapes) else ""
+
+    @property
     def text(self) -> bool:
         """Most values are of several words."""
         return sum(" " in value for value in self.counts) > len(self.counts) / 2
@@ -103,7 +114,8 @@ def row_odds(first: Sequence[str], columns: Sequence[Column]) -> float:
     """The odds that the first row is one like those below it, and not a header.
 
     A value that comes again below speaks for a row. One that does not speaks for a header, the more so the fewer new
-    values the column has (Good and Turing), if all others are numbers, or if it is the name of such a column.
+    values the column has (Good and Turing), if all others are numbers or look alike, or if it is the name of such a
+    column.
 
     >>> rows = [["ann", "t1", "yes"], ["bob", "t1", "no"], ["ann", "t2", "no"], ["bob", "t2", "no"]]
     >>> row_odds(["who", "what", "verdict"], columns_of(3, rows)) < 0.1
@@ -115,13 +127,13 @@ def row_odds(first: Sequence[str], columns: Sequence[Column]) -> float:
     for cell, column in zip(map(str.strip, first), columns, strict=True):
         if not column.given or missing(cell):
             continue
-        least, number = 1 / (column.given + 1), bool(_NUMBER.fullmatch(cell))
+        least, number, shape = 1 / (column.given + 1), bool(_NUMBER.fullmatch(cell)), column.shape
         if cell in column.counts:
             odds *= max(1 - column.singles, least) / (0.3 if number or len(cell) < 3 else 0.02)
             continue
         odds *= max(column.singles, least)
-        if column.numbers and column.given > 1:
-            odds *= 10 if number else 0.1
+        if column.given > 1 and (shape or column.numbers):
+            odds *= 10 if number else 100 if _DIGITS.sub("0", cell) == shape else 0.1
         if key_of(cell) in _KNOWN:
             odds *= 0.05
     return odds

@@ -15,7 +15,7 @@ from hutch.crowd.data.known import places_of, usual_of
 from hutch.crowd.data.labels import Labels, from_codes
 from hutch.crowd.read.columns import decide
 from hutch.crowd.read.form import Export, form_of, table_of
-from hutch.crowd.read.matching import wrong_width
+from hutch.crowd.read.matching import is_header, wrong_width
 from hutch.crowd.read.rows import read_rows
 from hutch.crowd.read.source import Source, read_source
 from hutch.crowd.read.tools.tool import Places
@@ -149,13 +149,14 @@ def _pairs(source: Source) -> list[tuple[str, str]]:
     table = table_of(source.data, len(roles), source.line)
     if table is None:
         return []
-    header = all(places_of(table.first, role) or usual_of(table.first, role) for role in roles)
-    if header:
-        columns = [(places_of(table.first, role) or usual_of(table.first, role))[0] for role in roles]
+    named = [places_of(table.first, role) or usual_of(table.first, role) for role in roles]
+    header = all(named) or (len(table.first) == len(roles) and bool(is_header(table, roles)))
+    if all(named):
+        columns = [places[0] for places in named]
     elif len(table.first) != len(roles):
         raise Problem(wrong_width(len(table.first), roles), table.line, 1)
     else:
-        columns = [0, 1]
+        columns = [1, 0] if named[0] == [1] or named[1] == [0] else [0, 1]
     rows = read_rows(source, table, header, columns, roles)
     tasks, labels = rows.names
     return [(tasks[task], labels[label]) for task, label in rows.codes.tolist()]

@@ -45,9 +45,10 @@ class LongTables(Matching):
     def _completed(self, at: Reading, missing: list[str]) -> Reading:
         """The roles that no name tells, by the names that such columns often have, and by values."""
         free = self._free(at.values())
-        usual = {}
+        usual, all_named = {}, self._each_usual()
         for role in missing:
-            names = [p for p in self._usual(role) if p in free and (role != "task" or not self._columns[p].unique)]
+            once = all_named or role != "task"
+            names = [p for p in self._usual(role) if p in free and (once or not self._columns[p].unique)]
             if len(names) == 1:
                 usual[role] = names[0]
         if len(usual) == len(missing):

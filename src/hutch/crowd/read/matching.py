@@ -104,6 +104,11 @@ class Matching:
         """Columns with a name that such columns often have, if they have no role yet."""
         return [place for place in self._often[role] if place not in self._at.values()]
 
+    def _each_usual(self) -> bool:
+        """Whether worker, task and label have a name each that such columns often have, and no others do."""
+        places = [self._known(role) or self._usual(role) for role in TRIPLE]
+        return all(len(found) == 1 for found in places) and not self._shares(places[0][0])
+
     def _free(self, taken: Iterable[int] = (), beside: Collection[str] = BESIDE) -> list[int]:
         """Columns that may have any role, unless their names are those of others beside the labels."""
         not_free = {*taken, *self._at.values(), *self._known("gold"), *self._known("kind"), *self._known("price")}
