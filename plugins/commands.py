@@ -12,8 +12,8 @@ from hutch.plugins.defaults import DEFAULT_PLUGINS
 def _own() -> Mapping[str, Command]:
     found: dict[str, Command] = {}
 
-    def register(name: str, place: str, help: str) -> None:
-        found[name] = Command(place, help)
+    def register(name: str, place: str, help: str, group: str = "More") -> None:
+        found[name] = Command(place, help, group)
 
     for module in DEFAULT_PLUGINS:
         hook = getattr(import_module(module), "hutch_register_commands", None)

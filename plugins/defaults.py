@@ -5,17 +5,18 @@ before it is used.
 """
 
 DEFAULT_PLUGINS = (
+    "hutch.demo.plugin",
+    "hutch.crowd.plugin",
+    "hutch.judges.plugin",
+    "hutch.estimate.plugin",
+    "hutch.label.plugin",
+    "hutch.active.plugin",
     "hutch.cli.plugin",
     "hutch.core.loss.plugin",
     "hutch.core.data.plugin",
     "hutch.reductions.plugin",
     "hutch.vw.plugin",
     "hutch.serve.plugin",
-    "hutch.active.plugin",
-    "hutch.crowd.plugin",
-    "hutch.label.plugin",
-    "hutch.estimate.plugin",
-    "hutch.judges.plugin",
     "hutch.em.plugin",
     "hutch.reproduce.plugin",
     "hutch.plugins.plugin",

@@ -41,7 +41,10 @@ def hutch_register_em_models(register: Callable[..., None]) -> None:
 
 @hookspec
 def hutch_register_commands(register: Callable[..., None]) -> None:
-    """Register commands of `hutch`: call `register("name", "package.module:function", help="Do this.")` for each."""
+    """Register commands of `hutch`: call `register("name", "package.module:function", help="Do this.")` for each.
+
+    `group="Models"` lists it under that heading of `hutch --help`; without it that is "More".
+    """
 
 
 @hookspec

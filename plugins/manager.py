@@ -75,8 +75,8 @@ def _named(add: Add) -> Callable[..., None]:
 def _command(add: Add) -> Callable[..., None]:
     """`register` of commands."""
 
-    def register(name: str, place: str, help: str) -> None:
-        add(name, Command(place, help))
+    def register(name: str, place: str, help: str, group: str = "More") -> None:
+        add(name, Command(place, help, group))
 
     return register
 

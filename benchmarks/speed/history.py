@@ -140,16 +140,16 @@ def crowd(sizes: Sizes) -> Iterator[tuple[str, float]]:
 
 
 def demo(sizes: Sizes) -> Iterator[tuple[str, float]]:
-    """The chains of `hutch demo`, linear and of rank 2."""
+    """The chains of `hutch reproduce dyadic --quick`, linear and of rank 2."""
     from hutch import Chain
-    from hutch.reproduce.cli import demo
+    from hutch.reproduce.cli import comparison
     from hutch.reproduce.simulate import simulate_ratings
 
     ratings = simulate_ratings(tasks=sizes.tasks, raters=max(sizes.tasks * 3 // 10, 10), seed=0)
     count = len(ratings) // 16
     test, train = ratings[:count], ratings[count:]
     for name, rank in (("linear", 0), ("dyadic", 2)):
-        chain = Chain.from_config(demo.chain(rank))
+        chain = Chain.from_config(comparison.chain(rank))
         for number in range(sizes.passes):
             chain.learn(train.examples())
             if number < sizes.passes - 1:

@@ -103,10 +103,12 @@ class Command(NamedTuple):
     Attributes:
         place: `module:name` of a function, whose annotations are its options, or of a group of them.
         help: its purpose, one line.
+        group: the heading under which `hutch --help` lists it.
     """
 
     place: str
     help: str
+    group: str = "More"
 
     @property
     def module(self) -> str:

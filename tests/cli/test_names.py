@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 NAMES = {
-    "demo": "--quick --json",
+    "demo": "--to --quick --json",
     "train": "-C --set -i -f -p -r --passes -P --quiet --cache --shards --ray --json",
     "predict": "-i -p -r --shards --ray --json",
     "active simulate": "-C --test --budget --json",

@@ -22,7 +22,7 @@ def test_every_kernel_of_the_installed_plugins_is_found() -> None:
 def test_pieces_are_kernels_functions_and_command_lines(capsys: pytest.CaptureFixture[str]) -> None:
     warmup.compile_piece("hutch.core.loss.kernels:hinge_value")
     assert isinstance(hinge_value, AddressKernel) and "address" in vars(hinge_value)
-    warmup.compile_piece("hutch.reproduce.cli.demo:compile_parser")
+    warmup.compile_piece("hutch.reproduce.cli.comparison:compile_parser")
     for each in installed().registry.warmups.values():
         if each.usual:
             warmup.compile_piece(each)

@@ -40,7 +40,7 @@ STEPS = {
     "`hutch train` on a table": "hutch train table.csv -f table.model --quiet",
     "`hutch crowd` on an export of Label Studio": "hutch crowd studio.json -p truth.tsv --workers workers.tsv",
     "`hutch serve` and one learn request": SERVE,
-    "`hutch demo --quick`": "hutch demo --quick",
+    "`hutch reproduce dyadic --quick`": "hutch demo --quick",
 } | {f"notebook {name}": f"python cells.py {name}.ipynb" for name in NOTEBOOKS}
 """What is run, by its name in the table."""
 

@@ -8,10 +8,13 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch active` and `hutch label-studio`."""
-    register("active", "hutch.active.cli.commands:app", help="Choose which labels to ask for, and learn them.")
     register(
-        "label-studio", "hutch.active.cli.label_studio:app", help="Let people answer label requests in Label Studio."
+        "active",
+        "hutch.active.cli.commands:app",
+        help="Which examples to label so that a model learns most.",
+        group="Labels",
     )
+    register("label-studio", "hutch.active.cli.label_studio:app", help="Ask people in Label Studio.", group="Labels")
 
 
 @hookimpl

@@ -29,7 +29,9 @@ def _is_there(command: Command) -> bool:
 
 
 def of_group(words: list[str]) -> list[str]:
-    """A command line with `group command` as one word where a command has that name."""
+    """A command line with `group command` as one word where a command has that name; `help` is `--help`."""
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     both = " ".join(words[:2])
     known = words[1:] and not words[0].startswith("-") and both in commands_with(words[0])
     return [both, *words[2:]] if known else words
@@ -62,8 +64,10 @@ class Commands(Group):
             ctx.fail(f"no command {args[0]!r}; {did_you_mean(args[0], self.names())}")
         return super().resolve_command(ctx, args)
 
-    def purposes(self, ctx: Any) -> Iterator[tuple[str, str]]:
-        yield from ((name, commands_with("")[name].help) for name in self.names())
+    def purposes(self, ctx: Any) -> Iterator[tuple[str, str, str]]:
+        every = commands_with("")
+        names = sorted(self.names(), key=lambda name: every[name].group == "More")  # these last
+        yield from ((name, every[name].help, every[name].group) for name in names)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -87,10 +91,12 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def hutch(
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("-V", "--version", callback=_say_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Noisy human labels in, an online model out.
 
-    Example: hutch train data.vw -C chain.yaml -f model
+    Example: hutch demo
+
+    Help of a command: hutch COMMAND --help
     """

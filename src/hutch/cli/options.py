@@ -10,7 +10,7 @@ from hutch.shell.declared import Command, Option
 from hutch.shell.options import keyword, taking
 from hutch.vw.option import LEARNER
 from hutch.vw.option import Option as VWOption
-from hutch.vw.table import NAMED
+from hutch.vw.table import GROUPS, NAMED
 
 _TYPES: dict[str, Any] = {"flag": bool, "int": int, "float": float, "text": str, "texts": list[str], "words": list[str]}
 
@@ -55,5 +55,12 @@ def _parameter(option: VWOption, defaults: dict[str, Any], text: str | None, tak
     kind = _TYPES[option.kind]
     known = None if option.part in LEARNER else option.default  # the chain has its own
     default = defaults.get(option.name, False if kind is bool else known)
-    said = Option(*names, help=text or option.help, metavar=option.metavar or None, min=option.least)
+    heading = next(heading for heading, options in GROUPS.items() if option in options)
+    said = Option(
+        *names,
+        help=text or option.help,
+        metavar=option.metavar or None,
+        min=option.least,
+        rich_help_panel=heading,
+    )
     return keyword(_argument(option.name), default, Annotated[kind if default is not None else kind | None, said])

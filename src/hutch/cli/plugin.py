@@ -8,12 +8,18 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register each command by its place."""
-    register("demo", "hutch.reproduce.cli.demo:demo", help="Learn from simulated noisy ratings and show the errors.")
-    register("train", "hutch.cli.train:train", help="Learn from data.")
-    register("predict", "hutch.cli.predict:predict", help="Predict with a model.")
-    register("evaluate", "hutch.cli.evaluate:evaluate", help="Estimate a chain's cost from logged decisions.")
-    register("config", "hutch.cli.config:app", help="Check a chain, show it with its defaults, export its schema.")
-    register("inspect", "hutch.cli.inspect:inspect", help="Show what is in a model.")
+    register("train", "hutch.cli.train:train", help="Learn from data.", group="Models")
+    register("predict", "hutch.cli.predict:predict", help="Predict with a model.", group="Models")
+    register(
+        "evaluate", "hutch.cli.evaluate:evaluate", help="Estimate a chain's cost from logged decisions.", group="Models"
+    )
+    register(
+        "config",
+        "hutch.cli.config:app",
+        help="Check a chain, show it with its defaults, export its schema.",
+        group="Models",
+    )
+    register("inspect", "hutch.cli.inspect:inspect", help="Show what is in a model.", group="Models")
     register("plugins", "hutch.cli.plugins:app", help="List what is installed, or check a plugin.")
     register("warmup", "hutch.cli.warmup:warmup", help="Compile kernels ahead of time.")
 

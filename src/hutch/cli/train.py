@@ -34,13 +34,20 @@ def train(
     ] = None,
     overrides: Overrides = None,
     label: Annotated[
-        str | None, Option("--label", metavar="COLUMN", help="The column of a table that holds the labels.")
+        str | None,
+        Option(
+            "--label",
+            metavar="COLUMN",
+            help="The column of a table that holds the labels.",
+            rich_help_panel="Data and passes",
+        ),
     ] = None,
     classes: Annotated[
         str | None,
         Option(
             metavar="A,B,...",
             help="The labels of a table are these words. Without -C the chain is one_against_all above logistic loss.",
+            rich_help_panel="Data and passes",
         ),
     ] = None,
     format: Format = None,
@@ -48,17 +55,28 @@ def train(
         str | None, Option("--events", metavar="FILE", help="Write progress as JSON lines; - is standard output.")
     ] = None,
     cache: Annotated[
-        bool, Option("--cache", help="Cache the parsed data in DATA.hutch-cache, and reuse it until the data changes.")
+        bool,
+        Option(
+            "--cache",
+            help="Cache the parsed data in DATA.hutch-cache, and reuse it until the data changes.",
+            rich_help_panel="Data and passes",
+        ),
     ] = False,
     shards: Annotated[
         int | None,
-        Option(min=2, metavar="N", help="Learn from N shards of the data in each pass, and merge what they learn."),
+        Option(
+            min=2,
+            metavar="N",
+            help="Learn from N shards of the data in each pass, and merge what they learn.",
+            rich_help_panel="Shards",
+        ),
     ] = None,
     by: Annotated[
         str | None,
         Option(
             metavar="A[,B]",
             help="With --shards: examples with the same feature in namespace A share a shard; blocks of A, B.",
+            rich_help_panel="Shards",
         ),
     ] = None,
     ray: Annotated[str | None, ray_option("Let the shards learn")] = None,

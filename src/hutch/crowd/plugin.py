@@ -8,7 +8,12 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch crowd`."""
-    register("crowd", "hutch.crowd.cli.crowd:crowd", help="Infer the truth behind the labels of many workers.")
+    register(
+        "crowd",
+        "hutch.crowd.cli.crowd:crowd",
+        help="Labels by several workers: what is true, and who is good?",
+        group="Labels",
+    )
 
 
 @hookimpl

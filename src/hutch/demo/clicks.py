@@ -24,7 +24,7 @@ chain:
   - explore_posterior: {method: optimism, width: 1}
   - contextual_bandit
   - cost_sensitive_with_features
-  - bayesian_linear: {covariance: blocks, dimension: 64, loss: squared}
+  - bayesian_linear: {covariance: blocks, dimension: 64, loss: squared, interactions: [[reader, article]]}
 """
 
 

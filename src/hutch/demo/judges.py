@@ -4,7 +4,7 @@ from random import Random
 
 from hutch.demo.demonstration import Demonstration, numbered, table
 
-_JUDGES = {"judge-large": (0.93, 0.80), "judge-small": (0.90, 0.60), "judge-mini": (0.85, 0.45)}
+_JUDGES = {"judge-large": (0.98, 0.92), "judge-small": (0.90, 0.60), "judge-mini": (0.85, 0.45)}
 """How often each passes a good answer, and fails a bad one."""
 
 _TOPICS = ("returns", "shipping", "warranty", "payment")

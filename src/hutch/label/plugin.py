@@ -8,5 +8,15 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch label`."""
-    register("label", "hutch.label.cli:label", help="Buy labels until a certificate holds.")
-    register("label simulate", "hutch.label.cli:simulate", help="Simulate labelling with a certificate.")
+    register(
+        "label",
+        "hutch.label.cli:label",
+        help="Who labels which item next, until enough labels are right.",
+        group="Labels",
+    )
+    register(
+        "label simulate",
+        "hutch.label.cli:simulate",
+        help="What `label` would cost, on items whose truth is known.",
+        group="Labels",
+    )

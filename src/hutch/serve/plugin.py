@@ -8,5 +8,10 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch serve` and its log."""
-    register("serve", "hutch.serve.cli.serve:serve", help="Predict and learn over HTTP.")
-    register("serve log", "hutch.serve.cli.log:app", help="Export, replay or compact the log of served models.")
+    register("serve", "hutch.serve.cli.serve:serve", help="Predict and learn over HTTP.", group="Service")
+    register(
+        "serve log",
+        "hutch.serve.cli.log:app",
+        help="Export, replay or compact the log of served models.",
+        group="Service",
+    )

@@ -19,7 +19,7 @@ PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": F
 
 def ray_option(work: str) -> Any:
     """The option that names a Ray cluster, of every command with work for one."""
-    return Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.")
+    return Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.", rich_help_panel="Shards")
 
 
 class Group(typer.Typer):

@@ -10,9 +10,19 @@ from typer.core import TyperCommand, TyperGroup
 from hutch.core.errors import UsageError
 from hutch.shell.help_text import entries, noted, paragraph, width
 
+_MANY = 20
+SETTINGS = {
+    "help_option_names": ["--help", "-h"],
+    "token_normalize_func": lambda word: word.replace("_", "-"),
+}
+"""Of every command: `--a_b` is `--a-b`."""
+
 
 class Command(TyperCommand):
     """A command with our help text, which returns its status; errors in values have our form: what, got, wanted."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **_with_ours(settings))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         words = list(args)
@@ -45,19 +55,31 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """A group of commands with our help text."""
 
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **_with_ours(settings))
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [*_usage(self, ctx), "COMMAND", "[ARGS]..."]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        commands = entries(self.purposes(ctx), width())
-        formatter.write("\n".join([*_help(self, ctx), "", "Commands:", *commands]) + "\n")
+        lines = list(_help(self, ctx))
+        listed = list(self.purposes(ctx))
+        left = max(len(name) for name, _, _ in listed) + 4
+        for heading in dict.fromkeys(heading for _, _, heading in listed):
+            rows = [(name, purpose) for name, purpose, other in listed if other == heading]
+            lines += ["", f"{heading}:", *entries(rows, width(), left)]
+        formatter.write("\n".join(lines) + "\n")
 
-    def purposes(self, ctx: Any) -> Iterator[tuple[str, str]]:
-        """Each command with its purpose, one sentence."""
+    def purposes(self, ctx: Any) -> Iterator[tuple[str, str, str]]:
+        """Each command, its purpose in one sentence, and the heading above it."""
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
             if command is not None and not command.hidden:
-                yield name, " ".join((command.help or "").partition("\n\n")[0].split())
+                yield name, " ".join((command.help or "").partition("\n\n")[0].split()), "Commands"
+
+
+def _with_ours(settings: dict[str, Any]) -> dict[str, Any]:
+    return settings | {"context_settings": (settings.get("context_settings") or {}) | SETTINGS}
 
 
 def _usage(command: Any, ctx: Any) -> list[str]:
@@ -72,10 +94,20 @@ def _help(command: Any, ctx: Any) -> Iterator[str]:
     yield " ".join(["Usage:", ctx.command_path, *command.collect_usage_pieces(ctx)])
     for text in re.split(r"\n\s*\n", (command.help or "").strip()):
         yield from ("", *paragraph(text, width()))
-    for heading, members in (("Arguments", arguments), ("Options", options)):
+    for heading, members in (("Arguments", arguments), *_grouped(options)):
         if members:
             yield from ("", f"{heading}:")
             yield from entries(((_named(each), _described(each)) for each in members), width())
+
+
+def _grouped(options: list[Any]) -> Iterator[tuple[str, list[Any]]]:
+    """Options under their headings, those without one first; few options need none."""
+    panels: dict[str, list[Any]] = {}
+    for each in options:
+        heading = getattr(each, "rich_help_panel", None) if len(options) > _MANY else None
+        panels.setdefault(heading or "Options", []).append(each)
+    rest = panels.pop("Options", [])
+    yield from (("Options", rest), *panels.items())
 
 
 def _named(parameter: Any) -> str:

@@ -20,6 +20,7 @@ Format = Annotated[
         "--format",
         metavar="ENDING",
         help="Read data as if it ended in this: csv, tsv, ssv (semicolons), jsonl, dsjson.",
+        rich_help_panel="Data and passes",
     ),
 ]
 """The option `--format` of commands that read data."""

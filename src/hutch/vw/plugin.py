@@ -8,8 +8,8 @@ from hutch.core.hooks import hookimpl
 @hookimpl
 def hutch_register_commands(register: Callable[..., None]) -> None:
     """Register `hutch vw` and `hutch convert`."""
-    register("vw", "hutch.vw.cli.vw:vw", help="Run a Vowpal Wabbit command line.")
-    register("convert", "hutch.vw.cli.convert:convert", help="Convert a Vowpal Wabbit model.")
+    register("vw", "hutch.vw.cli.vw:vw", help="Run a Vowpal Wabbit command line.", group="Vowpal Wabbit")
+    register("convert", "hutch.vw.cli.convert:convert", help="Convert a Vowpal Wabbit model.", group="Vowpal Wabbit")
 
 
 @hookimpl

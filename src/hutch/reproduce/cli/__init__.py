@@ -1,1 +1,1 @@
-"""The demonstration, and the commands that reproduce published tables."""
+"""The commands that reproduce published tables."""

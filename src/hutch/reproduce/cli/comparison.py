@@ -1,9 +1,8 @@
-"""`hutch demo`: noisy ratings simulated, learned from, and measured."""
+"""`hutch reproduce dyadic --quick`: noisy ratings simulated, learned from, and measured."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from hutch.core.strict_json import dumps
-from hutch.shell.declared import Option
 
 if TYPE_CHECKING:
     from hutch.reproduce.simulate import Ratings
@@ -14,7 +13,7 @@ PASSES = 10
 
 
 def chain(rank: int) -> dict[str, Any]:
-    """The chain of the demo; all ranks have the same rates, found best for the linear learner."""
+    """The chain of the comparison; all ranks have the same rates, found best for the linear learner."""
     base = {
         "left": "rater",
         "right": "task",
@@ -27,20 +26,17 @@ def chain(rank: int) -> dict[str, Any]:
     return {"weights": {"bits": 22}, "chain": [{"filter_tree": {"classes": 5}}, {"dyadic": base}]}
 
 
-def demo(
-    quick: Annotated[bool, Option("--quick", help="Use less than half of the data.")] = False,
-    seed: Annotated[int, Option("--seed", metavar="N", help="Seed of the simulation.")] = 0,
-    write: Annotated[
-        str | None, Option("--write", metavar="DIR", help="Write the data here: train.vw, test.vw, labels.tsv.")
-    ] = None,
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
-) -> None:
-    """Learn from simulated ratings, and show the error on held-out ratings.
+def compare(*, quick: bool, seed: int, write: str | None, as_json: bool) -> None:
+    """Learn from simulated ratings with linear and dyadic learners, and show their errors on held-out ratings.
 
     A label depends on its rater and on its task. A linear learner adds the two; a dyadic learner of rank k also
     multiplies k hidden numbers of the rater with k of the task. Both stand below a filter tree, with hinge loss.
 
-    Example: hutch demo --write ratings
+    Args:
+        quick: use less than half of the data.
+        seed: of the simulation.
+        write: write the data into this folder: train.vw, test.vw, labels.tsv.
+        as_json: print one JSON object.
     """
     import time
 
