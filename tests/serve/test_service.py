@@ -21,6 +21,8 @@ import numpy as np
 import pytest
 
 from hutch import Chain
+from hutch.core.chain.model_file import save_model
+from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError
 from hutch.core.overflow import clear_flags, may_have_overflowed
 from hutch.core.run.one import OneExample
@@ -381,6 +383,55 @@ def test_a_refusal_that_cannot_be_written_is_no_success(fresh: Path, monkeypatch
     first, second = asyncio.run(main(save=True))
     assert isinstance(first, StoreError) and isinstance(second, NotFinite)
     assert not any(isinstance(each, DataError) for each in serve(fresh, [(LINES[0], "key")]).answers)
+
+
+# Receipts: a replay proves itself
+
+
+@pytest.mark.parametrize(
+    "config", [LINEAR, {"weights": {"bits": 12}, "chain": [{"one_against_all": {"classes": 3}}, "linear"]}]
+)
+def test_a_replay_equals_what_was_told(fresh: Path, capfd: pytest.CaptureFixture[str], config: Any) -> None:
+    new_model(fresh, config)
+    lines = [f"{1 + k % 3} |f a{k % 5} b:{k}" for k in range(20)] + [
+        "\n".join(f"{1 + k % 3} |f c{k}" for k in range(700))
+    ]
+    serve(fresh, lines)
+    log = Log(fresh.with_name("log.db"))
+    served = Served(fresh, log, "m")
+    assert (served.replayed, served.proved) == (21, 21)
+    served.say_replayed()
+    assert "m: replayed 21 entries; receipts of all 21 are equal" in capfd.readouterr().err
+    served.close()
+    log.close()
+
+
+def test_a_replay_that_predicts_something_else_is_refused_by_name(fresh: Path) -> None:
+    serve(fresh, LINES[:6], save=True, keep=3)
+    serve(fresh, LINES[6:12], keep=3)
+    log = Log(fresh.with_name("log.db"))
+    with log.store.transaction() as connection:
+        connection.execute("UPDATE serve_starts SET made_by = ?", [json.dumps({"hutch": "0.0.7", "numpy": "1"})])
+    log.close()
+    arrays, metadata = load_chain_model(fresh)
+    chain = Chain.from_arrays(arrays, metadata, str(fresh))
+    chain.weights *= np.float32(0.999)  # as another build would have learned it
+    save_model(fresh, chain.arrays(), {**chain.metadata(), "log": metadata["log"]})
+    wrong = r"m: entry [78] of .*log.db predicts something else than .* was told \(written by hutch 0.0.7, numpy 1"
+    with pytest.raises(StoreError, match=f"{wrong}.*--accept-difference"):
+        serve(fresh, keep=3)
+    with pytest.raises(StoreError, match=wrong):  # nothing was changed by trying
+        serve(fresh, keep=3)
+    found = serve(fresh, keep=3, accept_difference=True)
+    assert found.position == 12 and not same(found.arrays, taught(LINES[:12]))
+    assert serve(fresh, keep=3).position == 12  # accepted once: these are the predictions from now on
+
+
+def test_receipts_go_with_their_entries(fresh: Path) -> None:
+    serve(fresh, LINES[:6], save=True)
+    log = Log(fresh.with_name("log.db"))
+    assert log.store.rows("SELECT count(*) FROM serve_receipts") == [(0,)]
+    log.close()
 
 
 # The log belongs to the model

@@ -6,8 +6,9 @@ _APPLICATION, _SERVED, _BODIES, _DECISIONS = (
     "src/hutch/net/application.py",
     *(f"src/hutch/serve/{name}.py" for name in ("served", "bodies", "decisions")),
 )
-_LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS = (
-    f"src/hutch/durable/{name}.py" for name in ("log", "commit", "choices", "lock", "model_file", "records")
+_LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS, _LAST = (
+    f"src/hutch/durable/{name}.py"
+    for name in ("log", "commit", "choices", "lock", "model_file", "records", "last_entry")
 )
 
 _SERVE = "tests/serve/test_"
@@ -15,10 +16,12 @@ TESTS: dict[str, list[str]] = {
     "http": ["tests/net/test_application.py"],
     "service": [f"{_SERVE}served.py", f"{_SERVE}decisions.py"],
     "durable log": ["tests/durable"],
+    "receipts": [f"{_SERVE}service.py"],
     "decisions served": ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
+    _LAST: ["tests/durable", "tests/reliability/test_world.py"],
     _BODIES: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py"],
     _CHOICES: ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
-    _SERVED: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py"],
+    _SERVED: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py", f"{_SERVE}service.py"],
 }
 """The tests that are to notice a fault in an area, or in a file where these are others."""
 
@@ -109,8 +112,22 @@ FAULTS: tuple[Fault, ...] = (
     Fault("durable log", "the last acknowledged entry may be gone", _LOG, "if acknowledged > last and not accept_loss:",
           "if acknowledged > last + 1 and not accept_loss:"),
     Fault("durable log", "numbers that were acknowledged are given again", _LOG,
-          "            raise StoreError(at(str(path), None, None, text))\n        self._go_on_from(acknowledged)",
-          "            raise StoreError(at(str(path), None, None, text))"),
+          "        self._begin(max(acknowledged, last))\n        self._go_on_from(acknowledged)",
+          "        self._begin(max(acknowledged, last))"),
+    Fault("durable log", "a log that was put back takes up the files of a crashed server", _LAST,
+          "if found != (self.number, self.generation):", "if found is None:"),
+    Fault("durable log", "an older log takes up the files of a crashed server", _LAST,
+          "if found_generation != self.generation:", "if False:"),
+    Fault("durable log", "a server that begins is not noted before it writes", _LAST,
+          "            os.fsync(self._file)\n", "            pass\n"),
+    Fault("durable log", "two servers without locks write one log", _LOG, "if found != self._generation:", "if False:"),
+    Fault("durable log", "receipts wait for ever", _LOG, "connection.executemany(query, self._receipts[:count])",
+          "connection.executemany(query, [])"),
+    Fault("receipts", "a replay that differs goes on", _SERVED, "        if entry.receipt >= 0:\n",
+          "        if False:\n"),
+    Fault("receipts", "a difference that was accepted is refused again", _SERVED,
+          "        self.log.receipt(done.position, receipt)\n", "        if entry.receipt < 0:\n"
+          "            self.log.receipt(done.position, receipt)\n"),
     Fault("durable log", "any history will do", _LOG, 'elif self.chain_at(model, through) != noted["chain"]:',
           "elif False:"),
     Fault("durable log", "two copies of a model share its entries", _LOG, "        if model in self._served:",
@@ -133,7 +150,7 @@ FAULTS: tuple[Fault, ...] = (
           "\"INSERT OR IGNORE INTO store VALUES ('served_seconds', ?, NULL)\""),
     Fault("durable log", "entries that are missing at the end are not missed", _LOG, "if last < wanted > after:",
           "if last < wanted < after:"),
-    Fault("durable log", "a damaged number of the last entry is believed", _LOG,
+    Fault("durable log", "a damaged number of the last entry is believed", _LAST,
           'if zlib.crc32(b"%d" % int(number)) == int(checksum, 16):', "if number:"),
     Fault("durable log", "ids grow old by the clock", _LOG, "self._seconds + time.monotonic() - self._begun",
           "time.time()"),

@@ -16,7 +16,7 @@ import secrets
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,9 @@ from hutch.core.errors import StoreError, at, counted, did_you_mean
 from hutch.durable.checksums import sound
 from hutch.durable.choices import DECISION, Choice, Contradiction, choice_of
 from hutch.durable.commit import Deliver, GroupCommit
+from hutch.durable.last_entry import LastEntry, generation_of
 from hutch.durable.lock import Held
+from hutch.durable.receipts import TABLES, made_by, maker, note_start
 from hutch.durable.store import Store
 
 REFUSED = "refused"
@@ -49,6 +51,7 @@ class Entry:
         audit: number of its answer in the audit log, else 0.
         choice: of a decision whose cost has become known, its label.
         time: when it was written, seconds since 1970.
+        receipt: of the predictions before it was learned, see `hutch.durable.receipts`; -1 if there is none.
     """
 
     model: int
@@ -58,6 +61,7 @@ class Entry:
     audit: int = 0
     choice: Choice | None = None
     time: float = 0.0
+    receipt: int = -1
 
     @property
     def digest(self) -> bytes:
@@ -113,33 +117,67 @@ class Log:
         remember: seconds of service for which ids of requests and decisions are known.
         most: of them that are known of each model, and at times up to a quarter more.
         accept_loss: continue even if an acknowledged entry is lost.
+        accept_difference: continue even if a replay predicts something else than clients were told.
 
     Attributes:
         commits: writes it.
+        taken_over: called with the reason when another server writes this log, which this one must then leave alone.
 
     Raises:
         StoreError: it cannot be used, another server is using it, or entries are lost.
     """
 
     def __init__(
-        self, path: str | Path, remember: float = math.inf, most: int = MOST, *, accept_loss: bool = False
+        self,
+        path: str | Path,
+        remember: float = math.inf,
+        most: int = MOST,
+        *,
+        accept_loss: bool = False,
+        accept_difference: bool = False,
     ) -> None:
         self._held = Held(path, create=True)
-        self.store, self._remember, self._most, self.accept_loss = Store(path, create=True), remember, most, accept_loss
-        self._last = os.open(f"{self.store.path}-last", os.O_RDWR | os.O_CREAT, 0o600)
-        self._noted = -1
+        self._last = LastEntry(Path(path))
+        try:
+            self._last.check()
+            self.store = Store(path, create=True)
+        except BaseException:
+            self._last.close()
+            self._held.close()
+            raise
+        self._remember, self._most = remember, most
+        self.accept_loss, self.accept_difference = accept_loss, accept_difference
+        self._generation = self._shown = ""  # shown: the main file of the log has it, too
+        self._receipts: list[tuple[int, int]] = []
+        self.taken_over: Callable[[str], object] = lambda why: None
         self.commits = GroupCommit(self._transaction)
         self._served: set[int] = set()
         self._counted_at: dict[int, float] = {}
         [(served,)] = self.store.rows("SELECT coalesce(max(value), 0) FROM store WHERE key = 'served_seconds'")
         self._seconds, self._begun = float(served), time.monotonic()
-        last, acknowledged = self.last(), self._acknowledged()
+        last, acknowledged = self.last(), self._last.number
         if acknowledged > last and not accept_loss:
             lost = f"entry {last + 1}" if acknowledged == last + 1 else f"entries {last + 1} to {acknowledged}"
             text = f"damaged: {lost} of the log, which were acknowledged, are gone: put back a copy, {_WAY_OUT}"
-            self.close()
+            self.store.close()
+            self._last.close()
+            self._held.close()
             raise StoreError(at(str(path), None, None, text))
+        self._begin(max(acknowledged, last))
         self._go_on_from(acknowledged)
+
+    def _begin(self, last: int) -> None:
+        """Begin a generation: from now on no other server may write the log."""
+        generation = secrets.token_hex(8)
+        self._last.reopen(last)
+        with self.store.transaction() as connection:
+            for statement in TABLES:
+                connection.execute(statement)
+            connection.execute("INSERT OR REPLACE INTO store VALUES ('generation', ?, NULL)", [generation])
+            note_start(connection, last, maker(), time.time())
+        self._generation = generation
+        self._shown = generation if self.store.checkpoint() else ""
+        self._last.write(last, self._shown)
 
     @property
     def size(self) -> int:
@@ -179,9 +217,47 @@ class Log:
     def close(self) -> None:
         """Write all that is waiting, and close the file."""
         self.commits.flush()
+        with suppress(StoreError):
+            if self._receipts:
+                with self._transaction():
+                    pass
+        last = self._last_if_ours()
         self.store.close()
-        os.close(self._last)
+        if last is not None:
+            self._last.write(last, self._generation, closed=True)
+        self._last.close()
         self._held.close()
+
+    def receipt(self, number: int, receipt: int) -> None:
+        """Keep the receipt of an entry; it is written with the next transaction."""
+        self._receipts.append((number, receipt))
+
+    def check_ours(self) -> None:
+        """Check that no other server writes this log.
+
+        Raises:
+            StoreError: one does; file systems without locks let it.
+        """
+        [(generation,)] = self.store.rows("SELECT value FROM store WHERE key = 'generation'")
+        self._check_generation(str(generation))
+
+    def made_by(self, number: int) -> dict[str, str]:
+        """The versions and the processor that wrote an entry; empty if unknown."""
+        with self.store.transaction() as connection:
+            return made_by(connection, number)
+
+    def _last_if_ours(self) -> int | None:
+        with suppress(StoreError):
+            self.check_ours()
+            return self.last()
+        return None
+
+    def _check_generation(self, found: str) -> None:
+        if found != self._generation:
+            text = "another server has begun to write this log, on a file system without locks: this one stops;"
+            why = at(str(self.store.path), None, None, f"{text} what was acknowledged is in the log")
+            self.taken_over(why)
+            raise StoreError(why)
 
     def adopt(self, noted: Mapping[str, Any], path: Path, name: str) -> Place:
         """Find a model's place in the log.
@@ -378,26 +454,26 @@ class Log:
         """Number, entry, None if it is damaged, and whether it follows the one before."""
         chain = self.chain_at(model, after)
         query = (
-            "SELECT number, kind, body, audit, time, checksum, chain FROM serve_log"
-            " WHERE model = ? AND number > ? ORDER BY number LIMIT 256"
+            "SELECT number, kind, body, audit, time, checksum, chain, coalesce(receipt, -1) FROM serve_log"
+            " LEFT JOIN serve_receipts USING (number) WHERE model = ? AND number > ? ORDER BY number LIMIT 256"
         )
         while rows := self.store.rows(query, [model, after]):
-            for number, kind, body, audit, seconds, checksum, stored in rows:
+            for number, kind, body, audit, seconds, checksum, stored, receipt in rows:
                 entry: Entry | None = None
                 if [*map(type, (kind, body, checksum, stored))] != [str, bytes, int, int]:
                     stored = checksum = -1
                 elif kind == DECISION:
-                    entry = self._decided(model, body.decode(errors="replace"), seconds)
+                    entry = self._decided(model, body.decode(errors="replace"), seconds, receipt)
                 else:
-                    entry = Entry(model, kind, body, "", audit, None, seconds)
+                    entry = Entry(model, kind, body, "", audit, None, seconds, receipt)
                 follows, chain = stored == _chained(chain, checksum), stored
                 yield number, entry if entry and entry.checksum == checksum else None, follows
             after = rows[-1][0]
 
-    def _decided(self, model: int, id: str, seconds: float) -> Entry | None:
+    def _decided(self, model: int, id: str, seconds: float, receipt: int) -> Entry | None:
         with self.store.transaction() as connection:
             found = choice_of(connection, model, id)
-        return found and Entry(model, found[0], found[1], choice=found[2], time=seconds)
+        return found and Entry(model, found[0], found[1], choice=found[2], time=seconds, receipt=receipt)
 
     def _damage(self, model: int, after: int) -> str:
         """The damage in the log after an entry; empty without any."""
@@ -439,6 +515,11 @@ class Log:
             query = "UPDATE serve_models SET kept = ?, kept_chain = ? WHERE model = ? AND kept <= ?"
             connection.execute(query, [cut, chain, model, cut])
             connection.execute("UPDATE serve_models SET saved = ? WHERE model = ?", [through, model])
+            connection.execute(
+                "DELETE FROM serve_receipts WHERE number IN"
+                " (SELECT number FROM serve_log WHERE model = ? AND number <= ?)",
+                [model, cut],
+            )
             connection.execute("DELETE FROM serve_log WHERE model = ? AND number <= ?", [model, cut])
             changes = connection.total_changes
             counts = changes - self._counted_at.get(model, -math.inf) > self._most // 4  # counting reads all of them
@@ -457,21 +538,14 @@ class Log:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction, after which the number of the last entry is recorded outside."""
         with self.store.transaction() as connection:
+            self._check_generation(generation_of(connection))
+            count = len(self._receipts)  # others may come meanwhile
+            query = "INSERT OR REPLACE INTO serve_receipts VALUES (?, ?)"
+            connection.executemany(query, self._receipts[:count])
             yield connection
             last = _last_number(connection)
-        if last > self._noted:
-            self._noted = last
-            with suppress(OSError):  # even a full disk has the acknowledged entries
-                os.lseek(self._last, 0, os.SEEK_SET)
-                os.write(self._last, f"{last:020d} {zlib.crc32(b'%d' % last):08x}\n".encode())
-
-    def _acknowledged(self) -> int:
-        """The last acknowledged entry, from the file beside the store; 0 if unknown."""
-        with suppress(OSError, ValueError):
-            number, checksum = os.read(self._last, 100).split()
-            if zlib.crc32(b"%d" % int(number)) == int(checksum, 16):
-                return int(number)
-        return 0
+        del self._receipts[:count]
+        self._last.write(last, self._shown)
 
     def _go_on_from(self, number: int) -> None:
         """Give no number again that was given before."""

@@ -101,7 +101,12 @@ class Store:
         """Give the disk the room back that removed rows took."""
         with self._lock, named(self.path, "written"):
             self._connection.execute("VACUUM")
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.checkpoint()
+
+    def checkpoint(self) -> bool:
+        """Write all of SQLite's write-ahead log into the main file; returns whether no reader kept it from that."""
+        with self._lock, named(self.path, "written"):
+            return bool(self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
 
     def write_log(self, connection: sqlite3.Connection, kind: str, detail: dict[str, Any]) -> int:
         """Append an entry to the log within a transaction; returns its number."""

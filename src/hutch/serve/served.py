@@ -6,6 +6,7 @@ body. Learning pauses while the arrays are copied for a save, predicting does no
 
 import asyncio
 import sqlite3
+import sys
 import threading
 import time
 from collections import Counter, deque
@@ -27,12 +28,13 @@ from hutch.core.chain.limits import check_values
 from hutch.core.chain.model_file import overflow_of, save_model
 from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.chain.state import limits_of_arrays
-from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at
+from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at, counted
 from hutch.core.overflow import clear_flags, may_have_overflowed
 from hutch.durable.choices import Contradiction
 from hutch.durable.commit import settle
 from hutch.durable.log import Entry, Log, Logged, Place
 from hutch.durable.model_file import ModelFile
+from hutch.durable.receipts import described, maker, receipt_of
 from hutch.net.application import JSON
 from hutch.net.limits import Limits
 from hutch.serve.bodies import TEXT, NoMemory, batches_of, check_labels, check_numbers, single, with_choice
@@ -103,6 +105,8 @@ class Served:
         rejected: learn requests that were refused, by reason.
         failure: the reason why it cannot learn any more; empty if it can.
         failed: called when it cannot learn any more.
+        replayed: entries learned again at the start.
+        proved: those of them whose predictions equalled their receipts.
         is_warm: the kernels of the first requests are compiled.
 
     Raises:
@@ -139,6 +143,7 @@ class Served:
             self._unrecorded: dict[int, str] = {}  # refused, but not yet in the log: the reason
             self._tasks: set[asyncio.Task[None]] = set()
             self._saving, self._writing = asyncio.Lock(), threading.Lock()
+            self.replayed = self.proved = self._differing = 0
             if self.asks:
                 attach(self.chain, log.store).simulation = False
                 log.store.allow_labels(labels_of(self.chain))
@@ -146,6 +151,9 @@ class Served:
                 if until is not None and entry is not None and not until(number, entry):
                     break
                 self._learn_now(number, entry, None)
+                if self._differing and not (log.accept_difference or log.accept_loss):
+                    raise StoreError(self._difference())
+                self.replayed += entry is not None
             if self.failure:
                 raise StoreError(self.failure)
             if self.place.note is not None:
@@ -309,6 +317,7 @@ class Served:
             else:
                 self._count_losses(outputs.losses)
                 done = self._copied(outputs)
+            self._prove(entry, done)
         except HutchError as error:  # the checks before the log passed: it fails again whenever it is read
             self.position = number
             settle(future, error)
@@ -319,6 +328,32 @@ class Served:
         finally:
             if entry.audit:
                 active_layer(self.chain).examples_per_label = 0.0
+
+    def _prove(self, entry: Entry, done: Answered) -> None:
+        """Compare the predictions of an entry with its receipt; one that has none gets one."""
+        receipt = receipt_of(done.predictions)
+        if receipt == entry.receipt:
+            self.proved += 1
+            return
+        if entry.receipt >= 0:
+            self._differing = self._differing or done.position
+        self.log.receipt(done.position, receipt)
+
+    def _difference(self) -> str:
+        """The first entry that a replay predicts otherwise, and what may be done."""
+        number = self._differing
+        then, now = self.log.made_by(number), maker()
+        why = f"entry {number} of {self.log.store.path} predicts something else than its client was told"
+        who = f"written by {described(then, now)}" + ("" if then == now else f", read by {described(now, then)}")
+        way = "start the version that wrote it, put back a later save, or go on from here with --accept-difference"
+        return at(str(self.path), None, None, f"{why} ({who}): {way}")
+
+    def say_replayed(self) -> None:
+        """Say on stderr what was learned again at the start, and how much of it is proved."""
+        if self.replayed:
+            entries = counted(self.replayed, "entry", "entries")
+            proof = f"all {self.proved}" if self.proved == self.replayed else f"{self.proved} of them"
+            print(f"{self.path}: replayed {entries}; receipts of {proof} are equal", file=sys.stderr, flush=True)
 
     def _fail(self, error: Exception, future: Any) -> None:
         """Stop learning and saving after an internal failure, such as lack of memory: only the log is complete."""
@@ -395,6 +430,7 @@ class Served:
         try:
             found = await self._run(batches, True, number)
             self._note(entry, number)
+            self._prove(entry, found)
             settle(future, found)
         except NotFinite as error:
             self._take_back(number, str(error), future)
@@ -506,10 +542,16 @@ class Served:
         with suppress(HutchError):
             await self.save()
 
+    def stop_learning(self, why: str) -> None:
+        """Learn, save and acknowledge nothing any more."""
+        self.failure = self.failure or why
+        self.failed()
+
     def _write(
         self, through: int, arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any], keep: bool = True
     ) -> None:
         """Write the model, and remove its entries from the log."""
+        self.log.check_ours()
         metadata["log"] = self.log.note(self.place, through)
         with self._writing:
             self._file.save(arrays, metadata, self._whole, through, keep)

@@ -22,7 +22,7 @@ def load(models: Sequence[str], log: Log, limits: Limits | None = None, keep: in
     """Models by name, in the state that the log gives them.
 
     Args:
-        models: paths, or `NAME=PATH`; a path without name is known by its file's, without ending.
+        models: see `names_of`.
         log: of the requests that they learn.
         limits, keep: see `Served`.
 
@@ -30,14 +30,29 @@ def load(models: Sequence[str], log: Log, limits: Limits | None = None, keep: in
         UsageError: a name twice.
         ModelError, StoreError: see `Served`.
     """
-    found: dict[str, Served] = {}
+    return {name: Served(Path(path), log, name, limits, keep) for name, path in names_of(models).items()}
+
+
+def names_of(models: Sequence[str]) -> dict[str, str]:
+    """Paths of models by name.
+
+    Args:
+        models: paths, or `NAME=PATH`; a path without name is known by its file's, without ending.
+
+    Raises:
+        UsageError: a name twice.
+
+    >>> names_of(["models/mail.hutch", "ham=old.model"])
+    {'mail': 'models/mail.hutch', 'ham': 'old.model'}
+    """
+    found: dict[str, str] = {}
     for given in models:
         name, equals, path = given.partition("=")
-        if not equals:
+        if not equals or Path(given).is_file():  # a folder may be called `lr=0.5`
             name, path = Path(given).stem, given
         if name in found:
             raise UsageError(f"got two models named {name!r}, wanted NAME={path} for one of them")
-        found[name] = Served(Path(path), log, name, limits, keep)
+        found[name] = path
     return found
 
 
@@ -69,6 +84,8 @@ async def serve(
     limits, stopping = limits or Limits(), asyncio.Event()
     for served in models.values():
         served.failed = stopping.set  # a supervisor restarts the server, which then learns the log
+    loop = asyncio.get_running_loop()
+    log.taken_over = lambda why: [loop.call_soon_threadsafe(each.stop_learning, why) for each in models.values()]
     handlers = Handlers(models, log, limits)
     sys.setswitchinterval(0.001)  # the thread of the log holds the interpreter no longer
     log.start(asyncio.get_running_loop())

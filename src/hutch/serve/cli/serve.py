@@ -9,6 +9,7 @@ from hutch.shell.declared import Argument, Option
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterable
 
 
 def serve(
@@ -33,6 +34,13 @@ def serve(
     accept_loss: Annotated[
         bool,
         Option("--accept-loss", help="Start although acknowledged learn requests are missing from the log or a model."),
+    ] = False,
+    accept_difference: Annotated[
+        bool,
+        Option(
+            "--accept-difference",
+            help="Start although a replay of the log predicts something else than clients were told.",
+        ),
     ] = False,
     keep: Annotated[
         int, Option(min=0, metavar="N", help="Keep N earlier saves of each model, and the log from the oldest on.")
@@ -69,13 +77,18 @@ def serve(
         raise UsageError("--token: wanted printable ASCII without blanks")
     from hutch.durable.log import Log
     from hutch.net.limits import Limits
-    from hutch.serve.server import load
+    from hutch.serve.server import load, names_of
     from hutch.serve.server import serve as serve_models
 
-    first = models[0].partition("=")[2] or models[0]
+    first = next(iter(names_of(models).values()))
     limits = Limits(body=max_body, connections=connections, importance=max_importance, value=max_value)
-    log = Log(store or f"{first}.log.db", remember * 86400, most, accept_loss=accept_loss)
+    _check_files(names_of(models).values())
+    log = Log(
+        store or f"{first}.log.db", remember * 86400, most, accept_loss=accept_loss, accept_difference=accept_difference
+    )
     loaded = load(models, log, limits, keep)
+    for served in loaded.values():
+        served.say_replayed()
     listening = listen(host, port)
     vw = listen(host, vw_port) if vw_port is not None else None
     addresses = [f"http://{_address(listening)}", *([f"vw {_address(vw)}"] if vw is not None else [])]
@@ -96,6 +109,15 @@ def serve(
         asyncio.run(running)
     else:
         uvloop.run(running)
+
+
+def _check_files(paths: Iterable[str]) -> None:
+    """Check that models are there, before there is a log beside them."""
+    from hutch.core.errors import HutchError, at
+
+    for path in paths:
+        if not Path(path).exists():
+            raise HutchError(at(path, None, None, "no such file"))
 
 
 def _address(listening: socket.socket) -> str:

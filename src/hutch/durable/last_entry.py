@@ -1,0 +1,112 @@
+"""The file beside a log that names its last entry, so that a log which lost entries, or was put back, is noticed."""
+
+import os
+import shutil
+import sqlite3
+import zlib
+from contextlib import closing, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hutch.core.errors import StoreError, at
+
+_OPEN, _CLOSED = "open", "closed"
+_UNKNOWN = "-" * 16
+
+
+class LastEntry:
+    """The number of the last acknowledged entry, the generation of the log, and whether its server ended in order.
+
+    Args:
+        path: of the log; the file is beside it.
+
+    Attributes:
+        number: of the last entry when the file was opened; 0 if it was not known.
+        generation: of the log's last server, if its main file says so as well; empty if unknown.
+        is_closed: the server ended in order, so that nothing is left in a write-ahead log but by other programs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = os.open(f"{path}-last", os.O_RDWR | os.O_CREAT, 0o600)
+        self.number, self.generation, self.is_closed = 0, "", False
+        with suppress(OSError, ValueError):
+            number, checksum, *more = os.read(self._file, 100).decode().split()
+            if zlib.crc32(b"%d" % int(number)) == int(checksum, 16):
+                self.number = int(number)
+                if len(more) == 2:  # as written since version 0.1
+                    self.is_closed = more[0] == _CLOSED
+                    self.generation = more[1].replace(_UNKNOWN, "")
+        self._written = (-1, "", False)
+
+    def write(self, number: int, generation: str = "", *, closed: bool = False) -> None:
+        """Note the last entry; nothing is written again."""
+        if (number, generation, closed) != self._written:
+            self._written = (number, generation, closed)
+            state = _CLOSED if closed else _OPEN
+            text = f"{number:020d} {zlib.crc32(b'%d' % number):08x} {state:6} {generation or _UNKNOWN}\n"
+            with suppress(OSError):  # even a full disk has the acknowledged entries
+                os.lseek(self._file, 0, os.SEEK_SET)
+                os.write(self._file, text.encode())
+
+    def reopen(self, number: int) -> None:
+        """Note that a server begins; durably, or after a power failure what it wrote would look like another's."""
+        self.write(number)
+        with suppress(OSError):
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def check(self) -> None:
+        """Check that SQLite's write-ahead log belongs to the log, before SQLite writes the one into the other.
+
+        A copy that was put back has no such file; that of a crashed server would bring back what came later, or destroy
+        the log.
+
+        Raises:
+            StoreError: it belongs to another state of the log.
+        """
+        ahead = Path(f"{self._path}-wal")
+        if not (ahead.is_file() and ahead.stat().st_size) or not self._path.stat().st_size:
+            return
+        why = ""
+        if self.is_closed:
+            found = _last_with(self._path, ahead)
+            if found != (self.number, self.generation):
+                why = f"entry {self.number} was the last one when the log was closed"
+        elif self.generation and (found_generation := _generation_in(self._path)) is not None:
+            if found_generation != self.generation:
+                why = "it was written by a server that the log does not know"
+        if why:
+            text = f"belongs to another state of {self._path}: {why}. It would bring back what came later, or destroy"
+            way = f"if you put the log back, delete {ahead.name} and {self._path.name}-shm, and start again"
+            raise StoreError(at(str(ahead), None, None, f"{text} the log: {way}"))
+
+
+def _last_with(path: Path, ahead: Path) -> tuple[int, str] | None:
+    """The last entry and the generation of a log after its write-ahead log, tried on a copy; None if it is no log."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder, path.name)
+        shutil.copyfile(path, copy)
+        shutil.copyfile(ahead, f"{copy}-wal")
+        with suppress(sqlite3.Error), closing(sqlite3.connect(copy)) as connection:
+            if connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]:
+                [last] = connection.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'serve_log'").fetchone()
+                return last or 0, generation_of(connection)
+    return None
+
+
+def _generation_in(path: Path) -> str | None:
+    """The generation in the main file of a log, without its write-ahead log; None if it cannot be read."""
+    with suppress(sqlite3.Error):
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)) as connection:
+            return generation_of(connection)
+    return None
+
+
+def generation_of(connection: sqlite3.Connection) -> str:
+    """The generation of a log: a random name of the server that opened it last; empty if none did since version 0.1."""
+    found = connection.execute("SELECT value FROM store WHERE key = 'generation'").fetchone()
+    return str(found[0]) if found else ""

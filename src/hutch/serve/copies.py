@@ -1,0 +1,219 @@
+"""Backups of models in service: taken while the server runs, proved by a replay, and put back whole."""
+
+import json
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hutch.core.atomic import make_directory, write_bytes
+from hutch.core.errors import HutchError, StoreError, UsageError, at, counted
+from hutch.core.strict_json import dumps
+from hutch.durable.damage import said_by
+from hutch.durable.last_entry import LastEntry, generation_of
+from hutch.durable.lock import Held
+from hutch.durable.log import Log
+from hutch.durable.model_file import snapshots
+from hutch.serve.served import Served
+
+LISTED = "backup.json"
+"""The file of a backup that names the others."""
+_TRIES = 10
+_PAUSE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A model that was replayed.
+
+    Attributes:
+        name: of the model.
+        position: the last entry it has learned.
+        replayed: entries learned again, after those that its file holds.
+        proved: those of them whose predictions equal their receipts.
+    """
+
+    name: str
+    position: int
+    replayed: int
+    proved: int
+
+    def __str__(self) -> str:
+        which = "all" if self.proved == self.replayed else f"{self.proved} of them"
+        entries = counted(self.replayed, "entry", "entries")
+        receipts = f"; receipts of {which} are equal" if self.replayed else ""
+        return f"{self.name}: whole up to entry {self.position}, {entries} replayed{receipts}"
+
+
+def verify(models: Mapping[str, Path], store: Path) -> list[Proved]:
+    """Replay a log on copies of its models; neither the models nor the log change.
+
+    Args:
+        models: files by name.
+        store: the log.
+
+    Raises:
+        ModelError, StoreError: something is missing, damaged, or does not belong together.
+    """
+    with TemporaryDirectory() as folder:
+        copy = Path(folder, store.name)
+        _copy_log(store, copy)
+        return _replayed(models, copy, Path(folder))
+
+
+def _replayed(models: Mapping[str, Path], log_copy: Path, folder: Path) -> list[Proved]:
+    found = []
+    with closing(Log(log_copy)) as log:
+        for name, path in models.items():
+            shutil.copyfile(path, model := Path(folder, path.name))
+            served = Served(model, log, name, until=lambda number, entry: True)
+            found.append(Proved(name, served.position, served.replayed, served.proved))
+            served.close()
+    return found
+
+
+def backup(models: Mapping[str, Path], store: Path, folder: Path) -> list[Proved]:
+    """Copy models and their log as one consistent set, also while a server runs, and prove it by a replay.
+
+    Args:
+        models: files by name.
+        store: the log.
+        folder: for the copies; made, or empty.
+
+    Raises:
+        UsageError: the folder holds something, or two files have one name.
+        ModelError, StoreError: the files do not belong together.
+    """
+    names = [path.name for path in models.values()] + [store.name]
+    if len(set(names)) < len(names):
+        raise UsageError("two files have the same name, wanted different ones: a backup is one folder")
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder}: holds something already, wanted a new folder")
+    make_directory(folder)
+    for left in range(_TRIES - 1, -1, -1):
+        try:
+            for path in models.values():
+                shutil.copyfile(path, folder / path.name)
+            _copy_log(store, folder / store.name)
+            proved = verify({name: folder / path.name for name, path in models.items()}, folder / store.name)
+            break
+        except HutchError:  # a save between the copies of a model and of the log
+            if not left:
+                raise
+            time.sleep(_PAUSE)
+    listed = {
+        "models": {name: path.name for name, path in models.items()},
+        "log": store.name,
+        "position": {each.name: each.position for each in proved},
+        "time": time.time(),
+    }
+    write_bytes(folder / LISTED, f"{dumps(listed)}\n".encode())
+    return proved
+
+
+def _copy_log(store: Path, copy: Path) -> None:
+    """Copy a log as it is at a moment, with all that is in its write-ahead log, and note its last entry."""
+    if not store.is_file():
+        raise StoreError(at(str(store), None, None, "no such log; `hutch serve` creates it"))
+    for each in (copy, Path(f"{copy}-last")):
+        each.unlink(missing_ok=True)
+    os.close(os.open(copy, os.O_RDWR | os.O_CREAT, 0o600))
+    try:
+        with closing(sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro", uri=True)) as source:
+            with closing(sqlite3.connect(copy)) as target:
+                source.backup(target)
+                target.execute("PRAGMA journal_mode = DELETE")  # one file
+                [(sound,), *_] = target.execute("PRAGMA quick_check(1)").fetchall()
+                if sound != "ok":
+                    raise StoreError(at(str(store), None, None, f"damaged: {said_by(sound)}"))
+                number, generation = _last(target), generation_of(target)
+    except sqlite3.Error as error:
+        raise StoreError(at(str(store), None, None, f"cannot be copied: {error}")) from None
+    before = LastEntry(store)
+    acknowledged = max(number, before.number)
+    before.close()
+    note = LastEntry(copy)
+    note.write(acknowledged, generation, closed=acknowledged == number)
+    note.close()
+
+
+def _last(connection: sqlite3.Connection) -> int:
+    [found] = connection.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'serve_log'").fetchone()
+    return found or 0
+
+
+def restore(folder: Path, target: Path, *, drop_later: bool = False) -> list[Proved]:
+    """Put a backup back, and take away what does not belong to it.
+
+    If interrupted, it can be run again; a server that starts in between refuses what is there.
+
+    Args:
+        folder: of the backup.
+        target: where the models and the log are.
+        drop_later: entries of the present log that the backup lacks may go.
+
+    Raises:
+        UsageError: it is no backup, or later entries would be lost.
+        ModelError, StoreError: the backup is not whole, or a server is using the files.
+    """
+    try:
+        listed = json.loads((folder / LISTED).read_bytes())
+        models, store = {name: str(file) for name, file in listed["models"].items()}, str(listed["log"])
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        raise UsageError(f"{folder}: no backup, wanted a folder of `hutch serve backup`") from None
+    files = [*models.values(), store]
+    if any(Path(name).name != name for name in files):
+        raise UsageError(f"{folder / LISTED}: names files in other folders")
+    proved = verify({name: folder / file for name, file in models.items()}, folder / store)
+    make_directory(target)
+    log = target / store
+    held = [Held(target / name) for name in files if (target / name).is_file()]
+    try:
+        last = max((each.position for each in proved), default=0)
+        later = _later(log, folder / store)
+        if later and not drop_later:
+            raise UsageError(f"{log}: {later}: they would be lost; --drop-later drops them")
+        for name in files:
+            part = target / f".{name}.restored"
+            shutil.copyfile(folder / name, part)
+            with open(part, "rb+") as copy:
+                os.fsync(copy.fileno())
+        for ending in ("-wal", "-shm"):
+            Path(f"{log}{ending}").unlink(missing_ok=True)
+        for name in (store, *models.values()):
+            os.replace(target / f".{name}.restored", target / name)
+        shutil.copyfile(folder / f"{store}-last", f"{log}-last")
+        for file in models.values():
+            for number, path in snapshots(target / file).items():
+                if number > last:
+                    path.unlink()
+    finally:
+        for each in held:
+            each.close()
+        for name in files:
+            (target / f".{name}.restored").unlink(missing_ok=True)
+    return proved
+
+
+def _later(present: Path, copy: Path) -> str:
+    """What the present log holds and a copy lacks, in words; empty if nothing."""
+    if not present.is_file():
+        return ""
+    with closing(sqlite3.connect(copy)) as connection:
+        kept, whose = _last(connection), _identity(connection)
+    with suppress(sqlite3.Error):
+        with closing(sqlite3.connect(f"{present.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            last, owner = _last(connection), _identity(connection)
+        if owner != whose:
+            return f"a log of other models, with {counted(last, 'entry', 'entries')}"
+        return f"holds entries {kept + 1} to {last}, which the backup lacks" if last > kept else ""
+    return "cannot be read, so that it may hold later entries"
+
+
+def _identity(connection: sqlite3.Connection) -> str:
+    return str(connection.execute("SELECT value FROM store WHERE key = 'identity'").fetchone()[0])
