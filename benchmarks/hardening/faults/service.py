@@ -151,7 +151,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("durable log", "entries that are missing at the end are not missed", _LOG, "if last < wanted > after:",
           "if last < wanted < after:"),
     Fault("durable log", "a damaged number of the last entry is believed", _LAST,
-          'if zlib.crc32(b"%d" % int(number)) == int(checksum, 16):', "if number:"),
+          'if _checksum(int(number), *more) == int(checksum, 16):', "if number:"),
     Fault("durable log", "ids grow old by the clock", _LOG, "self._seconds + time.monotonic() - self._begun",
           "time.time()"),
     Fault("durable log", "of several that wait only the first hears of a failure", _COMMIT,

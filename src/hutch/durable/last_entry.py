@@ -31,29 +31,39 @@ class LastEntry:
         self._file = os.open(f"{path}-last", os.O_RDWR | os.O_CREAT, 0o600)
         self.number, self.generation, self.is_closed = 0, "", False
         with suppress(OSError, ValueError):
-            number, checksum, *more = os.read(self._file, 100).decode().split()
-            if zlib.crc32(b"%d" % int(number)) == int(checksum, 16):
+            number, checksum, *more = os.read(self._file, 100).decode().split()  # only the number before version 0.1
+            if _checksum(int(number), *more) == int(checksum, 16):
                 self.number = int(number)
-                if len(more) == 2:  # as written since version 0.1
-                    self.is_closed = more[0] == _CLOSED
-                    self.generation = more[1].replace(_UNKNOWN, "")
+                state, generation = more or (_OPEN, _UNKNOWN)
+                self.is_closed, self.generation = state == _CLOSED, generation.replace(_UNKNOWN, "")
         self._written = (-1, "", False)
 
     def write(self, number: int, generation: str = "", *, closed: bool = False) -> None:
         """Note the last entry; nothing is written again."""
         if (number, generation, closed) != self._written:
             self._written = (number, generation, closed)
-            state = _CLOSED if closed else _OPEN
-            text = f"{number:020d} {zlib.crc32(b'%d' % number):08x} {state:6} {generation or _UNKNOWN}\n"
             with suppress(OSError):  # even a full disk has the acknowledged entries
-                os.lseek(self._file, 0, os.SEEK_SET)
-                os.write(self._file, text.encode())
+                self._put(number, _CLOSED if closed else _OPEN, generation or _UNKNOWN)
+
+    def _put(self, number: int, *more: str) -> None:
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.write(self._file, f"{number:020d} {_checksum(number, *more):08x} {more[0]:6} {more[1]}\n".encode())
 
     def reopen(self, number: int) -> None:
-        """Note that a server begins; durably, or after a power failure what it wrote would look like another's."""
-        self.write(number)
-        with suppress(OSError):
+        """Note that a server begins; durably, or after a power failure what it wrote would look like another's.
+
+        Raises:
+            StoreError: the disk does not take it.
+        """
+        try:
+            self._put(number, _OPEN, _UNKNOWN)
             os.fsync(self._file)
+        except OSError as error:
+            if self.is_closed:  # the disk may still say so
+                name = f"{self._path.name}-last"
+                raise StoreError(
+                    at(str(self._path), None, None, f"{name} cannot be written: {error.strerror}")
+                ) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -83,6 +93,10 @@ class LastEntry:
             text = f"belongs to another state of {self._path}: {why}. It would bring back what came later, or destroy"
             way = f"if you put the log back, delete {ahead.name} and {self._path.name}-shm, and start again"
             raise StoreError(at(str(ahead), None, None, f"{text} the log: {way}"))
+
+
+def _checksum(number: int, *more: str) -> int:
+    return zlib.crc32(" ".join((str(number), *more)).encode())
 
 
 def _last_with(path: Path, ahead: Path) -> tuple[int, str] | None:
