@@ -117,7 +117,7 @@ def _check_files(paths: Iterable[str]) -> None:
 
     for path in paths:
         if not Path(path).exists():
-            raise HutchError(at(path, None, None, "no such file"))
+            raise HutchError(at(path, None, None, "cannot be read: No such file or directory"))
 
 
 def _address(listening: socket.socket) -> str:
