@@ -18,7 +18,7 @@ from hutch import Chain
 from hutch.core.errors import DataError, StoreError
 from hutch.durable.records import check_name
 from hutch.net.limits import Limits
-from hutch.serve.bodies import check_labels
+from hutch.serve.bodies import NoMemory, batches_of, check_labels
 from tests.reliability.failing import failing
 
 JSON = "application/json"
@@ -124,6 +124,22 @@ def test_what_is_refused_changes_nothing(
         same(service.first.chain, twin)
 
     in_service([model], use)
+
+
+@pytest.mark.parametrize("kind", ["text", "json", "arrow"])
+def test_more_examples_than_a_request_may_have(kind: str) -> None:
+    chain, most = Chain.from_config({"weights": {"bits": 8}, "chain": ["linear"]}), 100
+    nulls = pa.table({"a": pa.nulls(10_000_000)})  # no bytes at all
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, nulls.schema) as writer:
+        writer.write_table(nulls)
+    bodies = {
+        "text": ("text/plain", b"|a\n" * 101),
+        "json": ("application/json", b"[" + b"{}," * 101 + b"{}]"),
+        "arrow": (ARROW, sink.getvalue().to_pybytes()),
+    }
+    with pytest.raises(NoMemory, match="wanted at most 100 in a request; send several"):
+        batches_of(chain, *bodies[kind], most)
 
 
 def damaged_arrow(count: int) -> list[bytes]:

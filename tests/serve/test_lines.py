@@ -84,6 +84,24 @@ def test_a_connection_beyond_the_limit_is_closed() -> None:
     over_tcp(echo, use, limits=Limits(connections=1))
 
 
+def test_a_client_that_says_nothing_gives_its_place_back() -> None:
+    async def use(port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert b"error: got no line in 0.05 s" in await asyncio.wait_for(reader.read(), 20)
+        assert await say(port, b"token s\na\n") == b"a\n"
+        writer.close()
+
+    over_tcp(echo, use, token="s", limits=Limits(connections=1, header_seconds=0.05))
+    over_tcp(echo, lambda port: silent(port), limits=Limits(silent_seconds=0.05))
+
+
+async def silent(port: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"a\n")
+    assert await asyncio.wait_for(reader.read(), 20) == b"a\nerror: got no line in 0.05 s\n"
+    writer.close()
+
+
 def test_clients_take_turns() -> None:
     order: list[bytes] = []
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +167,8 @@ from hutch.net.web import listen, run_app
 from hutch.net.application import Application, Reply, Route
 app = Application([Route("GET", "/", lambda asked: Reply(b"here", "text/plain"))], {})
 with listen("127.0.0.1", 0) as listening:
-    run_app(app, listening, lambda: print(listening.getsockname()[1], flush=True), Limits(header_seconds=0.5))
+    limits = Limits(header_seconds=0.5 if len(sys.argv) < 2 else 60.0, waiting=20)
+    run_app(app, listening, lambda: print(listening.getsockname()[1], flush=True), limits)
 """
 
 
@@ -188,6 +189,36 @@ def test_headers_that_do_not_end() -> None:
                     except ConnectionResetError:
                         pass
                     assert time.monotonic() - begin < 20
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+
+
+def test_headers_that_do_not_fit_and_requests_whose_answers_are_not_read() -> None:
+    with subprocess.Popen([sys.executable, "-c", SLOW, "patient"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            for header in (b"X-A: " + b"x" * 1000, b"X: y\r\n" * 200):
+                with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                    connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+                    found = b""
+                    with suppress(ConnectionError):
+                        for _ in range(2000):
+                            connection.sendall(header)
+                        found = connection.recv(1000)
+                    assert found in (b"",) or found.startswith(b"HTTP/1.1 431 ")
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                with suppress(ConnectionError):
+                    connection.sendall(WHOLE * 3000)
+                    while connection.recv(1 << 16):
+                        pass
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                connection.sendall(WHOLE * 10)
+                found = b""
+                while found.count(b"200 OK") < 10:
+                    found += connection.recv(1 << 16)
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
         finally:

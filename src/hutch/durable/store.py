@@ -348,10 +348,13 @@ class Store:
         found = self.rows(f"SELECT {_REQUEST_COLUMNS}, wanted FROM requests WHERE id = ? AND {sound('requests')}", [id])
         return (Request(*found[0][:-1]), found[0][-1]) if found else None
 
-    def open_requests(self) -> Iterator[Request]:
-        """The requests that still want answers, in order of asking."""
-        query = f"SELECT {_REQUEST_COLUMNS} FROM requests WHERE state = 'open' AND {sound('requests')} ORDER BY number"
-        for row in self.rows(query):
+    def open_requests(self, most: int = -1) -> Iterator[Request]:
+        """The first requests that still want answers, in order of asking; -1: all."""
+        query = (
+            f"SELECT {_REQUEST_COLUMNS} FROM requests WHERE state = 'open' AND {sound('requests')}"
+            " ORDER BY number LIMIT ?"
+        )
+        for row in self.rows(query, [most]):
             yield Request(*row)
 
     def rounds(self) -> list[tuple[int, Round]]:

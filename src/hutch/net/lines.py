@@ -53,7 +53,9 @@ class LineServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._clients) < self._limits.connections:
             self._clients.add(writer)
-            with suppress(ConnectionError, MemoryError):
+            if found := writer.get_extra_info("socket"):  # a client that vanished is noticed
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            with suppress(ConnectionError, MemoryError, RuntimeError):  # uvloop: closed meanwhile
                 writer.write(await self._talk(reader, writer))
             self._clients.discard(writer)
         writer.close()
@@ -67,7 +69,12 @@ class LineServer:
             if not end:
                 if len(received) > self._limits.line:
                     return f"error: got a line beyond {self._limits.line} bytes\n".encode()
-                more = await reader.read(_PIECE) or (received and b"\n")
+                waits = self._limits.silent_seconds if begun or not self._token else self._limits.header_seconds
+                try:
+                    async with asyncio.timeout(waits):
+                        more = await reader.read(_PIECE) or (received and b"\n")
+                except TimeoutError:
+                    return f"error: got no line in {waits:g} s\n".encode()
                 if not more:
                     break
                 received += more

@@ -40,12 +40,16 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"{host}, port {port}: {error.strerror}; port 0 takes any free one") from None
 
 
+_TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
 def _with_header_timeout(limits: Limits) -> Any:
-    """uvicorn's protocol, which ends connections whose request does not come to the end of its headers in time."""
+    """uvicorn's protocol, which ends connections whose headers do not end in time or space, or that only ask."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     class HeaderTimeout(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         _timer: asyncio.TimerHandle | None = None
+        _headers = 0
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -55,8 +59,15 @@ def _with_header_timeout(limits: Limits) -> Any:
             super().data_received(data)
             if self.cycle is None or self.cycle.response_complete:
                 self._wait()
+                self._headers += len(data)
+                if self._headers > limits.headers and not self.transport.is_closing():
+                    self.transport.write(_TOO_LONG)
+                    self.transport.close()
             else:
+                self._headers = 0
                 self._stop_waiting()
+                if len(getattr(self, "pipeline", ())) > limits.waiting:  # sent, and none of the answers read
+                    self._end()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()

@@ -1,6 +1,7 @@
 """Bodies of requests: lines of text, JSON records or an Arrow stream as batches."""
 
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from hutch.chain import Chain
 from hutch.core.batch import Batch, ends_of_groups, shared_rows, whole_groups
 from hutch.core.chain.reduction import Labels
 from hutch.core.data.sources import record_batches
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, at, counted
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.strict_json import loads
 from hutch.core.text.parser import TextParser
@@ -41,23 +42,38 @@ def single(kind: str, body: bytes) -> Any:
     return _records(body) if kind == JSON else None
 
 
-def batches_of(chain: Chain, kind: str, body: bytes) -> list[Batch]:
+def batches_of(chain: Chain, kind: str, body: bytes, most: float = math.inf) -> list[Batch]:
     """A body as batches, copied.
 
+    Args:
+        chain: the model.
+        kind: of the body.
+        body: as sent.
+        most: examples, or lines of text.
+
     Raises:
+        NoMemory: there are more.
         DataError: the first malformed place.
     """
     if kind == TEXT:
+        _check_count(body.count(b"\n"), most, "line")
         return _nonempty([TextParser(replace(chain.parser, strict=True), SOURCE).parse(_utf8(body))])
     if kind == JSON:
         found = _records(body)
         records = [found] if isinstance(found, Mapping) else found
         if not isinstance(records, list):
             raise DataError(at(SOURCE, 1, 1, f"got {type(found).__name__}, wanted a record or a list of records"))
+        _check_count(len(records) if isinstance(records, list) else 1, most, "record")
         made: Iterator[Batch] = record_batches(records, chain.parser, chain.config.input.columns, SOURCE)
     else:
-        made = _arrow(chain, body)
+        made = _arrow(chain, body, most)
     return _nonempty(list(whole_groups(made) if chain.whole_groups else made))
+
+
+def _check_count(count: int, most: float, what: str) -> None:
+    if count > most:
+        text = f"got {counted(count, what)}, wanted at most {most:.0f} in a request; send several"
+        raise NoMemory(at(SOURCE, None, None, text))
 
 
 def _nonempty(batches: list[Batch]) -> list[Batch]:
@@ -111,7 +127,7 @@ def parse_json(body: bytes) -> Any:
     return loads(body, SOURCE, object_pairs_hook=_once, parse_constant=_no_number)
 
 
-def _arrow(chain: Chain, body: bytes) -> Iterator[Batch]:
+def _arrow(chain: Chain, body: bytes, most: float) -> Iterator[Batch]:
     try:
         import pyarrow as pa
     except ImportError:
@@ -120,8 +136,10 @@ def _arrow(chain: Chain, body: bytes) -> Iterator[Batch]:
 
     try:
         with pa.ipc.open_stream(io.BytesIO(body)) as stream:
-            pieces, size = [], 0
+            pieces, size, count = [], 0, 0
             for piece in stream:
+                count += piece.num_rows  # of nothing but nulls a row takes no bytes
+                _check_count(count, most, "row")
                 piece.validate(full=True)  # first of all: anything else may follow offsets out of the message
                 pieces.append(piece)
                 size += piece.nbytes

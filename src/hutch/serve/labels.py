@@ -54,7 +54,7 @@ class Labels:
         """
         store = self._log.store
         if not worker:
-            found = await asyncio.to_thread(lambda: list(store.open_requests())[:_OPEN])
+            found = await asyncio.to_thread(lambda: list(store.open_requests(_OPEN)))
             return {"requests": [asdict(one) for one in found]}
         name = check_worker(worker, "worker")
         one = await asyncio.to_thread(lambda: store.lease(name, LEASE_SECONDS, self._whom.requests_for(name)))

@@ -203,9 +203,9 @@ class Served:
             outputs = self.chain.one.run(single(kind, body), False)
             if outputs is not None:
                 return self._copied(outputs)
-            batches = batches_of(self.chain, kind, body)
+            batches = batches_of(self.chain, kind, body, self.limits.examples)
         else:
-            batches = await asyncio.to_thread(batches_of, self.chain, kind, body)
+            batches = await asyncio.to_thread(batches_of, self.chain, kind, body, self.limits.examples)
         return await self._run(batches, False, self.position)
 
     async def learn(self, kind: str, body: bytes, id: str = "", batches: list[Batch] | None = None) -> Answered:
@@ -233,9 +233,9 @@ class Served:
         if self.failure:
             raise StoreError(self.failure)
         if ready is None and len(body) > _SMALL:
-            ready = await asyncio.to_thread(batches_of, self.chain, kind, body)
+            ready = await asyncio.to_thread(batches_of, self.chain, kind, body, self.limits.examples)
         elif ready is None and not self.chain.one.can_learn(single(kind, body)):
-            ready = batches_of(self.chain, kind, body)
+            ready = batches_of(self.chain, kind, body, self.limits.examples)
         if ready is None:
             check_numbers([self.chain.one.last], self.limits)
         else:
