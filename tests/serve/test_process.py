@@ -165,7 +165,9 @@ import asyncio
 from hutch.net.limits import Limits
 from hutch.net.web import listen, run_app
 from hutch.net.application import Application, Reply, Route
-app = Application([Route("GET", "/", lambda asked: Reply(b"here", "text/plain"))], {})
+async def echo(asked): return Reply(asked.body, "text/plain")
+routes = [Route("GET", "/", lambda asked: Reply(b"here", "text/plain")), Route("POST", "/", echo, bodies={"text/plain": {}})]
+app = Application(routes, {})
 with listen("127.0.0.1", 0) as listening:
     limits = Limits(header_seconds=0.5 if len(sys.argv) < 2 else 60.0, waiting=20)
     run_app(app, listening, lambda: print(listening.getsockname()[1], flush=True), limits)
@@ -214,6 +216,17 @@ def test_headers_that_do_not_fit_and_requests_whose_answers_are_not_read() -> No
                     connection.sendall(WHOLE * 3000)
                     while connection.recv(1 << 16):
                         pass
+            offer = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEAAEAAAAIAAAAA\r\nUpgrade: h2c\r\n"
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                connection.sendall(
+                    b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\nContent-Type: text/plain\r\n"
+                    + offer
+                    + b"\r\nbody"
+                )
+                found = b""
+                while not found.endswith(b"body"):
+                    found += connection.recv(1000) or b"closed: body"
+                assert b"200 OK" in found and b"closed" not in found
             with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
                 connection.sendall(WHOLE * 10)
                 found = b""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import socket
 from typing import Any
 
@@ -43,6 +44,10 @@ def listen(host: str, port: int) -> socket.socket:
 _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
+_UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*", re.IGNORECASE)
+"""An offer to speak HTTP/2, as Java's client makes: nobody must take it, and httptools would lose the body."""
+
+
 def _with_header_timeout(limits: Limits) -> Any:
     """uvicorn's protocol, which ends connections whose headers do not end in time or space, or that only ask."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -56,6 +61,9 @@ def _with_header_timeout(limits: Limits) -> Any:
             self._wait()
 
         def data_received(self, data: bytes) -> None:
+            if self.cycle is None or self.cycle.response_complete:
+                head, end, body = data.partition(b"\r\n\r\n")
+                data = _UPGRADE.sub(b"", head) + end + body
             super().data_received(data)
             if self.cycle is None or self.cycle.response_complete:
                 self._wait()
