@@ -166,8 +166,8 @@ from hutch.net.limits import Limits
 from hutch.net.web import listen, run_app
 from hutch.net.application import Application, Reply, Route
 async def echo(asked): return Reply(asked.body, "text/plain")
-routes = [Route("GET", "/", lambda asked: Reply(b"here", "text/plain")), Route("POST", "/", echo, bodies={"text/plain": {}})]
-app = Application(routes, {})
+here = Route("GET", "/", lambda asked: Reply(b"here", "text/plain"))
+app = Application([here, Route("POST", "/", echo, bodies={"text/plain": {}})], {})
 with listen("127.0.0.1", 0) as listening:
     limits = Limits(header_seconds=0.5 if len(sys.argv) < 2 else 60.0, waiting=20)
     run_app(app, listening, lambda: print(listening.getsockname()[1], flush=True), limits)

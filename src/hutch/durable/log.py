@@ -417,6 +417,11 @@ class Log:
         query = "UPDATE serve_decisions SET cost = NULL, number = NULL WHERE model = ? AND number BETWEEN ? AND ?"
         connection.execute(query, key)
 
+    def waiting(self, model: int, after: int) -> int:
+        """How many entries a model has after a number."""
+        query = "SELECT count(*) FROM serve_log WHERE model = ? AND number > ?"
+        return int(self.store.rows(query, [model, after])[0][0])
+
     def entries(self, model: int, after: int = 0) -> Iterator[tuple[int, Entry | None]]:
         """The entries of a model after number `after`, in order; None for a retracted or damaged one."""
         refused = self.refused(model)

@@ -195,7 +195,7 @@ class Application:
             self._check_who_asks(path, headers)
             if self._prefix and scope["path"] == self._prefix:  # relative links would lead elsewhere
                 return Reply(b"", "text/plain", 307, {"Location": f"{self._prefix}/"})
-            route = self._route(scope, path)
+            route = self.route_of(scope, path)
             asked = await self._asked(route, scope, headers, receive)
             if inspect.iscoroutinefunction(route.answer):
                 found = await route.answer(asked)
@@ -232,7 +232,12 @@ class Application:
             if scheme.lower() != "bearer" or not right:
                 raise Refused(401, "wanted the header 'Authorization: Bearer TOKEN'")
 
-    def _route(self, scope: Message, path: str) -> Route:
+    def route_of(self, scope: Mapping[str, Any], path: str) -> Route:
+        """The route of a request.
+
+        Raises:
+            Refused: there is none.
+        """
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if path not in self.routes:
             raise Refused(404, "there is nothing at this address")

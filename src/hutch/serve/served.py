@@ -38,6 +38,7 @@ from hutch.durable.receipts import described, maker, receipt_of
 from hutch.net.application import JSON
 from hutch.net.limits import Limits
 from hutch.serve.bodies import TEXT, NoMemory, batches_of, check_labels, check_numbers, single, with_choice
+from hutch.serve.starting import Starting
 
 _SMALL = 1 << 14
 """Bodies up to so many bytes are read in the loop, larger ones in a thread."""
@@ -93,6 +94,7 @@ class Served:
         keep: earlier saves that stay beside it, with the log behind the oldest.
         until: whether an entry of the log that the file lacks is still learned, by its number; None: all are. With it
             the model is only read, and neither its file nor its place in the log changes.
+        starting: gets each step of the replay.
 
     Attributes:
         chain: the model.
@@ -122,6 +124,7 @@ class Served:
         limits: Limits | None = None,
         keep: int = 0,
         until: Callable[[int, Entry], bool] | None = None,
+        starting: Starting | None = None,
     ) -> None:
         arrays, metadata = load_chain_model(path)
         self.path, self.log, self.name, self.limits = path, log, name, limits or Limits()
@@ -147,6 +150,8 @@ class Served:
             if self.asks:
                 attach(self.chain, log.store).simulation = False
                 log.store.allow_labels(labels_of(self.chain))
+            if starting is not None:
+                starting.begin(log.waiting(self.key, self.position))
             for number, entry in log.entries(self.key, self.position):
                 if until is not None and entry is not None and not until(number, entry):
                     break
@@ -154,14 +159,19 @@ class Served:
                 if self._differing and not (log.accept_difference or log.accept_loss):
                     raise StoreError(self._difference())
                 self.replayed += entry is not None
+                if starting is not None and not self.failure:
+                    starting.step(self._save_now)
             if self.failure:
                 raise StoreError(self.failure)
             if self.place.note is not None:
                 self.position = max(self.position, self.place.note)
-                self._write(self.position, self.chain.arrays(), self.chain.metadata(), keep=False)
+                self._save_now()
         except BaseException:
             self._file.held.close()
             raise
+
+    def _save_now(self) -> None:
+        self._write(self.position, self.chain.arrays(), self.chain.metadata(), keep=False)
 
     @property
     def key(self) -> int:

@@ -15,22 +15,33 @@ from hutch.net.signals import Ready
 from hutch.net.web import run
 from hutch.serve.app import Handlers, create_app
 from hutch.serve.served import Served
+from hutch.serve.starting import Starting
 from hutch.serve.vw import answer_lines
 
 
-def load(models: Sequence[str], log: Log, limits: Limits | None = None, keep: int = 0) -> dict[str, Served]:
+def load(
+    models: Sequence[str], log: Log, limits: Limits | None = None, keep: int = 0, starting: Starting | None = None
+) -> dict[str, Served]:
     """Models by name, in the state that the log gives them.
 
     Args:
         models: see `names_of`.
         log: of the requests that they learn.
-        limits, keep: see `Served`.
+        limits, keep, starting: see `Served`.
 
     Raises:
         UsageError: a name twice.
         ModelError, StoreError: see `Served`.
     """
-    return {name: Served(Path(path), log, name, limits, keep) for name, path in names_of(models).items()}
+    found: dict[str, Served] = {}
+    try:
+        for name, path in names_of(models).items():
+            found[name] = Served(Path(path), log, name, limits, keep, starting=starting)
+    except BaseException:
+        for served in found.values():
+            served.close()
+        raise
+    return found
 
 
 def names_of(models: Sequence[str]) -> dict[str, str]:

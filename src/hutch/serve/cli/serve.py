@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterable
 
+    from hutch.durable.log import Log
+    from hutch.serve.served import Served
+    from hutch.serve.starting import Starting
+
 
 def serve(
     models: Annotated[list[str], Argument(metavar="MODEL...", help="Model files; NAME=FILE gives one another name.")],
@@ -65,6 +69,10 @@ def serve(
     Example: hutch serve model --port 8080 --save-every 60
     """
     import asyncio
+    import signal
+    import sys
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by default the first process of a container is deaf to it
 
     from hutch.core.errors import UsageError
     from hutch.net.application import LOOPBACK
@@ -79,36 +87,48 @@ def serve(
     from hutch.net.limits import Limits
     from hutch.serve.server import load, names_of
     from hutch.serve.server import serve as serve_models
+    from hutch.serve.starting import loaded
 
     first = next(iter(names_of(models).values()))
     limits = Limits(body=max_body, connections=connections, importance=max_importance, value=max_value)
     _check_files(names_of(models).values())
-    log = Log(
-        store or f"{first}.log.db", remember * 86400, most, accept_loss=accept_loss, accept_difference=accept_difference
-    )
-    loaded = load(models, log, limits, keep)
-    for served in loaded.values():
-        served.say_replayed()
     listening = listen(host, port)
     vw = listen(host, vw_port) if vw_port is not None else None
     addresses = [f"http://{_address(listening)}", *([f"vw {_address(vw)}"] if vw is not None else [])]
-    running = serve_models(
-        loaded,
-        log,
-        listening,
-        lambda: print(*addresses, sep="\n", flush=True),
-        host=host,
-        token=token,
-        save_every=save_every,
-        vw=vw,
-        limits=limits,
-    )
+
+    def open_all(starting: Starting) -> tuple[Log, dict[str, Served]]:
+        """The log, and the models as it gives them."""
+        path, seconds = store or f"{first}.log.db", remember * 86400
+        log = Log(path, seconds, most, accept_loss=accept_loss, accept_difference=accept_difference)
+        try:
+            served = load(models, log, limits, keep, starting)
+        except BaseException:
+            log.close()
+            raise
+        for each in served.values():
+            each.say_replayed()
+        return log, served
+
+    async def run_all() -> None:
+        log, served = await loaded(open_all, listening, limits, token)
+        await serve_models(
+            served,
+            log,
+            listening,
+            lambda: print(*addresses, sep="\n", flush=True),
+            host=host,
+            token=token,
+            save_every=save_every,
+            vw=vw,
+            limits=limits,
+        )
+
     try:
         import uvloop
     except ImportError:
-        asyncio.run(running)
+        asyncio.run(run_all())
     else:
-        uvloop.run(running)
+        uvloop.run(run_all())
 
 
 def _check_files(paths: Iterable[str]) -> None:
