@@ -7,7 +7,7 @@ import pytest
 from hutch.reproduce.cli import reproduce
 
 
-@pytest.mark.parametrize("name", ["crowd", "dyadic", "priors", "nat-oem"])
+@pytest.mark.parametrize("name", ["crowd", "priors", "nat-oem"])
 def test_each_table_is_asked_for_with_its_options(
     hutch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
@@ -17,6 +17,16 @@ def test_each_table_is_asked_for_with_its_options(
     monkeypatch.setattr(reproduce, "import_module", lambda path: module)
     assert hutch("reproduce", name).code == 0
     assert hutch("reproduce", name, "--plots", tmp_path, "--json").code == 0
+    assert asked == [(None, False), (tmp_path, True)]
+
+
+def test_the_table_of_learners_is_asked_for_with_its_options(
+    hutch: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[tuple[Path | None, bool]] = []
+    monkeypatch.setattr("hutch.reproduce.dyadic.reproduce_dyadic", lambda *options: asked.append(options))
+    assert hutch("reproduce", "dyadic").code == 0
+    assert hutch("reproduce", "dyadic", "--plots", tmp_path, "--json").code == 0
     assert asked == [(None, False), (tmp_path, True)]
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from hutch.core.errors import DataError
-from hutch.durable.records import DONT_KNOW, Request, canonical_label, read_answers, write_requests
+from hutch.durable.records import DONT_KNOW, Request, canonical_label, make_answer, read_answers, write_requests
 
 
 @pytest.mark.parametrize(
@@ -110,3 +110,21 @@ def test_hostile_json_is_refused_in_one_short_message(line, message):
 def test_a_whole_surrogate_pair_is_text():
     [answer] = read_answers([r'{"id": "a", "worker": "\ud83d\ude00", "label": 1}'], "a.jsonl")
     assert answer.worker == "\U0001f600"
+
+
+@pytest.mark.parametrize("worker", ["", "  ", "a\nb", "a\x00", "\x1b[2J", "x" * 201])
+def test_a_worker_has_one_rule_for_a_name_at_every_door(worker: str) -> None:
+    with pytest.raises(DataError, match="<answer>: worker: got "):
+        make_answer("r", worker, 1)
+    with pytest.raises(DataError, match="a.jsonl:1:.*worker: got "):
+        list(read_answers([json.dumps({"id": "r", "worker": worker, "label": 1})], "a.jsonl"))
+
+
+def test_blanks_around_a_name_make_no_other_worker() -> None:
+    assert make_answer("r", " ada ", 1) == make_answer("r", "ada", 1)
+
+
+@pytest.mark.parametrize("own", ["x" * 1001, "a\tb"])
+def test_the_id_of_an_answer_is_a_name_too(own: str) -> None:
+    with pytest.raises(DataError, match="answer: got "):
+        make_answer("r", "ada", 1, id=own)

@@ -132,17 +132,20 @@ def make_answer(
 
     Args:
         request: id of the request.
-        worker: not empty.
+        worker: as of `check_worker`; blanks around it go.
         label: a number, text that reads as one, `"skip"` or `"don't know"`.
         id: of the answer; left out, a worker has one label per request (skipping or not knowing first is not a label).
         place: where it was read, for messages.
 
     Raises:
-        DataError: an invalid label, or an empty worker.
+        DataError: an invalid label, or no name of a worker.
     """
     place = place or ("<answer>", None, None)
-    if not worker.strip():
-        raise DataError(at(*place, "worker: got an empty name, wanted the name of the worker"))
+    try:
+        worker = check_worker(worker)
+        check_name(id, "answer", LONGEST_ID)
+    except DataError as error:
+        raise DataError(at(*place, str(error))) from None
     text = canonical_label(label)
     if text is None:
         raise DataError(at(*place, f"label: got {_shown(label)}, wanted a number, {SKIP!r} or {DONT_KNOW!r}"))
@@ -154,14 +157,23 @@ LONGEST_NAME = 200
 """The most characters in the name of a worker, or in a client's id of a request or a decision."""
 
 
-def check_name(name: str, what: str) -> str:
+LONGEST_ID = 1000
+"""The most characters in the id that a tool gives an answer."""
+
+
+def check_name(name: str, what: str, most: int = LONGEST_NAME) -> str:
     """A name that a client has given.
+
+    Args:
+        name: as given.
+        what: it names.
+        most: characters.
 
     Raises:
         DataError: it is too long, or has invisible characters.
     """
-    if len(name) > LONGEST_NAME:
-        raise DataError(f"{what}: got {len(name)} characters, wanted at most {LONGEST_NAME}")
+    if len(name) > most:
+        raise DataError(f"{what}: got {len(name)} characters, wanted at most {most}")
     if not name.isprintable():
         raise DataError(f"{what}: got {name!r}, wanted printable characters")
     return name
