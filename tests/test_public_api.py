@@ -56,6 +56,13 @@ def test_importing_is_cheap(code: str) -> None:
     assert not {module for module in HEAVY if module in modules_after(code)}
 
 
+def test_type_checkers_read_the_same_names() -> None:
+    found = ast.parse(Path(hutch.__file__).with_suffix(".pyi").read_text()).body
+    names = [str(each.asname) for line in found if isinstance(line, ast.ImportFrom) for each in line.names]
+    names += [line.target.id for line in found if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)]
+    assert sorted(names) == dir(hutch)
+
+
 def test_all_that_an_author_needs_is_in_one_place() -> None:
     """The table of names and the imports that type checkers read say the same, and every name is there."""
     lines = ast.parse(Path(plugin.__file__).with_suffix(".pyi").read_text()).body

@@ -109,17 +109,25 @@ class Aggregate:
         return ""
 
     def tasks(self) -> Any:
-        """A frame of the library that the labels came from (else Arrow's): one row per task.
+        """`task_columns` as a frame of the library that the labels came from (else Arrow's): one row per task.
 
-        Columns: `task label confidence ratings`, and the probability of each class under `q:` and its name; in pandas
-        the task is the index.
+        In pandas the task is the index.
         """
-        votes = self._frame_votes()
-        labels, classes = self.labels, [votes.originals[2].get(name, name) for name in self.labels.classes]
-        best = self.probability.argmax(axis=1) if len(classes) else np.zeros(labels.items, np.int64)
+        votes, columns = self._frame_votes(), self.task_columns()
+        for role, name in ((1, "task"), (2, "label")):
+            columns[name] = [votes.originals[role].get(each, each) for each in columns[name]]
+        return votes.frame("task", columns)
+
+    def task_columns(self) -> dict[str, Any]:
+        """By name the columns `task label confidence ratings`, and under `q:` and its name the probability of a class.
+
+        Ordered classes have `mean median low high`, too.
+        """
+        labels = self.labels
+        best = self.probability.argmax(axis=1) if len(labels.classes) else np.zeros(labels.items, np.int64)
         columns: dict[str, Any] = {
-            "task": [votes.originals[1].get(name, name) for name in labels.item_names],
-            "label": [classes[k] for k in best.tolist()],
+            "task": labels.item_names,
+            "label": [labels.classes[k] for k in best.tolist()],
             "confidence": self.probability.max(axis=1, initial=0.0),
             "ratings": np.diff(labels.item_ptr),
         }
@@ -127,7 +135,7 @@ class Aggregate:
         if self.scale is not None:
             found = ratings(self.probability, self.scale)
             columns |= {"mean": found.mean, "median": found.median, "low": found.low, "high": found.high}
-        return votes.frame("task", columns)
+        return columns
 
     def report(self) -> "WorkerReport":
         """How each worker labels."""
@@ -136,12 +144,16 @@ class Aggregate:
         return report(self.labels, self.others, self.confusions, self.class_prior, bool(self.doubt))
 
     def workers(self) -> Any:
-        """A frame as of `tasks`: `worker labels accuracy low high spam`, a row per worker."""
-        votes = self._frame_votes()
+        """`worker_columns` as a frame, as of `tasks`: a row per worker."""
+        votes, columns = self._frame_votes(), self.worker_columns()
+        columns["worker"] = [votes.originals[0].get(name, name) for name in columns["worker"]]
+        return votes.frame("worker", columns)
+
+    def worker_columns(self) -> dict[str, Any]:
+        """By name the columns `worker labels accuracy low high spam`."""
         found = self.report()
-        names = [votes.originals[0].get(name, name) for name in self.labels.worker_names]
-        columns: dict[str, Any] = {"worker": names, "labels": found.labels, "accuracy": found.accuracy}
-        return votes.frame("worker", columns | {"low": found.low, "high": found.high, "spam": found.spam})
+        columns: dict[str, Any] = {"worker": self.labels.worker_names, "labels": found.labels}
+        return columns | {"accuracy": found.accuracy, "low": found.low, "high": found.high, "spam": found.spam}
 
     def _frame_votes(self) -> "FrameVotes":
         from hutch.crowd.data.frames import FrameVotes

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from hutch.pages.plots import new_figure, svg_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
@@ -54,7 +57,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequenc
 def intervals_plot(
     names: Sequence[str], ends: Sequence[tuple[float, float, float]], meaning: str, least: float, most: float
 ) -> str:
-    """Estimates with their intervals, a line for each, as an `svg` element.
+    """`intervals_figure` as an `svg` element."""
+    return svg_of(intervals_figure(names, ends, meaning, least, most))
+
+
+def intervals_figure(
+    names: Sequence[str], ends: Sequence[tuple[float, float, float]], meaning: str, least: float, most: float
+) -> "Figure":
+    """Estimates with their intervals, a line for each.
 
     Args:
         names: of the lines.
@@ -73,7 +83,7 @@ def intervals_plot(
     axes.set(xlim=(least, most), xlabel=meaning)
     axes.set_yticks(rows, [plain(name) for name in names], fontsize=7)
     axes.invert_yaxis()
-    return svg_of(figure)
+    return figure
 
 
 def plain(name: str) -> str:

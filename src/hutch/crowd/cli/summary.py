@@ -1,6 +1,7 @@
 """The summary that `hutch crowd` prints."""
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from hutch.core.strict_json import dumps
@@ -24,11 +25,11 @@ def show(summary: dict[str, Any], options: CrowdOptions, aside: bool) -> None:
         options: whether it is one JSON object.
         aside: other output goes to standard output; print it on standard error.
     """
-    text = dumps(summary) if options.json else "\n".join(_lines(summary))
+    text = dumps(summary) if options.json else "\n".join(lines_of(summary))
     print(text, file=sys.stderr if aside else sys.stdout)
 
 
-def _lines(summary: dict[str, Any]) -> list[str]:
+def lines_of(summary: Mapping[str, Any]) -> list[str]:
     """The summary for people."""
     lines = [named(name, summary[name]) for name in _SHOWN if name in summary]
     lines += [named(name, value) for name, value in summary.get("score", {}).items()]

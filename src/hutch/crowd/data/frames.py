@@ -1,9 +1,14 @@
 """Labels in frames of pandas, polars or Arrow with the columns `task`, `worker` and `label`, and frames of results."""
 
+import csv
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from hutch.core.errors import DataError, counted, did_you_mean, warn
+from hutch.core.strict_json import dumps
 from hutch.crowd.data.codes import known_first
 from hutch.crowd.data.labels import class_order
 from hutch.crowd.data.values import NO_LABEL, Problems, name_of
@@ -59,7 +64,7 @@ def read_frame(frame: Any) -> FrameVotes:
     Raises:
         DataError: a column is missing, or a task is.
     """
-    names = [str(name) for name in getattr(frame, "column_names", None) or frame.columns]
+    names = [str(name) for name in _names(frame)]
     for role in COLUMNS:
         if role not in names:
             got = f"got columns {', '.join(names)}, wanted {', '.join(COLUMNS)}"
@@ -87,6 +92,60 @@ def read_frame(frame: Any) -> FrameVotes:
     if nameless := sum(not worker for worker, _, _ in found.triples):
         warn(f"X: {counted(nameless, 'label')} without a worker: all are taken as one person's")
     return found
+
+
+def text_of(frame: Any) -> bytes:
+    """A frame as comma-separated text with a header, as a file of labels holds it.
+
+    An index of pandas comes first unless it only counts the rows; lists and records are JSON in their cells.
+    """
+    if hasattr(frame, "reset_index") and (frame.index.name is not None or frame.index.nlevels > 1):
+        frame = frame.reset_index()
+    columns = [[_cell(value) for value in _values(frame[name])] for name in _names(frame)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(str, _names(frame)))
+    writer.writerows(zip(*columns, strict=True))
+    return text.getvalue().encode()
+
+
+def originals_of(frame: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The values that stand for some names: those of the first column, or of the index, that has all of them."""
+    index = [frame.index] if hasattr(frame, "reset_index") else []
+    wanted = set(names)
+    for column in (*(frame[name] for name in _names(frame)), *index):
+        known = {_cell(value): value for value in _values(column)}
+        if wanted <= known.keys():
+            return known
+    return {}
+
+
+def declared_of(frame: Any, classes: Sequence[str]) -> tuple[list[str], bool]:
+    """The names that the type of a column declares which has all these classes, and whether they are ordered.
+
+    Nothing is declared if no column, or more than one, has such a type.
+    """
+    found = [(list(map(name_of, values)), ordered) for values, ordered in (_declared(frame[k]) for k in _names(frame))]
+    fitting = [(names, ordered) for names, ordered in found if names and set(classes) <= set(names)]
+    return fitting[0] if len(fitting) == 1 else ([], False)
+
+
+def package_of(data: Any) -> str:
+    """The package of the frames that results come as: that of the data, else pandas if it is installed, else Arrow."""
+    package = type(data).__module__.partition(".")[0] if is_frame(data) else "pandas"
+    if package == "pandas" and not find_spec("pandas"):
+        return "pyarrow"
+    return package if package in ("pandas", "polars") else "pyarrow"
+
+
+def _names(frame: Any) -> list[Any]:
+    return list(getattr(frame, "column_names", None) or frame.columns)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list | dict | tuple):
+        return dumps(value)
+    return "" if _missing(value) else name_of(value)
 
 
 def make_frame(package: str, index: str, columns: dict[str, Any]) -> Any:

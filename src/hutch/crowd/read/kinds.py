@@ -9,7 +9,7 @@ from hutch.crowd.read.columns import decide
 from hutch.crowd.read.form import is_json, table_of
 from hutch.crowd.read.matching import is_header
 from hutch.crowd.read.rows import Rows, read_rows
-from hutch.crowd.read.source import Source, pieces_of
+from hutch.crowd.read.source import Source, called, pieces_of
 
 REFERENCE = ("reference", "person", "people", "human")
 """Kinds of workers whose labels define the classes."""
@@ -33,12 +33,12 @@ def beside_workers(path: str | Path, column: str, columns: str | ColumnNames | N
         return None
     asked = ColumnNames.of(columns)
     pieces = pieces_of(path, asked.encoding)
-    first = next(pieces, Source(str(path), b""))
+    first = next(pieces, Source(called(path), b""))
     table = None if is_json(first.data) else table_of(first.data, 3)
     keys = [key_of(field) for field in table.first] if table else []
     if table is None or keys.count(column) != 1 or not is_header(table, ("worker", "task", "label")):
         return None
-    at = decide(table, asked, str(path)).at
+    at = decide(table, asked, called(path)).at
     if "worker" not in at:
         return None
     whole = Source(first.name, first.data + b"".join(piece.data for piece in pieces))
@@ -57,7 +57,7 @@ def reference_workers(path: str | Path, columns: str | ColumnNames | None = None
     """
     from glob import escape  # not at the top: hardly any file has kinds
 
-    with reading(str(path)):
+    with reading(called(path)):
         rows = beside_workers(path, "kind", columns)
         if rows is None:
             return ()

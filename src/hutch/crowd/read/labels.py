@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hutch.core.data.chunks import source_name
 from hutch.core.errors import Problem, reading
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.known import places_of, usual_of
@@ -17,7 +16,7 @@ from hutch.crowd.read.columns import decide
 from hutch.crowd.read.form import Export, form_of, table_of
 from hutch.crowd.read.matching import is_header, wrong_width
 from hutch.crowd.read.rows import read_rows
-from hutch.crowd.read.source import Source, read_source
+from hutch.crowd.read.source import Source, called, read_source
 from hutch.crowd.read.tools.tool import Places
 from hutch.crowd.read.triples import Triples, check_unsure, described, of_export, of_table
 
@@ -66,7 +65,7 @@ def read_labels(
     """
     found = read_questions(path, classes, workers, gold, columns)
     if len(found) > 1:
-        with reading(source_name(path)):
+        with reading(called(path)):
             names = ", ".join(found)
             raise Problem(
                 f"got answers to {len(found)} questions ({names}), wanted one: keep its rows in a file of their own"
@@ -94,7 +93,7 @@ def read_questions(
 
 def read_all(path: str | Path, classes: Sequence[str], columns: ColumnNames) -> Read:
     """All labels of a file as they are; arguments and errors are those of `read_labels`."""
-    with reading(source_name(path)):
+    with reading(called(path)):
         source = read_source(path, columns.encoding)
         form = form_of(source)
         if form is None:
@@ -135,7 +134,7 @@ def read_gold(path: str | Path, encoding: str = "") -> dict[str, str]:
     Raises:
         DataError: the file cannot be read, a place in it is wrong, or a task has two different classes.
     """
-    with reading(source_name(path)):
+    with reading(called(path)):
         gold: dict[str, str] = {}
         for task, label in _pairs(read_source(path, encoding)):
             if gold.setdefault(task, label) != label:

@@ -5,10 +5,12 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
 from hutch.core.errors import Problem, UsageError, reading
 from hutch.core.strict_json import dumps
+from hutch.crowd.data.frames import is_frame, text_of
 
 _PARQUET = b"PAR1"
 
@@ -30,14 +32,19 @@ class Source:
 
 def read_source(path: str | Path, encoding: str = "") -> Source:
     """The whole content of a file; `-` is standard input. Arguments and errors are those of `pieces_of`."""
-    return Source(source_name(path), b"".join(piece.data for piece in pieces_of(path, encoding)))
+    return Source(called(path), b"".join(piece.data for piece in pieces_of(path, encoding)))
+
+
+def called(path: Any) -> str:
+    """The name of a source in messages; a frame is `X`, as in scikit-learn."""
+    return "X" if is_frame(path) else source_name(path)
 
 
 def pieces_of(path: str | Path, encoding: str = "", chunk_bytes: int = CHUNK_BYTES) -> Iterator[Source]:
     """The content of a file, some lines at a time; gzip, Zstandard and Parquet are recognised by their first bytes.
 
     Args:
-        path: the file; `-` is standard input.
+        path: the file; `-` is standard input; a frame of pandas, polars or Arrow is one piece.
         encoding: its name; empty: UTF-8, or UTF-16 with its mark, which spreadsheets call Unicode.
         chunk_bytes: about so many at a time.
 
@@ -45,7 +52,10 @@ def pieces_of(path: str | Path, encoding: str = "", chunk_bytes: int = CHUNK_BYT
         DataError: the file cannot be read, or its bytes do not fit the encoding.
         UsageError: the encoding is unknown.
     """
-    name, line = source_name(path), 1
+    name, line = called(path), 1
+    if is_frame(path):
+        yield Source(name, text_of(path))
+        return
     with reading(name):
         for data in _decoded((bytes(chunk.data) for chunk in Chunks([path], chunk_bytes)), encoding):
             yield Source(name, data, line)

@@ -1,0 +1,8 @@
+from hutch.chain import Chain as Chain
+from hutch.core.batch import Batch as Batch
+from hutch.core.errors import HutchError as HutchError
+from hutch.core.hooks import hookimpl as hookimpl
+from hutch.functions.crowd import crowd as crowd
+from hutch.off_policy import evaluate as evaluate
+
+__version__: str
