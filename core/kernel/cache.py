@@ -300,7 +300,7 @@ class _Specialisation:
         """Let Numba make or find the code, and keep the object."""
         from hutch.core.kernel.private import plain, pointer_to
 
-        with _compiling(self._function.__name__):
+        with _compiling():
             dispatcher, made = self._make()
             if place and dispatcher.stats.cache_hits and not plain():
                 dispatcher.recompile()  # code from Numba's cache has no object to store
@@ -425,15 +425,15 @@ class AddressKernel:
 
 
 @contextmanager
-def _compiling(name: str) -> Iterator[None]:
-    """While something is compiled, show on a terminal or in a notebook its name, and the time spent so far."""
+def _compiling() -> Iterator[None]:
+    """While something is compiled, show on a terminal or in a notebook how much was, in one short line."""
     from hutch.core.kernel.private import comparing_fast
 
     global _spent
-    shown = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    screen = sys.stdout if "ipykernel" in sys.modules else sys.stderr  # a notebook shows errors on red
+    shown = screen is not None and (screen.isatty() or screen is sys.stdout)
     if shown:
-        said = f"kernel {compilations() + 1}, {_spent:.0f} s so far; 'hutch warmup' does it ahead"
-        print(f"\rcompiling once for this machine: {name} ({said})\x1b[K", end="", file=sys.stderr, flush=True)
+        print(f"\rcompiling, once: kernel {compilations() + 1}, {_spent:.0f} s", end="", file=screen, flush=True)
     begun, collects = time.perf_counter(), gc.isenabled()
     gc.disable()  # Numba makes millions of small objects that stay: searching them is a tenth of the time
     try:
@@ -444,7 +444,7 @@ def _compiling(name: str) -> Iterator[None]:
             gc.enable()
         _spent += time.perf_counter() - begun
         if shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            print(f"\r{'':40}\r", end="", file=screen, flush=True)
 
 
 def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:
