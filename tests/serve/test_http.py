@@ -68,6 +68,27 @@ def same(one: Chain, other: Chain) -> None:
             np.testing.assert_array_equal(array, theirs[name], err_msg=name)
 
 
+def test_classes_are_answered_by_the_names_that_the_data_gives_them(tmp_path: Path, in_service: Any) -> None:
+    columns = {"label": "label", "text": ["text"], "classes": ["billing", "login"]}
+    chain = Chain.from_config(
+        {
+            "input": {"columns": columns},
+            "chain": [{"one_against_all": {"classes": 2}}, {"linear": {"loss": "logistic"}}],
+        }
+    )
+    chain.save(tmp_path / "triage")
+
+    async def use(service: Any) -> None:
+        for text, label in [("pay twice", "billing"), ("password locked", "login")] * 10:
+            body = json.dumps({"text": text, "label": label})
+            answer = await service.post("/v1/learn", body, JSON)
+        assert answer.json()["predictions"] == ["login"]
+        body = json.dumps([{"text": "pay twice"}, {"text": "password locked"}])
+        assert (await service.post("/v1/predict", body, JSON)).json()["predictions"] == ["billing", "login"]
+
+    in_service([tmp_path / "triage"], use)
+
+
 REFUSED: list[tuple[str, Any, str, int, str]] = [
     ("learn", "1 |f a:1y b", "text/plain", 422, "<body>:1:9: bad feature value"),
     ("learn", "1 |f a\n1 |f b\n1 |f a:1y", "text/plain", 422, "<body>:3:9: bad feature value"),

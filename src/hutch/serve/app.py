@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import DataError, HutchError, StoreError, did_you_mean
+from hutch.core.run.output import class_names_of
 from hutch.core.version import version
 from hutch.durable.choices import Contradiction
 from hutch.durable.log import Log
@@ -42,6 +44,14 @@ def numbers(values: NDArray[np.float32], whole: bool) -> list[Any]:
         found: list[Any] = values.tolist()
         return found
     return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def classes_or_numbers(served: Served, values: NDArray[np.float32]) -> list[Any]:
+    """Predictions for JSON: names of classes where the chain's data has names, as `hutch predict` writes them."""
+    whole, names = served.chain.predicts is Predictions.CLASS, served.chain.config.input.columns.classes
+    if whole and names and np.isfinite(values).all():
+        return class_names_of(values, list(map(str, names)))
+    return numbers(values, whole)
 
 
 class Handlers:
@@ -112,7 +122,7 @@ class Handlers:
             raise Refused(422, f"scores: the top layer of {served.name!r} has none")
         found = await run(served)
         content: dict[str, Any] = {"model": served.name, "position": found.position}
-        content["predictions"] = numbers(found.predictions, served.chain.predicts.value == "class")
+        content["predictions"] = classes_or_numbers(served, found.predictions)
         if found.actions is not None:
             ends = list(accumulate(found.actions, initial=0))
             content["predictions"] = [content["predictions"][a:b] for a, b in pairwise(ends)]

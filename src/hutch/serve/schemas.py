@@ -62,8 +62,8 @@ SCHEMAS: dict[str, Any] = {
         position={"type": "integer", "description": "last entry of the log that the model has learned"},
         predictions={
             "type": "array",
-            "items": {"type": ["number", "array", "null"]},
-            "description": "a number per example; a list with a number per action, where examples are decisions",
+            "items": {"type": ["number", "string", "array", "null"]},
+            "description": "a number or the name of a class per example; a list with a number per action for decisions",
         },
         scores={"type": "array", "items": {"type": "array", "items": {"type": ["number", "null"]}}},
         repeated={"type": "boolean", "description": "the request was known, and had been learned"},
