@@ -4,13 +4,14 @@ A number or a word at the top of a record is a cell of a table: it becomes the f
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Never
 
 from hutch.core.batch import Batch
 from hutch.core.data.chunks import Chunks
 from hutch.core.data.disguises import disguise
-from hutch.core.data.roles import REST, AnyRoles, Roles
+from hutch.core.data.roles import AnyRoles, Roles
+from hutch.core.data.rows import Rows
 from hutch.core.data.sources import reader_of
 from hutch.core.errors import Problem, reading, shortened
 from hutch.core.strict_json import NO_TEXT, half_pair
@@ -18,7 +19,6 @@ from hutch.core.text.parser import LONGEST_LINE, ParserOptions
 
 _ROWS = 1 << 12
 _WANTED = 'an object such as {"label": 1, "age": 37, "user": {"city": "Oslo"}}'
-_ROLES = ("label", "importance", "base", "tag", "group")
 
 
 def _refuse(constant: str) -> Never:
@@ -58,47 +58,21 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
     return found
 
 
-class _Rows:
-    """Makes records from objects that may be rows of a table."""
-
-    def __init__(self, roles: Roles) -> None:
-        spaces = {"": REST} if roles.namespaces is None else roles.namespaces
-        listed = {n: [columns] if isinstance(columns, str) else columns for n, columns in spaces.items()}
-        self._space = {str(column): name for name, columns in listed.items() for column in columns}
-        self._rest = self._space.pop(REST, None)
-        self._roles = roles
-        self._unused = {*(roles.key(role) for role in _ROLES), *map(str, roles.ignore)}
-        self._whole = self._unused | set(map(str, roles.text))
-        self._categorical = frozenset(map(str, roles.categorical))
-
-    def doubt(self, source: str, piece: list[dict[str, Any]]) -> None:
-        """Look at the names in the first rows of a file, and at words that may be something else."""
-        cells: dict[str, list[str]] = {}
-        for row in piece:
-            for name, value in row.items():
-                words = cells.setdefault(name, [])
-                if isinstance(value, str) and value:
-                    words.append(value)
-        names = [name for name in cells if name not in self._unused]
-        with reading(source):
-            watch = self._roles.see(source, names, whole=False)
-        for name in names:
-            if watch is not None and name not in self._whole | self._categorical and watch.looks(name):
-                if found := disguise(list(dict.fromkeys(cells[name]))):
-                    watch.say(source, name, found.text(name, "file"))
-
-    def record(self, found: dict[str, Any]) -> Mapping[str, Any]:
-        """The record of an object."""
-        record: dict[str, Any] = {}
-        for name, value in found.items():
-            if name in self._whole or isinstance(value, dict | list):
-                record[name] = value
-                continue
-            space = self._space.get(name, self._rest)
-            if space is not None and value is not None and value != "":
-                cell = str(value) if name in self._categorical else value
-                record.setdefault(space, {})[name] = cell
-        return record
+def _doubt(rows: Rows, roles: Roles, source: str, piece: list[dict[str, Any]]) -> None:
+    """Look at the names in the first rows of a file, and at words that may be something else."""
+    cells: dict[str, list[str]] = {}
+    for row in piece:
+        for name, value in row.items():
+            words = cells.setdefault(name, [])
+            if isinstance(value, str) and value:
+                words.append(value)
+    names = [name for name in cells if name not in rows.unused]
+    with reading(source):
+        watch = roles.see(source, names, whole=False)
+    for name in names:
+        if watch is not None and name not in rows.whole | set(map(str, roles.categorical)) and watch.looks(name):
+            if found := disguise(list(dict.fromkeys(cells[name]))):
+                watch.say(source, name, found.text(name, "file"))
 
 
 def read_json_lines(path: str, options: ParserOptions, columns: AnyRoles = None) -> Iterator[Batch]:
@@ -114,11 +88,11 @@ def read_json_lines(path: str, options: ParserOptions, columns: AnyRoles = None)
     """
     roles = Roles.of(columns)
     decides = options.label in ("action_costs", "logged_action")
-    rows, reader = _Rows(roles), reader_of(options)(options, roles)
+    rows, reader = Rows(roles), reader_of(options)(options, roles)
     for first, piece in _in_sequence(json_objects(path, options.longest_line)):
         reader.start(first)
         if first == 1 and not decides:
-            rows.doubt(path, piece)
+            _doubt(rows, roles, path, piece)
         with reading(path):
             batch = reader.batch([found if decides else rows.record(found) for found in piece])
         yield batch

@@ -14,6 +14,7 @@ from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, SEEN
 from hutch.core.data.assemble import as_float, is_composite
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import AnyRoles, Roles
+from hutch.core.data.words import words_of
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
 from hutch.core.text.parser import ParserOptions
@@ -54,6 +55,7 @@ class RecordFiller:
         self._classes = class_names(roles.classes, options.label)
         self._special = {roles.key(name) for name in ("label", "importance", "base", "tag", "group")}
         self._special |= set(map(str, roles.ignore))
+        self._texts, self._columns = frozenset(map(str, roles.text)), roles.columns_learned
         self._spaces: dict[str, _Space] = {}
         self._kept = 0
         self._make_room(64)
@@ -74,6 +76,11 @@ class RecordFiller:
         for name, features in record.items():
             if name in self._special:
                 continue
+            if isinstance(features, str):
+                if name in self._texts:
+                    features = words_of(features)
+                elif name in self._columns:  # a cell of a table
+                    return False
             space = self._spaces.get(name) or self._new_space(name)
             items = self._items(features)
             if space is None or items is None or not self._add(space, items, pieces):

@@ -150,6 +150,11 @@ class Roles:
         """Tell who watches about the columns of features of a table, as `Watch.table`; returns who watches."""
         return None
 
+    @property
+    def columns_learned(self) -> Mapping[str, bool]:
+        """The columns of features that who watches knows."""
+        return {}
+
 
 AnyRoles = Roles | Mapping[str, Any] | None
 """What `Roles.of` takes."""
@@ -172,6 +177,10 @@ class _InUse(Roles):
         if self.watch is not None:
             self.watch.table(source, names, self.learns, whole)
         return self.watch
+
+    @property
+    def columns_learned(self) -> Mapping[str, bool]:
+        return {} if self.watch is None else self.watch.known
 
 
 def refuse_twice(names: Sequence[str], line: int | None = None) -> None:

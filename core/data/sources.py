@@ -10,7 +10,8 @@ from hutch.core.data.arrow import is_dataset, is_table, table_batches, tables_of
 from hutch.core.data.decisions import DecisionReader
 from hutch.core.data.matrix import is_matrix, matrix_batches
 from hutch.core.data.records import RecordReader
-from hutch.core.data.roles import AnyRoles
+from hutch.core.data.roles import AnyRoles, Roles
+from hutch.core.data.rows import Rows
 from hutch.core.errors import DataError, reading, warn
 from hutch.core.text.parser import ParserOptions, TextParser
 
@@ -123,7 +124,8 @@ def record_batches(
 
     Args:
         records: each maps namespaces to features (a mapping of names to numbers or words, a list of names, or one
-            name) and holds the label (costs by class in a cost-sensitive chain), importance, base, tag and group.
+            name) and holds the label (costs by class in a cost-sensitive chain), importance, base, tag and group. One
+            with numbers beside these is a row of a table; see `hutch.core.data.rows`.
         options: how names are hashed, and the kind of the labels.
         columns: keys of these, if they differ from the defaults.
         source: name of the records in messages.
@@ -131,8 +133,12 @@ def record_batches(
     Raises:
         DataError: a record or a value that cannot be used.
     """
-    reader, left = reader_of(options)(options, columns), iter(records)
+    roles = Roles.of(columns)
+    rows, reader, left = Rows(roles), reader_of(options)(options, roles), iter(records)
+    table = reader_of(options) is RecordReader
     while piece := list(islice(left, _RECORDS)):
+        if table:
+            piece = [rows.record(each) if isinstance(each, Mapping) and rows.are(each) else each for each in piece]
         with reading(source):
             batch = reader.batch(piece)
         yield batch

@@ -177,22 +177,3 @@ class _Single:
         lengths |= {"row_ptr": 2, "row_namespaces": 2, "cost_ptr": 2 * self._has_costs}
         lengths |= {"cost_classes": costs, "costs": costs}
         return arrays[self._fields.get(name, name)][: lengths.get(name, 1)]
-
-
-def as_record(features: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of features as a record of a chain: numbers and words go to the anonymous namespace.
-
-    >>> as_record({"age": 37, "city": "Oslo", "ad": {"size": 2}})
-    {'ad': {'size': 2}, '': {'age': 37, 'city': 'Oslo'}}
-    """
-    record: dict[str, Any] = {}
-    plain: dict[str, Any] = {}
-    for name, value in features.items():
-        if type(value) is float or not isinstance(value, Mapping | list | tuple):
-            plain[name] = value
-        else:
-            record[name] = value
-    if plain:
-        others = record.get("", {})
-        record[""] = {**(others if isinstance(others, Mapping) else dict.fromkeys(others, 1.0)), **plain}
-    return record

@@ -12,9 +12,11 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.data.roles import Roles
+from hutch.core.data.rows import Rows
+from hutch.core.data.watch import Watch
 from hutch.core.errors import DataError
 from hutch.core.loss.losses import LossChoice, LossLabels
-from hutch.core.run.one import OneExample, as_record
+from hutch.core.run.one import OneExample
 from hutch.core.run.one_decision import OneDecision, text_of
 from hutch.core.run.probabilities import Probabilities
 
@@ -27,21 +29,30 @@ class OneByOne(Engine):
     """
 
     config: Any
+    watch: Watch
     learn: Callable[..., Any]
     predict: Callable[..., Any]
 
     @cached_property
     def one(self) -> OneExample:
         """Runs single lines and records without the overhead of a batch."""
-        return OneExample(self, self.config.input.columns)
+        return OneExample(self, self.columns)
+
+    @property
+    def columns(self) -> Roles:
+        """The roles of columns, also of those of tables that the chain has learned."""
+        return Roles.of(self.config.input.columns).watched(self.watch)
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return Rows(self.columns, labelled=False)
 
     @cached_property
     def _keys(self) -> tuple[str, str]:
-        roles = Roles.of(self.config.input.columns)
-        return roles.key("label"), roles.key("importance")
+        return self.columns.key("label"), self.columns.key("importance")
 
     def _record(self, x: Mapping[str, Any]) -> dict[str, Any]:
-        record = as_record(x)
+        record = self._rows.record(x)
         for key in self._keys:
             if key in record:
                 raise DataError(f"x: got a namespace {key!r}, wanted another name: records of this chain use it")
@@ -152,6 +163,6 @@ class OneByOne(Engine):
         if outputs is None:
             from hutch.core.data.sources import record_batches
 
-            [batch] = record_batches([record], self.parser, self.config.input.columns)
+            [batch] = record_batches([record], self.parser, self.columns)
             outputs = self.run_apart(batch, False)
         return outputs

@@ -64,7 +64,7 @@ def batches_of(chain: Chain, kind: str, body: bytes, most: float = math.inf) -> 
         if not isinstance(records, list):
             raise DataError(at(SOURCE, 1, 1, f"got {type(found).__name__}, wanted a record or a list of records"))
         _check_count(len(records) if isinstance(records, list) else 1, most, "record")
-        made: Iterator[Batch] = record_batches(records, chain.parser, chain.config.input.columns, SOURCE)
+        made: Iterator[Batch] = record_batches(records, chain.parser, chain.columns, SOURCE)
     else:
         made = _arrow(chain, body, most)
     return _nonempty(list(whole_groups(made) if chain.whole_groups else made))

@@ -19,7 +19,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     *(("simple", {"label": 1, "w": {"a": value}}) for value in (HUGE, 1e300, [1], {"b": 1})),
     *(("simple", {"label": 1, "w": "a", "importance": weight}) for weight in (HUGE, 1e39, -1, "x")),
     *(("simple", {"label": 1, "w": "a", "base": base}) for base in (HUGE, 1e39, "x")),
-    *(("simple", {"label": 1, "w": names}) for names in ([["b"]], ["a", {"b": 1}], [("a", 1)], 5)),
+    *(("simple", {"label": 1, "w": names}) for names in ([["b"]], ["a", {"b": 1}], [("a", 1)], b"a")),
     *(("multiclass", {"label": label, "w": "a"}) for label in (HUGE, 1.5, -1, 1 << 25)),
     *(("cost_sensitive", {"label": {name: 1.0}, "w": "a"}) for name in ("x", "-1", "1.5", 1.5, None, 1 << 40)),
     ("cost_sensitive", {"label": {"9" * 5000: 1.0}, "w": "a"}),

@@ -290,7 +290,7 @@ PLAIN = ParserOptions()
         (pa.table({"label": [np.inf]}), None, PLAIN, "<table>:1: label: got inf, wanted a number"),
         (pa.table({"a": [[1]]}), None, PLAIN, "<table>: column 'a' is list<.*>, wanted numbers, words or dates"),
         ([{"f": {"a": np.inf}}], None, PLAIN, "<records>:1: feature 1: got inf, wanted"),
-        ([{"f": "a"}, {"f": 3}], None, PLAIN, "<records>:2: namespace 'f': got int, wanted a mapping"),
+        ([{"f": "a"}, {"f": b"a"}], None, PLAIN, "<records>:2: namespace 'f': got bytes, wanted a mapping"),
         ([{"f": {"a": [1]}}], None, PLAIN, "<records>:1: f.a: got list, wanted a number, a word or None"),
         ([{"f": "a"}, 3], None, PLAIN, "<records>:2: got int, wanted a record"),
         ([{"label": "good"}], None, PLAIN, "<records>:1: label: got 'good', wanted a number"),

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hutch import Chain
+from hutch.core.data.roles import Roles
+from hutch.core.data.rows import Rows
 from hutch.core.errors import ConfigError, DataError
-from hutch.core.run.one import as_record
 
 LOGISTIC: Any = {"chain": [{"linear": {"loss": "logistic"}}]}
 MULTICLASS: Any = {"chain": [{"one_against_all": {"classes": 3}}, {"linear": {"loss": "logistic"}}]}
@@ -136,7 +137,7 @@ def test_in_the_manner_of_river() -> None:
     record = {"": {"age": 37.0, "city": "Oslo"}, "ad": {"size": 2}, "seen": ["a", "b"]}
     for y, label in ((True, 1), (False, -1), (1, 1)):
         one.learn_one(x, y, importance=2.0)
-        other.learn([{**as_record(x), "label": label, "importance": 2.0}])
+        other.learn([{**Rows(Roles(), labelled=False).record(x), "label": label, "importance": 2.0}])
     same(one, other)
     prediction = one.predict_one(x)
     assert isinstance(prediction, float) and prediction == other.predict([record])[0]
