@@ -2,16 +2,23 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import cells
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File
 
 DOCS = Path(__file__).parent
 REDUCTIONS = DOCS / "reductions"
 TO_NOTEBOOK = re.compile(r"\]\(((?:\.\./|\w+/)[\w/.-]*)\.ipynb\)")
 """A link to a notebook in another folder: the page of a notebook itself links to the file that can be downloaded."""
+
+GLOSSARY_ROW = re.compile(r"^\| (.+?) \|.*\]\(([\w/.-]+\.md)[^)]*\) \|$", re.MULTILINE)
+"""The words of a row, and the page to which it leads."""
+BOOSTS = {"explanation/": 0.3, "reliability-runs": 0.3, "commands": 0.3, "reductions/bandits/": 0.5}
+"""How much parts of the documentation count in a search; all others 1."""
 
 OPTION = re.compile(r"(?<![\w-])--[\w-]+")
 CODE = re.compile(r"<code>[^<]*</code>")
@@ -40,9 +47,22 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Let links to notebooks lead to their pages."""
+@event_priority(100)  # before the search reads them
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Let links to notebooks lead to their pages, and searches for the glossary's words to the page of each."""
+    place = page.file.src_uri
+    page.meta["tags"] = words_of_pages().get(place, [])
+    page.meta["search"] = {"boost": next((boost for part, boost in BOOSTS.items() if place.startswith(part)), 1)}
     return TO_NOTEBOOK.sub(r"](\1.md)", markdown)
+
+
+@cache
+def words_of_pages() -> dict[str, list[str]]:
+    """The words that the glossary explains, by the page to which it leads."""
+    found: dict[str, list[str]] = {}
+    for words, page in GLOSSARY_ROW.findall((DOCS / "glossary.md").read_text(encoding="utf-8")):
+        found.setdefault(page, []).extend(words.split(", "))
+    return found
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -1,6 +1,8 @@
 """The site that `mkdocs build` makes: Markdown that was not understood shows as text."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,19 +65,47 @@ def test_leftovers_are_seen(html: str, found: int) -> None:
     assert len(list(leftovers(f"<nav>`</nav><article>{html}</article>`"))) == found
 
 
-@pytest.mark.slow
-def test_no_page_shows_markdown(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    pages = sorted(tmp_path.rglob("index.html"))
+    return folder
+
+
+@pytest.mark.slow
+def test_a_search_for_the_words_of_the_field_finds_the_page_among_the_first_three(site: Path) -> None:
+    """As the site's search does: titles and the glossary's words weigh more than text."""
+    lunr = pytest.importorskip("lunr").lunr
+    sections = json.loads((site / "search" / "search_index.json").read_text())["docs"]
+    for section in sections:
+        section["tags"] = " ".join(section.get("tags", ()))
+    fields = [{"field_name": "title", "boost": 1e3}, "text", {"field_name": "tags", "boost": 1e6}]
+    weighed = [(section, {"boost": section.get("boost", 1)}) for section in sections]
+    index = lunr(ref="location", fields=fields, documents=weighed)
+    lost = {}
+    queries = [line.split("\t") for line in (Path(__file__).parent / "queries.tsv").read_text().splitlines()]
+    assert len(queries) > 60
+    for query, page in queries:
+        found = index.search(re.sub(r"[-/']", " ", query))
+        pages = list(dict.fromkeys(each["ref"].partition("#")[0] for each in found))
+        if page not in pages[:3]:
+            lost[query] = (page, pages[:3])
+    assert not lost
+
+
+@pytest.mark.slow
+def test_no_page_shows_markdown(site: Path) -> None:
+    pages = sorted(site.rglob("index.html"))
     assert len(pages) >= len(list((ROOT / "docs").rglob("*.md")))
-    found = {str(page.relative_to(tmp_path)): list(leftovers(page.read_text())) for page in pages}
+    found = {str(page.relative_to(site)): list(leftovers(page.read_text())) for page in pages}
     assert not {name: lines for name, lines in found.items() if lines}
-    assert "worker\tlabels\taccuracy" in (tmp_path / "crowd" / "quality" / "index.html").read_text()
-    navigation = (tmp_path / "index.html").read_text()
+    assert "worker\tlabels\taccuracy" in (site / "crowd" / "quality" / "index.html").read_text()
+    navigation = (site / "index.html").read_text()
     for page in (ROOT / "docs" / "reductions").rglob("*.md"):
         place = page.relative_to(ROOT / "docs").with_suffix("")
         assert page.stem == "index" or f'href="{place.as_posix()}/"' in navigation
