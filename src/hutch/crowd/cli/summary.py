@@ -32,7 +32,9 @@ def show(summary: dict[str, Any], options: CrowdOptions, aside: bool) -> None:
 
 def lines_of(summary: Mapping[str, Any]) -> list[str]:
     """The summary for people."""
-    whole = summary | {"unsure": taken_as(**summary["unsure"])} if "unsure" in summary else summary
+    whole = dict(summary)
+    if "unsure" in whole:
+        whole["unsure"] = taken_as(**whole["unsure"])
     lines = [named(name, whole[name]) for name in _SHOWN if name in whole]
     lines += [named(name, value) for name, value in summary.get("score", {}).items()]
     for group in summary.get("copies", ()):

@@ -18,6 +18,8 @@ from hutch.crowd.models.model import Array, Fit
 
 LEAST = 0.01
 """Nats per answer by which levels or classes must foretell answers better."""
+_SIGMAS = 3.0
+"""Standard errors by which they must."""
 MOST_CLASSES, MOST_CELLS = 30, 20_000_000
 """Classes, and labels times classes, above which these answers are taken as missing."""
 _STRENGTH, _ITERATIONS, _TOLERANCE = 10.0, 30, 1e-3
@@ -47,12 +49,13 @@ def informed(labels: Labels, fit: Fit, rows: Callable[[], Array], class_prior: A
         return fit, AS_MISSING
     confusions = rows()
     answers, start = _answers(labels), _levels(labels, confusions, class_prior)
-    before, score = _foretold(*answers, start, AS_MISSING)
-    least, best, chosen = score + LEAST, before, AS_MISSING
+    before, known = _foretold(*answers, start, AS_MISSING)
+    most, best, chosen = LEAST, before, AS_MISSING
     for how in (AS_LEVEL, AS_CLASS):
-        posterior, score = _foretold(*answers, start, how)
-        if score > least:
-            best, chosen, least = posterior, how, score
+        posterior, each = _foretold(*answers, start, how)
+        gain = each - known
+        if gain.mean() > most and gain.mean() > _SIGMAS * gain.std() / np.sqrt(len(gain)):
+            best, chosen, most = posterior, how, float(gain.mean())
     if chosen == AS_MISSING:
         return fit, AS_MISSING
     found = fit.posterior * best.sum(axis=1) / before.sum(axis=1)
@@ -90,8 +93,8 @@ def _answers(labels: Labels) -> tuple[NDArray[np.int32], NDArray[np.int32], NDAr
 
 def _foretold(
     workers: NDArray[np.int32], items: NDArray[np.int32], unsure: NDArray[np.bool_], start: Array, how: str
-) -> tuple[Array, float]:
-    """Posteriors (items, levels, classes) with the answers, and the mean log-probability of one given the others."""
+) -> tuple[Array, Array]:
+    """Posteriors (items, levels, classes) with the answers, and the log-probability of each given the others."""
     crowd, count = int(workers.max()) + 1, len(start)
     summed = {AS_MISSING: (1, 2), AS_LEVEL: (2,), AS_CLASS: (1,)}[how]
     q, logs = start, np.log(start)
@@ -115,7 +118,7 @@ def _foretold(
         if change < _TOLERANCE:
             break
     mass = q.sum(axis=summed)[items].reshape(len(items), -1)
-    return q, float(-np.log((mass / chance).sum(axis=1)).mean())
+    return q, np.asarray(-np.log((mass / chance).sum(axis=1)))
 
 
 def _by_worker(workers: NDArray[np.int32], mass: Array, count: int) -> Array:
