@@ -119,3 +119,16 @@ def test_the_plot_names_every_judged_worker() -> None:
     pytest.importorskip("matplotlib")
     figure = hutch.crowd(votes()).plot()
     assert {text.get_text() for text in figure.axes[0].get_yticklabels()} == {"ann", "bob", "cy", "eve"}
+
+
+def test_a_label_of_doubt_is_no_class_unless_it_is_named() -> None:
+    frame = votes()
+    frame.loc[:9, "answer"], frame.loc[70:75, "answer"] = "not sure", "skip"
+    with pytest.warns(UserWarning, match="left out: (10 of 'not sure'|6 of 'skip')"):
+        found = hutch.crowd(frame, unsure=["skip"])
+    assert found.aggregate.labels.classes == ["cat", "dog"]
+    assert "10 labels of 'not sure' and 6 of 'skip' are taken as" in found.text
+    with pytest.raises(DataError, match="got the label 'skip', wanted one of"):
+        hutch.crowd(frame, classes=["cat", "dog"])
+    named = hutch.crowd(frame, classes=["cat", "dog", "not sure", "skip"])
+    assert named.aggregate.labels.classes == ["cat", "dog", "not sure", "skip"] and "unsure" not in named.summary

@@ -130,3 +130,15 @@ def test_what_does_not_fit_is_refused(tmp_path, content, people, how, message):
     log = written(tmp_path, "a.csv", content)
     with pytest.raises(HutchError, match=message.replace("(", r"\(")):
         read_runs([log], people and written(tmp_path, "people.tsv", people), how=how)
+
+
+def test_who_does_not_know_gives_no_label(tmp_path):
+    log = written(tmp_path, "a.tsv", "g\t1\tA\ng\t2\tB\nh\t1\tunsure\nh\t2\tpass\n")
+    people = written(tmp_path, "people.tsv", "ann\t1\tA\nann\t2\tdon't know\n")
+    runs = read_runs([log], people, how=Reading(columns=ColumnNames(unsure=("pass",))))
+    assert runs.classes == ["A", "B"] and len(runs.judge) == 2 and runs.known.tolist() == [True, False]
+    assert any("1 of 'unsure', which is no answer" in notice for notice in runs.notices)
+    gold = written(tmp_path, "gold.tsv", "1\tunsure\n2\tB\n")
+    assert "unsure" in read_runs([log], gold=gold).classes
+    with pytest.raises(HutchError, match="unsure: no label is 'nobody'"):
+        read_runs([log], people, how=Reading(columns=ColumnNames(unsure=("nobody",))))

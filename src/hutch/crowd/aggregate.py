@@ -16,6 +16,7 @@ from hutch.core.errors import ModelError, PluginError, UsageError, at
 from hutch.core.parameters import values_of
 from hutch.core.threads import one_thread
 from hutch.crowd.data.labels import Labels, from_triples
+from hutch.crowd.data.unsure import AS_MISSING
 from hutch.crowd.models.copies import Group, copies_in_stream, find_copies, one_voice
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
 from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
@@ -73,6 +74,7 @@ class Aggregate:
         beta: computes how easy each item is; see `CrowdModel.beta` (items).
         copies: workers who copy; each group counts as one voice where the others agree on enough to show it.
         votes: the frame that the labels came from; None if they came otherwise.
+        unsure: what `labels.unsure` is taken as, or as a sign of: see `hutch.crowd.data.unsure`.
         turned: the copies turn the verdict around, and may be alike without copying; both verdicts are averaged.
     """
 
@@ -89,6 +91,7 @@ class Aggregate:
     copies: Sequence[Group] = ()
     votes: "FrameVotes | None" = None
     turned: bool = False
+    unsure: str = AS_MISSING
 
     @cached_property
     def confusions(self) -> Array:
@@ -219,7 +222,7 @@ def aggregate(
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if history is not None:
         check_history(model, options, history)
-    people = model.reference(labels.worker_names)
+    people, unsure = model.reference(labels.worker_names), AS_MISSING
     if options.method == "online":
         groups, voices = copies_in_stream(labels, people), labels
         stream = stream_of(model, labels.classes, options.slots, history)
@@ -247,6 +250,10 @@ def aggregate(
         prior = model.class_prior(fit.state)
         factors = partial(model.factors, fit.state)
         others = partial(_others, model, voices, fit.state, not options.test, places)
+        if len(labels.unsure) and history is None and people is None:
+            from hutch.crowd.models.unsure import informed  # not at the top: few labels have such answers
+
+            fit, unsure = informed(labels, fit, confusions, prior)
         calibrated = partial(model.probability, voices, fit)
         population, beta = partial(model.population, fit.state), partial(model.beta, fit.state)
     values = scale_of(labels.classes, options.ordered)
@@ -262,7 +269,7 @@ def aggregate(
         probability = leaned(probability, values, labels, others())
     usual = None if hasattr(model.parameters, "reference") else population
     return Aggregate(
-        labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned
+        labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned, unsure
     )
 
 

@@ -101,7 +101,8 @@ def label_blocks(
         DataError: the file cannot be read, a place in it is wrong, or a label is not a class.
     """
     known, truth = list(classes), gold or {}
-    pieces = _pieces(path, classes, chunk_bytes, ColumnNames.of(columns), seen := seen or Seen())
+    asked = ColumnNames.of(columns).keeping((gold or {}).values())
+    pieces = _pieces(path, classes, chunk_bytes, asked, seen := seen or Seen())
     for piece in _whole_tasks(pieces, seen):
         codes, (people, tasks, answers) = piece.codes, piece.names
         here = {
@@ -149,7 +150,7 @@ def _pieces(path: str | Path, classes: Sequence[str], chunk_bytes: int, columns:
                 found = form, decide(form, columns, source.name, classes)
                 if "time" in found[1].at:
                     raise Problem("--columns time: a stream takes rows as they come; leave out --stream")
-            piece = of_table(source, *found, columns, begins, rows)
+            piece = of_table(source, *found, columns.keeping(classes), begins, rows)
             questions = known_first(questions, piece.questions[1] if piece.questions else ())
             if len(questions) > 1:
                 names = ", ".join(questions)

@@ -137,7 +137,8 @@ def _items(
 
     with Store(store) as labelled:
         said, chances, count = labels_drawn(labelled)
-    told = read_labels(people, classes=said.classes, columns=columns)
+    asked = replace(ColumnNames.of(columns), usual=False)
+    told = read_labels(people, classes=said.classes, columns=asked)
     return {"": replace(items_of(said, told, chances, count, noisy, store), form=told.form)}
 
 

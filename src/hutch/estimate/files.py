@@ -78,6 +78,7 @@ def read_questions(
     if judges and reference:
         raise UsageError("--reference: cannot be combined with --judges, whose labels are judges' already")
     chances, found = _chances(drawn) if drawn else None, {}
+    columns = replace(columns or ColumnNames(), usual=False)
     patterns = () if judges else tuple(reference) or reference_workers(people, columns)
     for question, said in all_questions(people, columns=columns).items():
         told, form = None, said.form

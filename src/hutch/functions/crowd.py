@@ -15,6 +15,7 @@ from hutch.crowd.cli.summary import lines_of
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.frames import declared_of, is_frame, make_frame, originals_of, package_of
 from hutch.crowd.data.labels import Labels
+from hutch.crowd.data.values import unsure_in
 from hutch.crowd.output import label_pool, next_rows, score, summary
 from hutch.crowd.read.kinds import reference_workers
 from hutch.crowd.read.labels import read_gold, read_labels
@@ -107,6 +108,7 @@ def crowd(
     reference: str | Sequence[str] = (),
     columns: str | Mapping[str, str] | None = None,
     classes: Sequence[str] = (),
+    unsure: Sequence[str] = (),
     ordered: bool | None = None,
     model: str | None = None,
     **parameters: Any,
@@ -120,13 +122,14 @@ def crowd(
         reference: workers, or patterns of workers, whose labels define the classes; the others are judges.
         columns: names of the columns, such as `{"worker": "who", "task": "id", "label": "answer"}`, if they are not
             recognised.
-        classes: in their order; new ones follow.
+        classes: all of them, in their order; empty: those of the labels.
+        unsure: labels by which a worker does not know, beside the usual words; they are no classes.
         ordered: the classes are ordered; None: if they are 3 to 12 whole numbers.
         model: name of the crowd model; None: the one that suits the labels.
         parameters: of the model.
 
     Raises:
-        DataError: the labels cannot be read, or several questions are answered.
+        DataError: the labels cannot be read, one is none of the classes, or several questions are answered.
         UsageError: options that do not go together.
 
     >>> import pandas
@@ -140,15 +143,16 @@ def crowd(
     if model is None and parameters:
         raise UsageError(f"{', '.join(parameters)}: parameters of a model, which is not named; wanted model=NAME")
     truth = None if gold is None else _classes_of(gold)
-    read = read_labels(labels, classes=classes, gold=truth, columns=columns)
+    asked = ColumnNames.of(columns).answering(classes, unsure)
+    read = read_labels(labels, classes=classes, gold=truth, columns=asked)
     declared, in_order = declared_of(labels, read.classes) if is_frame(labels) and not classes else ([], False)
     if declared:
-        read, ordered = read_labels(labels, declared, (), truth, columns), in_order if ordered is None else ordered
+        read, ordered = read_labels(labels, declared, (), truth, asked), in_order if ordered is None else ordered
     notices = [line for line in read.notices if not line.startswith("read as")]  # the summary says it
     for line in (*notices, *read.problems.lines(called(labels))):
         warn(line)
     patterns = (reference,) if isinstance(reference, str) else tuple(reference)
-    patterns = patterns or tuple(reference_workers(labels, ColumnNames.of(columns)))
+    patterns = patterns or tuple(reference_workers(labels, asked))
     if model is None:
         chosen = default_model(read, ordered, patterns, None, batch=True)
     else:
@@ -157,6 +161,7 @@ def crowd(
     if found.doubt:
         warn(f"{called(labels)}: {found.doubt}; gold or a reference can tell")
     numbers = {"read_as": read.form, "model": chosen.name, "method": "batch", **summary(found)}
+    numbers |= unsure_in(read.problems, found.unsure)
     return Crowd(found, numbers, package_of(labels), _originals(labels, read))
 
 

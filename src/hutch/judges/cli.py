@@ -68,6 +68,14 @@ def judges(
         ),
     ] = None,
     columns: Annotated[str | None, COLUMNS] = None,
+    unsure: Annotated[
+        list[str] | None,
+        Option(
+            metavar="WORD",
+            help="Label that means that a judge or a person does not know; it is never a class. Repeatable.",
+            show_default="the usual words, unless gold has them",
+        ),
+    ] = None,
     predictions: Annotated[
         str | None, Option("-p", "--predictions", metavar="FILE", help="Write the panel's posteriors here.")
     ] = None,
@@ -106,7 +114,8 @@ def judges(
         require_matplotlib()
     check_outputs((report, predictions), (*logs, people, gold))
     how = Reading(
-        reference=tuple(reference or ()), columns=replace(ColumnNames.of(columns), scores=bool(scores)),
+        reference=tuple(reference or ()),
+        columns=replace(ColumnNames.of(columns).answering((), unsure or ()), scores=bool(scores)),
         order=order or "", swapped=swapped or "", answers=tuple((answers or "").split(",")) if answers else (),
         by_place=by_place, cluster=cluster or "", slices=tuple(dict.fromkeys(slice_ or ())), versions=versions,
         scores=scores,

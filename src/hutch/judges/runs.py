@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.errors import DataError, UsageError, counted, did_you_mean
+from hutch.core.errors import DataError, UsageError, counted, did_you_mean, reading
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.codes import known_first, recoded
 from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes
 from hutch.crowd.mixed.model import matches
 from hutch.crowd.models.ordered import all_numbers
 from hutch.crowd.read.kinds import reference_workers
-from hutch.crowd.read.labels import Read, read_all, read_gold
+from hutch.crowd.read.labels import Read, check_unsure, read_all, read_gold
 from hutch.crowd.read.triples import Triples
 from hutch.estimate.clusters import Places
 from hutch.estimate.files import check_same
@@ -123,9 +123,13 @@ def read_questions(
     """The runs for each question of the logs, by its name; one question has none. All else as of `read_runs`."""
     how = how or Reading()
     extra = tuple(dict.fromkeys(name for name in (how.order, how.cluster, *how.slices) if name))
-    asked = replace(how.columns, extra=extra)
+    truth = read_gold(gold) if gold else {}
+    asked = replace(how.columns, extra=extra).keeping([*truth.values(), *how.answers])
+    plain = ColumnNames(known=asked.known, unsure=asked.unsure)
     sources = [(str(path), read_all(path, (), asked)) for path in logs]
-    sources += [(str(people), read_all(people, (), ColumnNames()))] if people else []
+    sources += [(str(people), read_all(people, (), plain))] if people else []
+    with reading(sources[0][0]):
+        check_unsure(asked.unsure, [read for _, read in sources])
     apart = [read.triples.apart() for _, read in sources]
     questions = known_first((), (question for found in apart for question in found if question))
     if questions and gold:
@@ -138,7 +142,7 @@ def read_questions(
     runs = {}
     for question in questions or [""]:
         pieces = [found.get(question, Triples.none()) for found in apart]
-        runs[question] = _read(sources, pieces, len(logs), gold, how, extra)
+        runs[question] = _read(sources, pieces, len(logs), truth, how, extra)
     return runs
 
 
@@ -146,7 +150,7 @@ def _read(
     sources: list[tuple[str, Read]],
     pieces: list[Triples],
     logs: int,
-    gold: str | Path | None,
+    truth: dict[str, str],
     how: Reading,
     extra: tuple[str, ...],
 ) -> Runs:
@@ -166,7 +170,7 @@ def _read(
         if again := {name for part, _, _ in parts for name in part[0]} & {*known[0]} if not own else ():
             notices.append(f"{path}: {min(again)!r} is in other logs, too: taken as repeated runs; --versions if not")
         parts.append((known, np.hstack([piece.codes, further]), own))
-    truths |= read_gold(gold) if gold else {}
+    truths |= {item: label for item, label in truth.items() if label not in how.columns.unsure}
     width = 3 + len(extra)
     names = [known_first((), (name for part, _, _ in parts for name in part[k])) for k in range(width)]
     codes = np.concatenate(

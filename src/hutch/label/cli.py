@@ -150,7 +150,7 @@ def label(
     if posteriors is not None:
         check_writable(posteriors)
     kinds = {**known.judges, known.people[0]: known.people[1]}
-    asked = ColumnNames.of(columns)
+    asked = ColumnNames.of(columns).keeping((classes or "").split(","))
     files = {name: read_votes(kind.votes, asked) for name, kind in kinds.items() if kind.votes}
     there = read_votes(votes, asked) if votes else None
     forms = {said.source: said.form for said in (*files.values(), *([there] if there else [])) if said.form}

@@ -88,6 +88,9 @@ def read_votes(path: str, columns: ColumnNames | None = None) -> Said:
     chances = _chances_in(path, asked)
     if not chances:
         labels = read_labels(path, columns=asked)
+        for word in labels.problems.unsure.keys() - set(asked.unsure):
+            text = f"got the label {word!r}, wanted a class: --columns unsure={word!r} leaves it out"
+            raise DataError(at(path, None, None, f"{text}, --classes names it as one"))
         codes = np.stack([labels.workers, labels.label_items, labels.labels], axis=1)
         given = (labels.worker_names, list(labels.item_names), labels.classes)
         return Said(path, codes, given, np.full(len(codes), np.nan), labels.form)

@@ -23,11 +23,7 @@ def crowd(given: CrowdOptions) -> None:
         return
     if given.features is not None:
         raise UsageError("--features: needs --pairs")
-    from hutch.crowd.data.asked import ColumnNames
-
-    if given.columns or given.encoding or given.multi_label:
-        read_as = replace(ColumnNames.of(given.columns), encoding=given.encoding, sets=given.multi_label)
-        given = replace(given, read_as=read_as)
+    given = replace(given, read_as=given.asked)
     from hutch.core.run.output import is_stdout
     from hutch.crowd.cli.model import model_of
     from hutch.crowd.cli.summary import show

@@ -14,6 +14,7 @@ from hutch.crowd.cli import stream
 from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.tasks import true_classes
 from hutch.crowd.cli.ways import MULTI_LABEL
+from hutch.crowd.data.values import unsure_in
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.questions import apart, together
 from hutch.crowd.read.multi_label import ANSWERS, read_multi_label, read_sets, set_of
@@ -74,7 +75,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         "read_as": first.form,
         "model": model.name, "method": options.method, "tasks": first.items, "workers": whole["workers"],
         "labels": len(first), "classes": len(found), "class_names": [*found], "left_out": first.problems.total,
-        "gold": whole["gold"], "copies": [*copies.values()], "each": rows,
+        "gold": whole["gold"], "copies": [*copies.values()], **unsure_in(first.problems), "each": rows,
     }  # fmt: skip
     if given.score:
         chosen = np.stack([result.probability[:, 1] > 0.5 for result in found.values()], axis=1)

@@ -17,7 +17,7 @@ from hutch.crowd.cli.tasks import line_of
 from hutch.crowd.cli.ways import NUMBERS, NUMBERS_BATCH, NUMBERS_ONLINE, NUMBERS_STREAM
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels
-from hutch.crowd.data.values import number_in
+from hutch.crowd.data.values import number_in, unsure_in
 from hutch.crowd.label_stream import Seen, number_blocks
 from hutch.crowd.models.block_stream import BlockStream
 from hutch.crowd.models.model import Array, CrowdModel, State
@@ -106,7 +106,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if given.stream:
         summary["split_tasks"] = seen.split
     learned = dict(zip(CROWD, crowd.tolist(), strict=True)) if crowd.any() else {}
-    return {**summary, "left_out": seen.problems.total, **learned, **score.summary}
+    return {**summary, "left_out": seen.problems.total, **unsure_in(seen.problems), **learned, **score.summary}
 
 
 class _Score:

@@ -1,7 +1,7 @@
 """The options of `hutch crowd`."""
 
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated
 
 from hutch.core.errors import UsageError, counted
@@ -103,9 +103,18 @@ class CrowdOptions:
         ),
     ] = None
     ray: Annotated[str | None, ray_option("Count the shards")] = None
-    classes: Annotated[str | None, Option(metavar="A,B,...", help="Classes, separated by commas, in this order.")] = (
-        None
-    )
+    classes: Annotated[
+        str | None,
+        Option(metavar="A,B,...", help="The classes, separated by commas, in this order; no other label may occur."),
+    ] = None
+    unsure: Annotated[
+        list[str] | None,
+        Option(
+            metavar="WORD",
+            help="Label that means that a worker does not know; it is never a class. Repeatable.",
+            show_default='the usual words, such as "unsure", "don\'t know" and "weiß nicht"',
+        ),
+    ] = None
     ordered: Annotated[
         bool | None,
         Option(
@@ -154,6 +163,20 @@ class CrowdOptions:
     def class_names(self) -> list[str]:
         """The names in `classes`."""
         return [name for name in (self.classes or "").split(",") if name]
+
+    @property
+    def asked(self) -> "ColumnNames | None":
+        """What the options say of files of labels; None: nothing.
+
+        Raises:
+            UsageError: malformed, or a class that is no answer.
+        """
+        if not (self.columns or self.encoding or self.multi_label or self.classes or self.unsure):
+            return None
+        from hutch.crowd.data.asked import ColumnNames  # not at the top: not every help needs it
+
+        named = ColumnNames.of(self.columns).answering(self.class_names, self.unsure or ())
+        return replace(named, encoding=self.encoding, sets=self.multi_label)
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
         """Refuse options that cannot be combined with another.

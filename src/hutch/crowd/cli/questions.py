@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hutch.core.errors import UsageError
@@ -13,6 +14,8 @@ from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.ways import questions
 from hutch.crowd.data.codes import known_first
 from hutch.crowd.data.labels import Labels
+from hutch.crowd.data.unsure import Unsure
+from hutch.crowd.data.values import unsure_in
 from hutch.crowd.models.model import CrowdModel
 
 
@@ -31,7 +34,10 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, found: dict[st
     if options.method == "online" and options.passes > 1:
         raise UsageError(f"--passes: {way.why}")
     models = {question: suited_model(given, model, options, None, labels) for question, labels in found.items()}
-    results = {question: aggregate(labels, models[question], options) for question, labels in found.items()}
+    results = {
+        question: aggregate(replace(labels, unsure=Unsure()), models[question], options)
+        for question, labels in found.items()
+    }
     for question, result in results.items():
         if result.doubt:
             given.notice(f"{given.labels}: {question}: {result.doubt}")
@@ -47,7 +53,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, found: dict[st
     used = dict.fromkeys(each.name for each in models.values())
     return {
         "read_as": first.form, "model": ", ".join(used), "method": options.method, "questions": len(found),
-        "left_out": first.problems.total, "each": [_row(*each) for each in results.items()],
+        "left_out": first.problems.total,
+        **unsure_in(first.problems),
+        "each": [_row(*each) for each in results.items()],
     }  # fmt: skip
 
 

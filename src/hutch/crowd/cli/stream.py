@@ -15,6 +15,7 @@ from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.ways import STREAM
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels
+from hutch.crowd.data.values import unsure_in
 from hutch.crowd.label_stream import Seen, Totals, label_blocks, multi_label_blocks, run_blocks
 from hutch.crowd.models.copies import copies_in_stream
 from hutch.crowd.models.model import CrowdModel, State
@@ -81,6 +82,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         "read_as": seen.form,
         "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels, "classes": len(known),
         "class_names": known, "iterations": options.passes, "left_out": seen.problems.total, "split_tasks": seen.split,
+        **unsure_in(seen.problems),
     }  # fmt: skip
     priors = {name: learner.class_prior().tolist() for name, learner in learners.items()}
     if given.multi_label:

@@ -6,11 +6,12 @@ from typing import Any
 
 from hutch.core.strict_json import dumps
 from hutch.crowd.cli.options import CrowdOptions
+from hutch.crowd.data.unsure import taken_as
 
 _SHOWN = (
     "read_as", "model", "method", "questions", "tasks", "workers", "reference", "labels", "classes",
     "iterations", "objective", "duplicates",
-    "contradictions", "left_out", "ties", "effective_labels", "krippendorff_alpha", "krippendorff_ordinal",
+    "contradictions", "left_out", "unsure", "ties", "effective_labels", "krippendorff_alpha", "krippendorff_ordinal",
     "krippendorff_interval", "gold", "split_tasks", "mean", "deviation", "noise", "bias", "level_deviation", "wild",
 )  # fmt: skip
 _EACH = ("label", "share", "question", "tasks", "workers", "labels", "classes", "krippendorff_alpha")
@@ -31,7 +32,10 @@ def show(summary: dict[str, Any], options: CrowdOptions, aside: bool) -> None:
 
 def lines_of(summary: Mapping[str, Any]) -> list[str]:
     """The summary for people."""
-    lines = [named(name, summary[name]) for name in _SHOWN if name in summary]
+    whole = dict(summary)
+    if "unsure" in whole:
+        whole["unsure"] = taken_as(**whole["unsure"])
+    lines = [named(name, whole[name]) for name in _SHOWN if name in whole]
     lines += [named(name, value) for name, value in summary.get("score", {}).items()]
     for group in summary.get("copies", ()):
         lines.append(f"{'copies' if group['one_voice'] else 'copies or experts':<20} {', '.join(group['workers'])}")

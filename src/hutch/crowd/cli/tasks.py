@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,9 @@ from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options
 from hutch.crowd.cli.model import suited_model
 from hutch.crowd.cli.options import CrowdOptions
+from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels, almost_alike, restricted
+from hutch.crowd.data.values import unsure_in
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
 from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
@@ -68,6 +71,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if given.final:
         aggregation.save(given.final, model, options, result.fit.state)
     summary = {"read_as": data.form, "model": model.name, "method": options.method, **output.summary(result)}
+    summary |= unsure_in(data.problems, result.unsure)
     if declared := getattr(model.parameters, "reference", ()):
         from hutch.crowd.mixed.model import matches  # here as below: imported only by runs that need it
 
@@ -87,7 +91,9 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> dic
     path = given.labels
     known = history.classes if history else given.class_names
     truth = read_gold(given.gold, given.encoding) if given.gold else None
-    found = read_questions(path, known, history.worker_names if history else (), truth, given.read_as)
+    files = {name: read_gold(name, given.encoding) for name in (given.gold, given.score) if name}
+    asked = ColumnNames.of(given.read_as).keeping(label for each in files.values() for label in each.values())
+    found = read_questions(path, known, history.worker_names if history else (), truth, asked)
     data = next(iter(found.values()))
     for notice in data.notices:
         given.notice(f"{path}: {notice}")
@@ -105,9 +111,11 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> dic
     if len(alike) > 3:
         given.notice(f"{path}: so do {len(alike) - 3} others")
     given.notice_strays(data)
-    for classes in (given.gold, given.score):
-        if classes:
-            check_classes(classes, read_gold(classes, given.encoding), data, known, given.notice)
+    for classes, each in files.items():
+        check_classes(classes, each, data, known, asked, given.notice)
+    for word in data.problems.unsure:
+        if word not in asked.unsure:
+            given.notice(f"{path}: {word!r} is no class, unless --classes names it as one")
     if options.test and history:
         data, dropped = restricted(data, len(history.classes))
         if dropped:
@@ -190,15 +198,25 @@ def true_classes(labels: Labels, truth: dict[str, str]) -> Any:
 
 
 def check_classes(
-    path: str, truth: dict[str, str], labels: Labels, known: list[str], notice: Callable[[str], None]
+    path: str,
+    truth: dict[str, str],
+    labels: Labels,
+    known: list[str],
+    asked: ColumnNames,
+    notice: Callable[[str], None],
 ) -> None:
     """Look for classes that no label has: they are refused if they look like a misspelling, else reported.
 
     Raises:
-        DataError: with the line of the first.
+        DataError: with the line of the first, or of one that is not among the classes that are named.
     """
     used = {labels.classes[code] for code in set(labels.labels.tolist())} | set(known)
-    for name in dict.fromkeys(truth.values()):
+    for name, count in Counter(truth.values()).items():
+        if name in asked.unsure:
+            notice(f"{path}: left out: {count} of {name!r}, which is no answer")
+            continue
+        if wrong := asked.check_class(name):
+            raise DataError(at(path, line_of(path, name), None, wrong))
         if name in used or not used:
             continue
         near = did_you_mean(name, used)

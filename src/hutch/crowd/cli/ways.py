@@ -16,9 +16,22 @@ class Way(NamedTuple):
 
 
 PAIRS = Way(
-    ("gold", "reference", "ask_of", "slots", "classes", "set", "passes", "shards", "ray", "all_judges", "detail"),
+    (
+        "gold",
+        "reference",
+        "ask_of",
+        "slots",
+        "classes",
+        "unsure",
+        "set",
+        "passes",
+        "shards",
+        "ray",
+        "all_judges",
+        "detail",
+    ),
     "cannot be combined with --pairs",
-)
+)  # fmt: skip
 MULTI_LABEL = Way(
     ("reference", "all_judges", "next", "ask_of", "report", "suspects", "shards", "ray", "ordered", "detail"),
     "cannot be combined with --multi-label",

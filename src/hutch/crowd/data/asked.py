@@ -6,6 +6,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Self
 
 from hutch.core.errors import Problem, UsageError, did_you_mean
+from hutch.crowd.data.unsure import says_unsure
+from hutch.crowd.data.values import SET_SIGN
 
 ROLES = ("worker", "task", "label", "gold", "question", "unsure", "weight", "time")
 """The roles of `--columns`."""
@@ -22,6 +24,9 @@ class ColumnNames:
             or, if a worker is named too, one per question.
         question: the column of what is asked about the task; each question has a result of its own.
         unsure: labels that mean that a worker does not know, or a column that is ticked then; they are left out.
+        classes: the only labels that there may be; empty: any.
+        known: names of classes, as of gold: they are classes, whatever they say.
+        usual: the usual words mean that a worker does not know: see `hutch.crowd.data.unsure`.
         weight: of a vote on a pair.
         time: of an answer; answers are taken in its order.
         encoding: of the text, as Python names it; empty: UTF-8, or UTF-16 with its mark.
@@ -44,6 +49,9 @@ class ColumnNames:
     scores: bool = False
     extra: tuple[str, ...] = ()
     anonymous: bool = False
+    classes: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    usual: bool = True
 
     @classmethod
     def of(cls, given: "str | Mapping[str, str] | ColumnNames | None") -> Self:
@@ -72,6 +80,46 @@ class ColumnNames:
         """The named columns of which there is one each, by role."""
         names = {role: getattr(self, role) for role in ROLES if role not in _SEVERAL}
         return {role: name for role, name in names.items() if name}
+
+    def keeping(self, classes: Iterable[str]) -> Self:
+        """The same, with further names that are classes, whatever they say."""
+        return replace(self, known=tuple(dict.fromkeys([*self.known, *classes])))
+
+    def answering(self, classes: Sequence[str], unsure: Sequence[str]) -> Self:
+        """The same, if these are all classes (empty: any label is one), and these words mean no answer, too.
+
+        Raises:
+            UsageError: a word is both.
+        """
+        words = tuple(dict.fromkeys([*self.unsure, *unsure]))
+        if both := [word for word in words if word in classes]:
+            raise UsageError(f"--unsure: got {both[0]!r}, which --classes names as a class; wanted one of the two")
+        return replace(self, classes=tuple(classes), unsure=words)
+
+    def is_unsure(self, label: str) -> bool:
+        """Whether a label says that a worker does not know: it is named so, or is one of the usual words.
+
+        >>> asked = ColumnNames(unsure=("?",))
+        >>> [asked.is_unsure(label) for label in ("?", "not sure", "cat")]
+        [True, True, False]
+        >>> asked.keeping(["not sure"]).is_unsure("not sure")
+        False
+        """
+        if label in self.unsure:
+            return True
+        named = label in self.classes or label in self.known
+        return self.usual and not named and says_unsure(label)
+
+    def unsure_in(self, label: str) -> str:
+        """The label, or the first one of a set, that `is_unsure`; empty without any."""
+        return next((each for each in (label.split(SET_SIGN) if self.sets else [label]) if self.is_unsure(each)), "")
+
+    def check_class(self, label: str) -> str:
+        """What is wrong with a label that is no class; empty if it may be one."""
+        if not self.classes or self.sets or label in self.classes:
+            return ""
+        wanted = f"wanted one of --classes {','.join(self.classes)}"
+        return f"got the label {label!r}, {wanted}; --unsure {label!r} leaves it out if it is no answer"
 
     def matching(self, fields: Iterable[str]) -> list[str]:
         """The fields that `label` names, by name or as a glob."""

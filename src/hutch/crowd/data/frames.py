@@ -11,6 +11,7 @@ from hutch.core.errors import DataError, counted, did_you_mean, warn
 from hutch.core.strict_json import dumps
 from hutch.crowd.data.codes import known_first
 from hutch.crowd.data.labels import class_order
+from hutch.crowd.data.unsure import says_unsure
 from hutch.crowd.data.values import NO_LABEL, Problems, name_of
 
 COLUMNS = ("worker", "task", "label")
@@ -83,6 +84,9 @@ def read_frame(frame: Any) -> FrameVotes:
             raise DataError(f"X: row {number}: the task is empty")
         if not label.strip():
             problems.add(NO_LABEL, f"row {number}")
+            continue
+        if says_unsure(label) and label not in names:
+            problems.add_unsure(label, f"row {number}")
             continue
         for known, name, value in zip(found.originals, (worker, task, label), row, strict=True):
             known.setdefault(name, value)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hutch.crowd.data import scan
 from hutch.crowd.data.codes import coded, known_first, recoded
 from hutch.crowd.data.names import Names
+from hutch.crowd.data.unsure import Unsure
 from hutch.crowd.data.values import Problems
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
@@ -37,6 +38,7 @@ class Labels:
         notices: what a user should know about that.
         repeats: pairs of labels that a worker gave one item, and the number of equal ones (workers, 2); or empty.
         divided: bool (labels), the most frequent of three or more that differ much; empty if there are none.
+        unsure: answers that are no label: a worker does not know.
     """
 
     item_ptr: NDArray[np.int64]
@@ -54,6 +56,7 @@ class Labels:
     notices: tuple[str, ...] = ()
     repeats: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
     divided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    unsure: Unsure = field(default_factory=Unsure)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -85,7 +88,7 @@ class Labels:
         return replace(
             self, item_ptr=self.item_ptr[first : last + 1] - start, workers=self.workers[start:stop],
             labels=self.labels[start:stop], item_names=self.item_names[first:last], gold=self.gold[first:last],
-            divided=self.divided[start:stop],
+            divided=self.divided[start:stop], unsure=self.unsure.between(first, last),
         )  # fmt: skip
 
     @property

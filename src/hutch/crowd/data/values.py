@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hutch.core.errors import shortened
+from hutch.crowd.data.unsure import AS_MISSING
 
 NO_LABEL = "without a label"
 SEVERAL = "with two labels at once"
@@ -26,9 +27,10 @@ SET_SIGN = "\x1f"
 
 @dataclass
 class Problems:
-    """Labels left out: their number and first place, by reason."""
+    """Labels left out: their number and first place, by reason; and those that mean "I do not know", by word."""
 
     found: dict[str, tuple[int, str]] = field(default_factory=dict)
+    unsure: dict[str, int] = field(default_factory=dict)
 
     def add(self, reason: str, place: str, count: int = 1) -> None:
         """Count some labels left out for a reason; the first place is kept."""
@@ -36,10 +38,18 @@ class Problems:
             before, first = self.found.get(reason, (0, place))
             self.found[reason] = (before + count, first)
 
+    def add_unsure(self, word: str, place: str, count: int = 1) -> None:
+        """Count some labels of a word that is no answer."""
+        self.add(f"of {word!r}, which is no answer", place, count)
+        if count:
+            self.unsure[word] = self.unsure.get(word, 0) + count
+
     def extend(self, other: "Problems") -> None:
         """Count those of another part of the same source."""
         for reason, (count, place) in other.found.items():
             self.add(reason, place, count)
+        for word, count in other.unsure.items():
+            self.unsure[word] = self.unsure.get(word, 0) + count
 
     @property
     def total(self) -> int:
@@ -55,6 +65,11 @@ class Problems:
         ['votes.csv: left out: 2 without a label (first: line 3)']
         """
         return [f"{source}: left out: {count} {why} (first: {place})" for why, (count, place) in self.found.items()]
+
+
+def unsure_in(problems: Problems, how: str = AS_MISSING) -> dict[str, Any]:
+    """The part of a summary on labels that mean that a worker does not know, for `taken_as`; empty without any."""
+    return {"unsure": {"counts": problems.unsure, "how": how}} if problems.unsure else {}
 
 
 def name_of(value: Any) -> str:

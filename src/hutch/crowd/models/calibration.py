@@ -78,10 +78,10 @@ def towards_prior(
     shares = votes.sum(axis=0) / max(votes.sum(), 1)
     vote = (votes + shares) / (votes.sum(axis=1, keepdims=True) + 1)
     found = (1 - pooled) * ((1 - floor) * found + floor * prior) + pooled * vote
-    return _keeping(found, posterior.argmax(axis=1))
+    return keeping(found, posterior.argmax(axis=1))
 
 
-def _keeping(found: Array, label: NDArray[np.int64]) -> Array:
+def keeping(found: Array, label: NDArray[np.int64]) -> Array:
     """Probabilities in which a class of each item (items) is the most probable: classes above it share with it."""
     items = np.flatnonzero(found.argmax(axis=1) != label)
     pooled = np.zeros(found.shape, np.bool_)

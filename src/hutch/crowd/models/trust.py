@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.crowd.data.labels import Labels
+from hutch.crowd.data.unsure import Unsure
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.repeats import DIVIDED
 
@@ -76,6 +77,7 @@ def some_of(labels: Labels, most: int = MANY // 4, many: int = MANY) -> Labels:
         item_ptr=np.concatenate([[0], np.cumsum(ratings)]),
         item_names=labels.item_names[::step],
         gold=labels.gold[::step],
+        unsure=Unsure(),
     )
 
 

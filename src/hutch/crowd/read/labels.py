@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hutch.core.errors import Problem, reading
+from hutch.core.errors import Problem, did_you_mean, reading
 from hutch.crowd.data.asked import ColumnNames
+from hutch.crowd.data.codes import known_first
 from hutch.crowd.data.known import places_of, usual_of
 from hutch.crowd.data.labels import Labels, from_codes
 from hutch.crowd.read.columns import decide
@@ -18,7 +19,7 @@ from hutch.crowd.read.matching import is_header, wrong_width
 from hutch.crowd.read.rows import read_rows
 from hutch.crowd.read.source import Source, called, read_source
 from hutch.crowd.read.tools.tool import Places
-from hutch.crowd.read.triples import Triples, check_unsure, described, of_export, of_table
+from hutch.crowd.read.triples import Triples, described, of_export, of_table
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,13 @@ class Read:
         triples: the labels.
         form: how the source was read, in one line.
         notices: what a user should know about it.
+        fields: names of the columns of a table.
     """
 
     triples: Triples
     form: str = ""
     notices: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
 
 
 def read_labels(
@@ -81,18 +84,25 @@ def read_questions(
     columns: str | Mapping[str, str] | ColumnNames | None = None,
 ) -> dict[str, Labels]:
     """The labels of each question of a file, by its name; one question has none. All else as of `read_labels`."""
-    read = read_all(path, classes, ColumnNames.of(columns))
+    asked = ColumnNames.of(columns)
+    gold = {task: label for task, label in (gold or {}).items() if label not in asked.unsure}
+    read = read_all(path, classes, asked.keeping(gold.values()))
+    with reading(called(path)):
+        check_unsure(asked.unsure, [read])
     found = {}
     for question, triples in (read.triples.apart() or {"": Triples.none()}).items():
         people, tasks, answers = triples.names
-        truth = {**triples.gold, **(gold or {})}
-        labels = from_codes(triples.codes, people, tasks, answers, classes, workers, truth)
-        found[question] = replace(labels, problems=read.triples.problems, form=read.form, notices=read.notices)
+        labels = from_codes(triples.codes, people, tasks, answers, classes, workers, {**triples.gold, **gold})
+        found[question] = replace(
+            labels, problems=read.triples.problems, form=read.form, notices=read.notices,
+            unsure=triples.unsure_in(labels),
+        )  # fmt: skip
     return found
 
 
 def read_all(path: str | Path, classes: Sequence[str], columns: ColumnNames) -> Read:
     """All labels of a file as they are; arguments and errors are those of `read_labels`."""
+    columns = columns.keeping(classes)
     with reading(called(path)):
         source = read_source(path, columns.encoding)
         form = form_of(source)
@@ -100,15 +110,13 @@ def read_all(path: str | Path, classes: Sequence[str], columns: ColumnNames) -> 
             return Read(Triples.none(), "an empty file")
         if isinstance(form, Export):
             triples = of_export(form, columns)
-            check_unsure(columns, triples, None)
             several = f": {len(triples.questions[1])} questions" if triples.questions else ""
             told = form.tool.name + several
             return Read(triples, told, (f"read as {told}",))
         places = decide(form, columns, source.name, classes)
         triples = of_table(source, form, places, columns)
-        check_unsure(columns, triples, form)
         told = described(places, triples, columns.extra)
-        return Read(triples, told, notices_of(places, told, triples.words))
+        return Read(triples, told, notices_of(places, told, triples.words), tuple(form.first))
 
 
 def notices_of(places: Places, told: str, words: Sequence[str] = ()) -> tuple[str, ...]:
@@ -122,6 +130,18 @@ def notices_of(places: Places, told: str, words: Sequence[str] = ()) -> tuple[st
     if "None" in words:  # the other words are hardly names of classes
         notices.append("cells with None are taken as empty; --classes names it if it is a class")
     return tuple(filter(None, notices))
+
+
+def check_unsure(words: Sequence[str], sources: Sequence[Read]) -> None:
+    """See that each word that is named as unsure is a label, or a column, of one of the sources.
+
+    Raises:
+        Problem: one is not.
+    """
+    for word in words:
+        if not any(word in each.triples.problems.unsure or word in each.fields for each in sources):
+            known = known_first((), (name for each in sources for name in each.triples.names[2]))
+            raise Problem(f"unsure: no label is {word!r}; {did_you_mean(word, known)}")
 
 
 def read_gold(path: str | Path, encoding: str = "") -> dict[str, str]:

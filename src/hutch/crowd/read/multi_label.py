@@ -11,7 +11,7 @@ from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels, class_order, from_codes
 from hutch.crowd.data.values import SET_SIGN, label_of
 from hutch.crowd.read.columns import value_of_cell
-from hutch.crowd.read.labels import read_all, read_gold
+from hutch.crowd.read.labels import check_unsure, read_all, read_gold
 from hutch.crowd.read.triples import Triples
 
 ANSWERS = ["no", "yes"]
@@ -64,7 +64,11 @@ def read_multi_label(
     Raises:
         DataError: as of `read_labels`, or a label is not among the classes.
     """
-    read = read_all(path, classes, replace(columns or ColumnNames(), sets=True))
+    asked = replace(columns or ColumnNames(), sets=True)
+    gold = {task: name for task, name in (gold or {}).items() if not set_of(name).intersection(asked.unsure)}
+    read = read_all(path, classes, asked.keeping(each for name in gold.values() for each in set_of(name)))
+    with reading(source_name(path)):
+        check_unsure(asked.unsure, [read])
     if read.triples.questions:
         with reading(source_name(path)):
             names = ", ".join(read.triples.questions[1])

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.errors import Problem, did_you_mean
+from hutch.core.errors import Problem
 from hutch.core.strict_json import dumps
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.codes import coded, recoded, used_names
+from hutch.crowd.data.labels import Labels
 from hutch.crowd.data.names import Names
-from hutch.crowd.data.values import NO_LABEL, NO_LABELS, TWO_TRUTHS, UNSURE, Problems, label_of, name_of
+from hutch.crowd.data.unsure import Unsure
+from hutch.crowd.data.values import NO_LABEL, NO_LABELS, SET_SIGN, TWO_TRUTHS, UNSURE, Problems, label_of, name_of
 from hutch.crowd.read.evidence import missing
 from hutch.crowd.read.form import Export, Table
 from hutch.crowd.read.matching import NOT_TICKED, TRIPLE
@@ -40,6 +42,8 @@ class Triples:
         spot: the line and the column where a name of a further column appears first.
         rows: of a table, from which the labels come.
         words: in cells that are taken as empty.
+        unsure: int32 (answers, 3): worker, task and question that a worker does not know an answer to; -1 for a name
+            that no label has.
     """
 
     codes: Codes
@@ -52,6 +56,7 @@ class Triples:
     spot: Callable[[int, int], tuple[int, int]] = lambda column, code: (1, 1)
     rows: int = 0
     words: tuple[str, ...] = ()
+    unsure: Codes = field(default_factory=lambda: np.zeros((0, 3), np.int32))
 
     @classmethod
     def none(cls) -> "Triples":
@@ -73,11 +78,24 @@ class Triples:
             codes, names = used_names(self.codes[keep], self.names)
             truths = {key: label for key, label in self.truths.items() if key[0] in (question, "")}
             extras = self.extras and (self.extras[0][keep], self.extras[1])
+            unsure = self.unsure[self.unsure[:, 2] == number]
+            for role in (0, 1):
+                place = {name: code for code, name in enumerate(names[role])}
+                new = np.array([place.get(name, -1) for name in self.names[role]], np.int32)
+                unsure = np.column_stack([unsure[:, :role], new[unsure[:, role]], unsure[:, role + 1 :]])
             found[question] = replace(
-                self, codes=codes, names=names, truths=truths, extras=extras, questions=None,
+                self, codes=codes, names=names, truths=truths, extras=extras, questions=None, unsure=unsure,
                 where=partial(self._where_among, keep),
             )  # fmt: skip
         return {question: part for question, part in found.items() if len(part.codes)}
+
+    def unsure_in(self, labels: Labels) -> Unsure:
+        """The answers without knowledge, by the codes of labels that were made from these triples."""
+        answers = np.unique(self.unsure[self.unsure[:, :2].min(axis=1, initial=0) >= 0][:, :2], axis=0)
+        workers = recoded(answers[:, 0], self.names[0], labels.worker_names) if len(answers) else answers[:, 0]
+        items, wide = answers[:, 1], np.int64(len(labels.worker_names))
+        new = ~np.isin(items * wide + workers, labels.label_items * wide + labels.workers)
+        return Unsure(workers[new], items[new])
 
     def _where_among(self, kept: NDArray[np.int64], label: int) -> str:
         return self.where(int(kept[label]))
@@ -96,26 +114,45 @@ def of_export(export: Export, asked: ColumnNames) -> Triples:
     questions: list[tuple[str]] = []
     places: list[str] = []
     truths: dict[tuple[str, str], str] = {}
+    unsure: list[tuple[str, str, str]] = []
     problems = Problems()
-    for worker, records in export.parts:
-        for row in tool.rows(records, asked, worker):
-            label = row.reason or label_of(row.label, asked.sets)
-            if row.reason or label in NO_LABELS or label in asked.unsure:
-                problems.add(UNSURE if label in asked.unsure else label, row.place)
-            elif row.truth:
-                if truths.setdefault((row.question, name_of(row.task)), label) != label:
-                    problems.add(TWO_TRUTHS, row.place)
-            else:
-                rows.append((name_of(row.worker), name_of(row.task), label))
-                extras.append(tuple(name_of(row.about.get(name)) for name in asked.extra))
-                questions.append((row.question,))
-                places.append(row.place)
+    given = [row for worker, records in export.parts for row in tool.rows(records, asked, worker)]
+    named = [row.reason or label_of(row.label, asked.sets) for row in given]
+    asked = asked.keeping(
+        each for row, label in zip(given, named, strict=True) if row.truth for each in label.split(SET_SIGN)
+    )
+    for row, label in zip(given, named, strict=True):
+        if row.reason or label in NO_LABELS:
+            problems.add(label, row.place)
+        elif word := asked.unsure_in(label):
+            problems.add_unsure(word, row.place)
+            if not row.truth:
+                unsure.append((name_of(row.worker), name_of(row.task), row.question))
+        elif wrong := asked.check_class(label):
+            raise Problem(f"{row.place}: {wrong}")
+        elif row.truth:
+            if truths.setdefault((row.question, name_of(row.task)), label) != label:
+                problems.add(TWO_TRUTHS, row.place)
+        else:
+            rows.append((name_of(row.worker), name_of(row.task), label))
+            extras.append(tuple(name_of(row.about.get(name)) for name in asked.extra))
+            questions.append((row.question,))
+            places.append(row.place)
     asks, (names, *_) = coded(questions, 1)
     several = (asks[:, 0], list(names)) if len(names) > 1 else None
+    codes, known = coded(rows, 3)
     return Triples(
-        *coded(rows, 3), truths if several else {("", task): label for (_, task), label in truths.items()}, problems,
+        codes, known, truths if several else {("", task): label for (_, task), label in truths.items()}, problems,
         coded(extras, len(asked.extra)) if asked.extra else None, several, places.__getitem__,
+        unsure=_coded_as(unsure, known[0], known[1], names),
     )  # fmt: skip
+
+
+def _coded_as(rows: Sequence[Sequence[str]], *names: Sequence[str]) -> Codes:
+    """Rows as codes of names; -1 for any other name."""
+    places = [{name: code for code, name in enumerate(known)} for known in names]
+    codes = [[place.get(name, -1) for place, name in zip(places, row, strict=True)] for row in rows]
+    return np.array(codes, np.int32).reshape(-1, len(names))
 
 
 def of_table(
@@ -143,7 +180,7 @@ class _TableReader:
     def __init__(
         self, source: Source, table: Table, places: Places, asked: ColumnNames, begins: bool, before: int | None
     ) -> None:
-        self._places, self._asked, self._before = places, asked, before
+        self._places, self._asked, self._before, self._table = places, asked, before, table
         self._columns = places.workers or places.questions
         columns = {
             **places.at,
@@ -158,6 +195,9 @@ class _TableReader:
         rows = read_rows(source, table, bool(places.fields), [*columns.values()], self._roles, optional, begins)
         self._rows = self._in_order(rows) if before is None and "time" in columns else rows
         self._problems = Problems()
+        if "gold" in self._roles:
+            values = (self._value(text) for text in self._names("gold"))
+            self._asked = asked.keeping(each for value in values for each in value.split(SET_SIGN))
 
     def read(self) -> Triples:
         """The labels."""
@@ -165,14 +205,25 @@ class _TableReader:
         codes, labels = self._labels()
         keep = self._spread(self._kept())
         values = [self._value(text) for text in labels]
+        words = [self._unsure_word(*each) for each in zip(labels, values, strict=True)]
+        doubtful = np.zeros(len(codes), np.bool_)
         for code, value in enumerate(values):
-            if value in NO_LABELS or value == UNSURE:
+            if value in NO_LABELS or words[code]:
                 those = codes == code
                 if labels[code] or not self._columns:  # in a wide table not all workers label all tasks
                     place = rows.where(int(np.argmax(those)) // several) if those.any() else ""
-                    self._problems.add(value, place, int(np.sum(those & keep)))
+                    add = self._problems.add_unsure if words[code] else self._problems.add
+                    add(words[code] or value, place, int(np.sum(those & keep)))
+                if words[code]:
+                    doubtful |= those & keep
                 keep &= ~those
+            elif wrong := self._asked.check_class(value):
+                those = (codes == code) & keep
+                if those.any():
+                    self._refuse(wrong, labels[code], int(np.argmax(those)) // several)
         triples, questions = self._triples(codes), self._questions()
+        asks = questions[0] if questions else np.zeros(len(triples), np.int32)
+        unsure = np.column_stack([triples[doubtful, :2], asks[doubtful]])
         further = [place for place, role in enumerate(self._roles) if role.startswith("extra ")]
         extras = self._spread(rows.codes[:, further]) if further else None
         kept = None
@@ -192,6 +243,7 @@ class _TableReader:
             None if extras is None else (extras, [rows.names[place] for place in further]), questions,
             rows=len(rows.codes),
             words=tuple(text for text, value in zip(labels, values, strict=True) if value == NO_LABEL and text.strip()),
+            unsure=unsure,
         )  # fmt: skip
         if self._before is None and not further:  # where labels stand, which takes the whole text, is of no interest
             return found
@@ -211,9 +263,24 @@ class _TableReader:
         return np.stack([self._workers(), self._spread(self._tasks()), labels], axis=1)
 
     def _value(self, text: str) -> str:
-        if text.strip() in self._asked.unsure:
-            return UNSURE
         return label_of(self._places.value_of(text), self._asked.sets)
+
+    def _refuse(self, wrong: str, text: str, row: int) -> None:
+        """Refuse a label of a row, with its place.
+
+        Raises:
+            Problem: always.
+        """
+        for role, name in enumerate(self._roles):
+            if name.startswith("label") and text in self._rows.names[role] and self._table.records is None:
+                raise Problem(wrong, *self._rows.place(role, list(self._rows.names[role]).index(text)))
+        raise Problem(f"{self._rows.where(row)}: {wrong}")
+
+    def _unsure_word(self, text: str, value: str) -> str:
+        """The text, or the label that it is, if it says that the worker does not know; else empty."""
+        if text.strip() in self._asked.unsure:
+            return text.strip()
+        return "" if value in NO_LABELS else self._asked.unsure_in(value)
 
     def _codes(self, role: str) -> Codes:
         return self._rows.codes[:, self._roles.index(role)]
@@ -298,11 +365,14 @@ class _TableReader:
         asks = self._codes("question") if "question" in self._roles else np.zeros(len(tasks), np.int32)
         questions = self._names("question") if "question" in self._roles else [""]
         for ask, task, code in np.unique(np.stack([asks, tasks, self._codes("gold")], axis=1), axis=0).tolist():
-            label = self._value(self._rows.names[role][code])
-            if label in (NO_LABEL, UNSURE):
+            text = self._rows.names[role][code]
+            label = self._value(text)
+            if label == NO_LABEL or self._unsure_word(text, label):
                 continue
             if label in NO_LABELS:
                 self._problems.add(label, self._rows.first(role, code))
+            elif wrong := self._asked.check_class(label):
+                raise Problem(f"gold: {wrong}", *self._rows.place(role, code))
             elif found.setdefault((questions[ask], names[task]), label) != label:
                 self._problems.add(TWO_TRUTHS, self._rows.first(role, code))
         return found
@@ -341,19 +411,6 @@ def _time(text: str) -> float:
         except (ValueError, OverflowError):
             continue
     return np.nan
-
-
-def check_unsure(asked: ColumnNames, triples: Triples, table: Table | None) -> None:
-    """See that the labels that are named as unsure are there.
-
-    Raises:
-        Problem: one is not.
-    """
-    if asked.unsure and UNSURE not in triples.problems.found:
-        for name in asked.unsure:
-            if table is None or name not in table.first:
-                known = list(triples.names[2])
-                raise Problem(f"unsure: no label is {name!r}; {did_you_mean(name, known)}")
 
 
 def described(places: Places, triples: Triples, extra: Sequence[str] = ()) -> str:
