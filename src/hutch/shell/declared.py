@@ -17,9 +17,9 @@ PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": F
 """Settings of all our apps: our help, plain tracebacks, no completion options."""
 
 
-def ray_option(work: str) -> Any:
+def ray_option(work: str, heading: str = "Shards") -> Any:
     """The option that names a Ray cluster, of every command with work for one."""
-    return Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.", rich_help_panel="Shards")
+    return Option(metavar="ADDRESS", help=f"{work} on this Ray cluster; auto, local.", rich_help_panel=heading)
 
 
 class Group(typer.Typer):

@@ -29,7 +29,13 @@ class CrowdOptions:
         ),
     ]
     method: Annotated[
-        str | None, Option(metavar="NAME", help="How to infer: batch or online.", show_default="batch")
+        str | None,
+        Option(
+            metavar="NAME",
+            help="How to infer: batch or online.",
+            show_default="batch",
+            rich_help_panel="Streams and shards",
+        ),
     ] = None
     model: Annotated[
         str | None,
@@ -37,6 +43,7 @@ class CrowdOptions:
             metavar="NAME",
             help="Name of the crowd model.",
             show_default="two_level, or many_classes; mixed with a reference, ordinal with --ordered",
+            rich_help_panel="Model",
         ),
     ] = None
     gold: Annotated[str | None, Option(metavar="FILE", help="True classes of some tasks: task TAB label.")] = None
@@ -85,27 +92,52 @@ class CrowdOptions:
         str | None, Option(metavar="FILE", help="Write the labels that are probably wrong; - is standard output.")
     ] = None
     initial: Annotated[
-        str | None, Option("-i", "--initial-model", metavar="MODEL", help="Continue from a saved model.")
+        str | None,
+        Option("-i", "--initial-model", metavar="MODEL", help="Continue from a saved model.", rich_help_panel="Model"),
     ] = None
-    final: Annotated[str | None, Option("-f", "--final-model", metavar="MODEL", help="Save the model here.")] = None
-    test: Annotated[bool, Option("-t", "--test", help="Only score; do not learn.")] = False
-    passes: Annotated[int, Option(min=1, metavar="N", help="Online: passes over the labels.")] = 1
+    final: Annotated[
+        str | None, Option("-f", "--final-model", metavar="MODEL", help="Save the model here.", rich_help_panel="Model")
+    ] = None
+    test: Annotated[bool, Option("-t", "--test", help="Only score; do not learn.", rich_help_panel="Model")] = False
+    passes: Annotated[
+        int, Option(min=1, metavar="N", help="Online: passes over the labels.", rich_help_panel="Streams and shards")
+    ] = 1
     slots: Annotated[
-        int | None, Option(min=1, metavar="N", help="Online: number of rows of the worker table.", show_default="65536")
+        int | None,
+        Option(
+            min=1,
+            metavar="N",
+            help="Online: number of rows of the worker table.",
+            show_default="65536",
+            rich_help_panel="Streams and shards",
+        ),
     ] = None
     stream: Annotated[
-        bool, Option("--stream", help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent.")
+        bool,
+        Option(
+            "--stream",
+            help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent.",
+            rich_help_panel="Streams and shards",
+        ),
     ] = False
     shards: Annotated[
         int | None,
         Option(
-            min=1, metavar="N", help="Batch: split the tasks into N shards, in parallel processes.", show_default="1"
+            min=1,
+            metavar="N",
+            help="Batch: split the tasks into N shards, in parallel processes.",
+            show_default="1",
+            rich_help_panel="Streams and shards",
         ),
     ] = None
-    ray: Annotated[str | None, ray_option("Count the shards")] = None
+    ray: Annotated[str | None, ray_option("Count the shards", "Streams and shards")] = None
     classes: Annotated[
         str | None,
-        Option(metavar="A,B,...", help="The classes, separated by commas, in this order; no other label may occur."),
+        Option(
+            metavar="A,B,...",
+            help="The classes, separated by commas, in this order; no other label may occur.",
+            rich_help_panel="Form of the labels",
+        ),
     ] = None
     unsure: Annotated[
         list[str] | None,
@@ -113,6 +145,7 @@ class CrowdOptions:
             metavar="WORD",
             help="Label that means that a worker does not know; it is never a class. Repeatable.",
             show_default='the usual words, such as "unsure", "don\'t know" and "weiß nicht"',
+            rich_help_panel="Form of the labels",
         ),
     ] = None
     ordered: Annotated[
@@ -121,13 +154,22 @@ class CrowdOptions:
             "--ordered/--no-ordered",
             help="Classes are ordered: also write mean, median and interval; the model is ordinal if none is named.",
             show_default="if they are 3 to 12 whole numbers",
+            rich_help_panel="Form of the labels",
         ),
     ] = None
     set: Annotated[
-        list[str] | None, Option("--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.")
+        list[str] | None,
+        Option(
+            "--set", metavar="NAME=VALUE", help="Set a parameter of the model. Repeatable.", rich_help_panel="Model"
+        ),
     ] = None
     pairs: Annotated[
-        bool, Option("--pairs", help="Votes on pairs: worker TAB left TAB right TAB winner, or JSON; infer strengths.")
+        bool,
+        Option(
+            "--pairs",
+            help="Votes on pairs: worker TAB left TAB right TAB winner, or JSON; infer strengths.",
+            rich_help_panel="Form of the labels",
+        ),
     ] = False
     features: Annotated[
         str | None,
@@ -135,6 +177,7 @@ class CrowdOptions:
             metavar="A,B,...",
             help="With --pairs: columns that say in which context a vote was given.",
             show_default="all further columns",
+            rich_help_panel="Form of the labels",
         ),
     ] = None
     columns: Annotated[
@@ -144,15 +187,24 @@ class CrowdOptions:
             help="Names of columns or fields: worker, task, label, gold, question, time; unsure=LABEL is none; "
             "with --pairs worker, left, right, winner, weight. Several labels, or a glob: one column per worker, or "
             "per question if there is a worker.",
+            rich_help_panel="Form of the labels",
         ),
     ] = None
     encoding: Annotated[
-        str, Option(metavar="NAME", help="Encoding of the text, such as cp1252.", show_default="UTF-8")
+        str,
+        Option(
+            metavar="NAME",
+            help="Encoding of the text, such as cp1252.",
+            show_default="UTF-8",
+            rich_help_panel="Form of the labels",
+        ),
     ] = ""
     multi_label: Annotated[
         bool,
         Option(
-            "--multi-label", help="A task may have several labels: each is a separate yes or no, reported together."
+            "--multi-label",
+            help="A task may have several labels: each is a separate yes or no, reported together.",
+            rich_help_panel="Form of the labels",
         ),
     ] = False
     quiet: Annotated[bool, Option("--quiet", help="Print no progress table and no notices.")] = False
