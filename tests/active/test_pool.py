@@ -20,6 +20,8 @@ from hutch.active.loop import ask
 from hutch.active.pool import Pool
 from hutch.chain import Chain
 from hutch.core.errors import DataError, UsageError
+from hutch.durable.entries import Round
+from hutch.durable.records import Request
 from hutch.durable.store import Store
 from hutch.jobs.engine import Here
 from hutch.reductions.active import drawing as draws
@@ -165,3 +167,10 @@ def test_the_smallest_by_blocks_are_the_smallest(scores, count, rows):
     finally:
         draws.ROWS = before
     assert found.tolist() == sorted(np.argsort(values, kind="stable")[:count].tolist())
+
+
+def test_the_second_of_two_equal_lines_was_asked_for_and_the_first_was_not(trained, tmp_path):
+    chain, texts = trained(), ["'a|f w1", "'a|f w1"]
+    with Store(tmp_path / "s.db", create=True) as store:
+        store.ask([Request("a#2", "'a|f w1", 0.1, 1.0, 1.0, "m")], Round("p", 2, 1.0, 0.0))
+        assert [request.id for request in ask(chain, texts, store, 9, source="p", model="m")] == ["a"]

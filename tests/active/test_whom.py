@@ -122,3 +122,21 @@ def test_answers_change_what_is_known(store):
         say(store, "rnd", i, truth)
     ask(store, 320, 330, 2)
     assert len(whom.requests_for("rnd")) == 10
+
+
+def test_the_share_of_audits_is_one_of_the_work_of_others(store):
+    """Who guesses has done half of their work: measured by everyone's, the share would be used up too early."""
+    truth = labelled(store, 0)
+    ask(store, 120, 280, 3)
+    random = np.random.default_rng(1)
+    for item in range(120, 200):
+        for name in ("ann", "bob", "cyd"):
+            label = int(truth[item - 120])
+            say(store, name, item, label if random.random() < WORKERS[name] else -label)
+    known = judge(store)
+    assert list(known.little) == ["rnd"]
+    given = known.labels[known.codes["rnd"]]
+    others = np.mean([known.labels[known.codes[name]] for name in WORKERS if name != "rnd"])
+    assert given < 0.7 * others
+    assert Whom(store, audits=0.99 * given / others).requests_for("rnd") == []
+    assert Whom(store, audits=1.01 * given / others).requests_for("rnd")

@@ -395,3 +395,9 @@ with Store(sys.argv[1], create=True) as store:
     with Store(path) as store:
         assert sorted(store.ids()) == sorted(f"{n}-{k}" for n in range(3) for k in range(20))
         assert store.counts().requests == 60
+
+
+def test_every_commit_is_synced(tmp_path):
+    """Write-ahead logs of SQLite sync only now and then unless they are told to."""
+    with Store(tmp_path / "labels.db", create=True) as store, store.transaction() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL

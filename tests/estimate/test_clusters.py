@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binomtest, fisher_exact, t
 
-from hutch.estimate.clusters import group_tests, holm, mean_of_clusters, sign_test
+from hutch.estimate.clusters import DRAWS, group_tests, holm, mean_of_clusters, sign_test
 from hutch.estimate.means import mean_of_all
 
 
@@ -109,3 +109,9 @@ def test_order_and_names_of_clusters_do_not_matter(rows, shuffler):
     low, middle, high = interval(rows, range(5))
     assert 0 <= low <= middle <= high <= 1
     assert interval(moved, [7, 3, 9, 0, 1]) == pytest.approx((low, middle, high), abs=1e-12)
+
+
+def test_a_random_test_never_says_that_something_is_impossible():
+    """As many clusters as are not tried in all ways, all of one sign: none of the drawn signs is as extreme."""
+    found = sign_test(np.linspace(1.0, 2.0, 60), np.arange(60))
+    assert found == 1 / (1 + DRAWS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import UsageError
-from hutch.label.certificate import Certificate, best_stake, draw_by_lot, weights_of
+from hutch.label.certificate import LARGEST, Certificate, best_stake, draw_by_lot, weights_of
 
 
 def audited(wrong, p, allowed, confidence, random, tilt=0.65, most=None):
@@ -90,3 +90,10 @@ def test_what_it_bounds_is_never_less_than_was_allowed():
 def test_a_confidence_that_is_none_is_refused(confidence):
     with pytest.raises(UsageError, match="--confidence: got"):
         Certificate(10, 1, confidence)
+
+
+def test_no_answer_ruins_the_wealth_where_some_items_could_not_be_judged():
+    audit = Certificate(100, 30)
+    audit.fix(0, unknown=10)
+    audit.draw(False, 1 / 90, 1 / 90, stake=1e9, unknown=True)
+    assert audit.log_wealth == pytest.approx(np.log(1 - LARGEST))

@@ -155,3 +155,11 @@ def test_it_is_cheaper_than_cascades_random_audits_and_people():
     assert found["hutch"].bill < 0.8 * found["cascade"].bill and found["hutch"].bill < found["random"].bill
     assert found["people"].share == 1 and found["hutch"].held == 1
     assert found["hutch"].within >= 5 / 6 > 0.5 > abs(found["hutch"].plan - 1)
+
+
+def test_nothing_is_bought_that_the_budget_does_not_cover():
+    world = simulated(500, [0.75, 0.9], 2, "calibrated", 4)
+    market = Hidden(JUDGES, PEOPLE, world.votes, world.truth)
+    with pytest.raises(UsageError, match="--budget"):
+        Loop(500, world.classes, JUDGES, PEOPLE, market, Settings(0.9, budget=1e-4)).run()
+    assert market.spent == 0

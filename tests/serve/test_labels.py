@@ -1,5 +1,6 @@
 """Label requests over HTTP: answers are stored once and learned once, whoever took them."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +69,21 @@ def test_what_others_answered_is_learned_at_the_start(asked: Path, in_service: A
         in_service([asked], use)
     assert arrays["weights"] == twin.weights.tobytes()
     assert arrays["layer.0.active.learned"] == twin.arrays()["layer.0.active.learned"].tobytes()
+
+
+def test_an_answer_that_came_next_while_no_server_ran_is_learned(asked: Path, in_service: Any) -> None:
+    def answer(count: int) -> None:
+        with Store(asked.with_suffix(".db")) as store:
+            for request in list(store.open_requests())[:count]:
+                store.answer([make_answer(request.id, "ada", 1)])
+
+    async def learned(service: Any) -> None:
+        await service.first.drain()
+        await service.first.save()
+        counts.append(service.first.chain.statistics.examples)
+
+    counts: list[int] = []
+    for count in (2, 1, 0, 2):
+        answer(count)
+        in_service([asked], learned)
+    assert [b - a for a, b in pairwise(counts)] == [1, 0, 2]

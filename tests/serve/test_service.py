@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import stat
 import subprocess
@@ -29,6 +30,7 @@ from hutch.core.run.one import OneExample
 from hutch.durable.log import Entry, Log
 from hutch.durable.model_file import snapshots
 from hutch.net.limits import Limits
+from hutch.serve import server
 from hutch.serve.bodies import JSON, TEXT
 from hutch.serve.served import NotFinite, Served
 from tests.forked_hutch import hutch
@@ -841,3 +843,80 @@ def test_what_the_log_s_commands_refuse(fresh: Path, words: list[str], status: i
     done = run(*words, cwd=fresh.parent)
     assert done.returncode == status and message in done.stderr, done.stderr
     assert not fresh.with_name("x").exists()
+
+
+def test_what_would_ruin_a_model_is_not_taken_back_from_another_file(fresh: Path) -> None:
+    """To take an entry back, the model is read again: if another program replaced the file, nothing is learned on."""
+
+    async def main() -> tuple[list[Any], str]:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m", WIDE)
+        try:
+            log.start(asyncio.get_running_loop())
+            await served.learn(TEXT, b"1 |f a")
+            other = Chain.from_config(LINEAR)
+            other.learn(["1 |f other"] * 5)
+            other.save(fresh.with_name("other"))
+            os.replace(fresh.with_name("other"), fresh)
+            both = [served.learn(TEXT, body) for body in (RUIN.encode(), b"1 |f b")]
+            return [(await asyncio.gather(each, return_exceptions=True))[0] for each in both], served.failure
+        finally:
+            await asyncio.to_thread(log.close)
+            served.close()
+
+    errors, failure = asyncio.run(main())
+    assert all(isinstance(error, StoreError) for error in errors)
+    assert "was changed by another program" in failure and "was changed by another program" in str(errors[0])
+
+
+def test_a_save_waits_for_a_large_body_that_is_half_learned(fresh: Path) -> None:
+    body = "\n".join(LINES * 2_000)
+
+    async def main() -> tuple[int, dict[str, bytes]]:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m", WIDE)
+        try:
+            log.start(asyncio.get_running_loop())
+            await served.learn(TEXT, LINES[0].encode())
+            large = asyncio.create_task(served.learn(TEXT, body.encode()))
+            while served.chain.statistics.examples < 2:
+                await asyncio.sleep(0)
+            assert served._busy  # not all of it is learned
+            await served.save()
+            saved = served.saved, {name: array.tobytes() for name, array in Chain.load(fresh).arrays().items()}
+            await large
+            return saved
+        finally:
+            await asyncio.to_thread(log.close)
+            served.close()
+
+    position, arrays = asyncio.run(main())
+    assert same(arrays, taught([LINES[0], *(LINES * 2_000 if position == 2 else [])]))
+
+
+def test_the_last_save_has_what_was_still_waiting_for_the_disk(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> int:
+        log = Log(fresh.with_name("log.db"))
+        served = Served(fresh, log, "m")
+        insert = log._insert
+
+        def slowly(*given: Any) -> Any:
+            time.sleep(0.3)
+            return insert(*given)
+
+        async def run(*given: Any) -> None:  # a client sends, and is gone before the answer
+            sent.append(asyncio.create_task(served.learn(TEXT, b"1 |f a")))
+            await asyncio.sleep(0.05)
+
+        sent: list[Any] = []
+        monkeypatch.setattr(log, "_insert", slowly)
+        monkeypatch.setattr(server, "run", run)
+        listening = socket.create_server(("127.0.0.1", 0))
+        await server.serve(
+            {"m": served}, log, listening, lambda *given: None, host="127.0.0.1", token="", save_every=60
+        )
+        listening.close()
+        await asyncio.gather(*sent, return_exceptions=True)
+        return served.saved
+
+    assert asyncio.run(main()) == 1
