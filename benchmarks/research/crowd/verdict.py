@@ -169,7 +169,7 @@ def holds(share: Share, right: float, sampled: int = 0) -> bool:
 
 def as_default(result: Aggregate) -> Aggregate:
     """A result that is told as if the default model had made it."""
-    return replace(result, model="two_level", online=False)
+    return replace(result, model="two_level")
 
 
 def checked(result: Aggregate, truth: np.ndarray, sampled: int = 0) -> tuple[float, ...]:

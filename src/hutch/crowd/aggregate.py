@@ -79,7 +79,6 @@ class Aggregate:
         turned: the copies turn the verdict around, and may be alike without copying; both verdicts are averaged.
         judges: some or all workers are declared to be judges, such as models, whose errors have much in common.
         model: name of the model.
-        online: each item was inferred before later ones were seen.
     """
 
     labels: Labels
@@ -98,7 +97,6 @@ class Aggregate:
     unsure: str = AS_MISSING
     judges: bool = False
     model: str = ""
-    online: bool = False
 
     @cached_property
     def confusions(self) -> Array:
@@ -293,7 +291,7 @@ def aggregate(
     judges = hasattr(model.parameters, "reference") or bool(getattr(model.parameters, "judges", False))
     return Aggregate(
         labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned,
-        unsure, judges, model.name, options.method == "online",
+        unsure, judges, model.name,
     )  # fmt: skip
 
 

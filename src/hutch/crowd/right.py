@@ -25,7 +25,7 @@ WIDEST = 0.5
 BEST, WORST = 0.25, 1.6
 """Least and greatest error, as multiples of those that the surer and the less sure posterior expect."""
 CONFIDENCE = 0.95
-MEASURED = ("two_level", "many_classes", "one_coin")
+MEASURED = ("two_level", "many_classes", "one_coin", "ordinal")
 """Models whose intervals hold; those of others are too often too sure."""
 _MANY = 100_000
 
@@ -48,10 +48,6 @@ class Inferred(Protocol):
     @property
     def model(self) -> str:
         """Name of the model."""
-
-    @property
-    def online(self) -> bool:
-        """Each item was inferred before later ones were seen."""
 
     @property
     def judges(self) -> bool:
@@ -127,8 +123,6 @@ def _why_not(result: Inferred, given: NDArray[np.int64]) -> str:
         return f"there are only {workers} workers"
     if result.judges:
         return "errors that judges share do not show in their labels"
-    if result.online:
-        return "a stream knows little of the workers at its first tasks"
     if result.model not in MEASURED:
         return f"the probabilities of the model {result.model} are too often too sure"
     return result.doubt.partition(":")[0]

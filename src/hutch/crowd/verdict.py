@@ -89,7 +89,8 @@ def _right(right: Right, differ: int) -> str:
     if right.found is None or right.vote is None:
         if not right.tasks:
             return "There are no labels."
-        advice = f"label {GOLD} tasks drawn by lot yourself and give them as gold"
+        some = f"{GOLD} tasks drawn by lot" if right.tasks > GOLD else "these tasks"
+        advice = f"label {some} yourself and give them as gold"
         return f"Cannot tell how many labels are right, because {right.why}: {advice}."
     if right.known:
         where = f"On the {things(right.tasks, 'task')} whose class is known"
