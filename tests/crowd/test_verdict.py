@@ -37,9 +37,10 @@ def test_known_classes_are_not_estimates():
 
 
 def test_what_cannot_be_told_says_why_and_what_to_do():
-    (sentence,) = said(Right(None, None, 40, why="most tasks have one label"))
+    (sentence,) = said(Right(None, None, 400, why="most tasks have one label"))
     assert sentence.startswith("Cannot tell how many labels are right, because most tasks have one label:")
     assert "50 tasks drawn by lot" in sentence
+    assert "label these tasks yourself" in said(Right(None, None, 40, why="only 40 tasks have labels"))[0]
     assert said(Right(None, None, 0, why="only 0 tasks have labels"), tasks=0) == ("There are no labels.",)
 
 

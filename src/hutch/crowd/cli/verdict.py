@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +33,21 @@ def verdict_on(
         model, options, history: that made it.
         truth: classes of `--score` (items), -1 where they are not known; None without it.
     """
-    found = findings(result, _known(result, model, options, history, truth))
+    found = findings(result, known_right(result, model, options, history, truth))
     return verdict(found, _command(given, found))
 
 
-def _known(result: Aggregate, model: CrowdModel, options: Options, history: State | None, truth: Any) -> Right | None:
-    """How many labels of tasks with a known class are right; None if too few classes are known."""
+def known_right(
+    result: Aggregate,
+    model: CrowdModel,
+    options: Options,
+    history: State | None,
+    truth: NDArray[np.int32] | None,
+) -> Right | None:
+    """How many labels of tasks with a known class are right; None if too few classes are known.
+
+    Arguments as of `verdict_on`.
+    """
     if truth is not None and (truth >= 0).sum() >= LEAST_GOLD:
         return counted(result, truth)
     if options.test or options.method == "online" or options.shards > 1:
