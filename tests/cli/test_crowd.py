@@ -1,5 +1,6 @@
 import csv
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -53,6 +54,38 @@ def test_summary_is_for_people(data, tmp_path):
     assert "krippendorff alpha" in out
     assert "label next:" in out
     assert float(next(line.split()[1] for line in out.splitlines() if line.startswith("accuracy"))) > 0.85
+
+
+def test_the_output_ends_in_a_verdict(hutch, data, tmp_path):
+    out = hutch("crowd", data).out
+    assert "Majority voting is right on an estimated" in " ".join(out.split())
+    assert out.splitlines()[-1].startswith("Next: ") or "Next: " in out
+    found = json.loads(hutch("crowd", data, "--json").out)
+    assert " ".join(found["verdict"]) in " ".join(out.split())
+    assert len(found["verdict"]) <= 3
+    assert all(sentence.endswith(".") for sentence in found["verdict"])
+    assert found["next_command"].startswith(f"hutch crowd {data} --")
+
+
+def test_the_next_command_runs(hutch, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command, seen = f"hutch crowd {data}", set()
+    while command and command not in seen:
+        seen.add(command)
+        result = hutch(*shlex.split(command)[1:], "--json")
+        assert result.code == 0, result.err
+        command = json.loads(result.out)["next_command"]
+    assert not command
+    assert len(seen) > 1
+
+
+def test_known_classes_are_measured(hutch, data, tmp_path):
+    scored = json.loads(hutch("crowd", data, "--score", tmp_path / "gold.tsv", "--json").out)
+    right = f"On the 300 tasks whose class is known, Hutch is right on {100 * scored['score']['accuracy']:.0f} %"
+    assert scored["verdict"][0].startswith(right)
+    gold = json.loads(hutch("crowd", data, "--gold", tmp_path / "gold.tsv", "--json").out)
+    assert gold["verdict"][0].startswith("On the 300 tasks whose class is known")
+    assert "100 %" not in gold["verdict"][0]
 
 
 def test_files_have_their_columns(data, tmp_path):

@@ -28,6 +28,7 @@ from hutch.crowd.room import check_room, check_tables
 if TYPE_CHECKING:
     from hutch.crowd.data.frames import FrameVotes
     from hutch.crowd.report import WorkerReport
+    from hutch.shell.sentences import Verdict
 
 Method = Literal["batch", "online"]
 _FEW = 64
@@ -76,6 +77,8 @@ class Aggregate:
         votes: the frame that the labels came from; None if they came otherwise.
         unsure: what `labels.unsure` is taken as, or as a sign of: see `hutch.crowd.data.unsure`.
         turned: the copies turn the verdict around, and may be alike without copying; both verdicts are averaged.
+        judges: some or all workers are declared to be judges, such as models, whose errors have much in common.
+        model: name of the model.
     """
 
     labels: Labels
@@ -92,6 +95,8 @@ class Aggregate:
     votes: "FrameVotes | None" = None
     turned: bool = False
     unsure: str = AS_MISSING
+    judges: bool = False
+    model: str = ""
 
     @cached_property
     def confusions(self) -> Array:
@@ -142,9 +147,24 @@ class Aggregate:
 
     def report(self) -> "WorkerReport":
         """How each worker labels."""
+        return self._report
+
+    @cached_property
+    def _report(self) -> "WorkerReport":
         from hutch.crowd.report import report
 
         return report(self.labels, self.others, self.confusions, self.class_prior, bool(self.doubt))
+
+    def verdict(self) -> "Verdict":
+        """What the labels show, in at most three sentences; see `hutch.crowd.verdict`."""
+        from hutch.crowd.verdict import findings, verdict
+
+        return verdict(findings(self))
+
+    def __repr__(self) -> str:
+        labels = self.labels
+        size = f"{len(labels)} labels, {labels.items} tasks, {len(labels.worker_names)} workers"
+        return f"<Aggregate: {size}. {self.verdict()}>"
 
     def workers(self) -> Any:
         """`worker_columns` as a frame, as of `tasks`: a row per worker."""
@@ -268,9 +288,11 @@ def aggregate(
     if values is not None and len(values) > MANY_VALUES and fits_all:
         probability = leaned(probability, values, labels, others())
     usual = None if hasattr(model.parameters, "reference") else population
+    judges = hasattr(model.parameters, "reference") or bool(getattr(model.parameters, "judges", False))
     return Aggregate(
-        labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned, unsure
-    )
+        labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned,
+        unsure, judges, model.name,
+    )  # fmt: skip
 
 
 def population_of(model: CrowdModel, options: Options, state: State) -> Array | None:

@@ -12,6 +12,7 @@ from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.choice import default_model
 from hutch.crowd.cli.model import create_model
 from hutch.crowd.cli.summary import lines_of
+from hutch.crowd.cli.verdict import known_right
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.frames import declared_of, is_frame, make_frame, originals_of, package_of
 from hutch.crowd.data.labels import Labels
@@ -20,6 +21,7 @@ from hutch.crowd.output import label_pool, next_rows, score, summary
 from hutch.crowd.read.kinds import reference_workers
 from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.crowd.read.source import called
+from hutch.crowd.verdict import findings, verdict
 from hutch.functions.result import Result
 
 if TYPE_CHECKING:
@@ -157,11 +159,13 @@ def crowd(
         chosen = default_model(read, ordered, patterns, None, batch=True)
     else:
         chosen = create_model(model, parameters | ({"reference": patterns} if patterns else {}))
-    found = aggregate(read, chosen, Options(ordered=ordered))
+    options = Options(ordered=ordered)
+    found = aggregate(read, chosen, options)
     if found.doubt:
         warn(f"{called(labels)}: {found.doubt}; gold or a reference can tell")
     numbers = {"read_as": read.form, "model": chosen.name, "method": "batch", **summary(found)}
     numbers |= unsure_in(read.problems, found.unsure)
+    numbers |= verdict(findings(found, known_right(found, chosen, options, None, None))).as_json()
     return Crowd(found, numbers, package_of(labels), _originals(labels, read))
 
 

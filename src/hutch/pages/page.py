@@ -1,9 +1,13 @@
 """HTML pages with tables and plots inside; they load nothing and run nothing."""
 
-from collections.abc import Iterable, Sequence
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from hutch.core.version import version
 from hutch.pages.plots import new_figure, svg_of
 
 if TYPE_CHECKING:
@@ -16,26 +20,54 @@ body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px solid #ddd; vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-td { overflow-wrap: anywhere; max-width: 24rem; }
+td { max-width: 24rem; }
+.verdict { font-size: 1.15rem; font-weight: 600; }
+.made { color: GrayText; }
 svg { max-width: 100%; height: auto; }
 """
 
 
-def write_html(file: BinaryIO, title: str, parts: Iterable[str]) -> None:
+class Head(NamedTuple):
+    """What stands between the heading and the content of a page.
+
+    Attributes:
+        sentences: what was found.
+        following: the command to type next.
+        command: that made the page.
+    """
+
+    sentences: Sequence[str] = ()
+    following: str = ""
+    command: str = ""
+
+
+def write_html(file: BinaryIO, title: str, parts: Iterable[str], top: Head | None = None) -> None:
     """Write a page.
 
     Args:
         file: to write to.
         title: its heading, as text.
         parts: its content below the heading, as HTML.
+        top: above the content.
     """
     head = (
         "<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style>"
     )
-    body = f"<h1>{escape(title)}</h1>" + "\n".join(parts)
+    body = f"<h1>{escape(title)}</h1>" + "\n".join([*(_top(top) if top else ()), *parts])
     file.write(f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>{body}</body></html>\n".encode())
+
+
+def _top(top: Head) -> Iterator[str]:
+    """The head as HTML, with the version of Hutch and the day."""
+    made = datetime.fromtimestamp(float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()), UTC)
+    if top.sentences:
+        yield f"<p class='verdict'>{escape(' '.join(top.sentences))}</p>"
+    if top.following:
+        yield f"<p>Next: <code>{escape(top.following)}</code></p>"
+    by = f" by <code>{escape(top.command)}</code>" if top.command else ""
+    yield f"<p class='made'>Hutch {version()}, {made:%Y-%m-%d}{by}</p>"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:

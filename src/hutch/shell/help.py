@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from hutch.core.errors import UsageError
 from hutch.shell.help_text import entries, noted, paragraph, width
+from hutch.shell.sentences import remember
 
 _MANY = 20
 SETTINGS = {
@@ -26,6 +27,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         words = list(args)
+        remember([*ctx.command_path.split(), *words])
         try:
             return super().parse_args(ctx, args)
         except Exception as error:

@@ -7,6 +7,7 @@ from typing import Any
 from hutch.core.strict_json import dumps
 from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.data.unsure import taken_as
+from hutch.shell.sentences import Verdict
 
 _SHOWN = (
     "read_as", "model", "method", "questions", "tasks", "workers", "reference", "labels", "classes",
@@ -59,7 +60,7 @@ def lines_of(summary: Mapping[str, Any]) -> list[str]:
             cells = f"{row['task']}\t{row['confidence']:.3f}\t{row['ratings']}\t{row['gain']:.4f}\t{needed}"
             cells += f"\t{row['worker'] or 'nobody'}" if "worker" in row else ""
             lines.append(cells + (f"\t{row['price']:g}\t{row['gain'] / row['price']:.4g}" if "price" in row else ""))
-    return lines
+    return [*lines, *Verdict.of_json(summary).lines()]
 
 
 def named(name: str, value: Any, unknown: str = "undefined") -> str:

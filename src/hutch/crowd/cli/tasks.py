@@ -16,6 +16,7 @@ from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options
 from hutch.crowd.cli.model import suited_model
 from hutch.crowd.cli.options import CrowdOptions
+from hutch.crowd.cli.verdict import verdict_on
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels, almost_alike, restricted
 from hutch.crowd.data.values import unsure_in
@@ -24,6 +25,7 @@ from hutch.crowd.models.online import Table
 from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
 from hutch.crowd.read.labels import read_gold, read_questions
 from hutch.crowd.read.prices import read_prices
+from hutch.shell.sentences import Verdict, typed_command
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -67,7 +69,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         given.notice(f"{given.labels}: {group.describe(data.worker_names)}")
     if result.doubt:
         given.notice(f"{given.labels}: {result.doubt}; gold (--gold) or people (--reference) can tell")
-    _write(given, result)
+    truth = _truth(given, given.score, result) if given.score else None
+    said = verdict_on(given, result, model, options, history, truth)
+    _write(given, result, said)
     if given.final:
         aggregation.save(given.final, model, options, result.fit.state)
     summary = {"read_as": data.form, "model": model.name, "method": options.method, **output.summary(result)}
@@ -76,14 +80,14 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         from hutch.crowd.mixed.model import matches  # here as below: imported only by runs that need it
 
         summary["reference"] = int(matches(data.worker_names, declared).sum())
-    if given.score:
-        summary["score"] = _score(given, given.score, result)
+    if truth is not None:
+        summary["score"] = output.score(result, truth)
     if given.next:
         people = [name for name in (given.ask_of or "").split(",") if name]
         scores = output.label_pool(result)
         summary["next"] = output.next_rows(result, scores, given.next, people, prices)
         summary["unsettled"] = output.pool_rows(result, scores, scores.unsettled(given.next))
-    return summary
+    return summary | said.as_json()
 
 
 def _labels(given: CrowdOptions, options: Options, history: State | None) -> dict[str, Labels]:
@@ -146,7 +150,7 @@ def _aggregate(
     return result
 
 
-def _write(given: CrowdOptions, result: Aggregate) -> None:
+def _write(given: CrowdOptions, result: Aggregate, said: Verdict) -> None:
     """Write the files that were asked for."""
     if given.predictions:
         with open_output(given.predictions) as file:
@@ -157,16 +161,19 @@ def _write(given: CrowdOptions, result: Aggregate) -> None:
             output.write_workers(file, result, rows)
         for w in rows.contradicted.nonzero()[0].tolist()[:8]:
             right = f"{rows.gold_accuracy[w]:.2f} of {counted(int(rows.gold_labels[w]), 'gold label')}"
-            said = f"accuracy is from {rows.low[w]:.2f} to {rows.high[w]:.2f}"
-            given.notice(f"{result.labels.worker_names[w]}: {said}, but right is {right}: the crowd errs, or the gold")
+            bounds = f"accuracy is from {rows.low[w]:.2f} to {rows.high[w]:.2f}"
+            given.notice(
+                f"{result.labels.worker_names[w]}: {bounds}, but right is {right}: the crowd errs, or the gold"
+            )
     if given.report or given.suspects:
-        _write_quality(given, result)
+        _write_quality(given, result, said)
 
 
-def _write_quality(given: CrowdOptions, result: Aggregate) -> None:
+def _write_quality(given: CrowdOptions, result: Aggregate, said: Verdict) -> None:
     """Write the report about the labels themselves."""
     from hutch.crowd.quality.page import write_page
     from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
+    from hutch.pages.page import Head
 
     quality = quality_of(result)
     if given.suspects:
@@ -175,20 +182,22 @@ def _write_quality(given: CrowdOptions, result: Aggregate) -> None:
     if given.report:
         with open_output(given.report) as file:
             if given.report.endswith(".html"):
-                write_page(file, quality, f"Labels of {given.labels}")
+                top = Head(said.sentences, said.command, typed_command())
+                write_page(file, quality, f"Labels of {given.labels}", top)
             else:
-                file.write("".join(f"{line}\n" for line in text_lines(quality)).encode())
+                lines = [*text_lines(quality), *said.lines()]
+                file.write("".join(f"{line}\n" for line in lines).encode())
 
 
-def _score(given: CrowdOptions, path: str, result: Aggregate) -> dict[str, Any]:
-    """How good the classes found are by those in a file, gold left out."""
+def _truth(given: CrowdOptions, path: str, result: Aggregate) -> Any:
+    """The classes of a file by item, -1 where they are not known or learned from."""
     data = result.labels
     truth = true_classes(data, read_gold(path, given.encoding))
     if learned := int(((truth >= 0) & (data.gold >= 0)).sum()):
         tasks = counted(learned, "task")
         given.notice(f"{path}: left out of the score: {tasks} also in {given.gold}, which is learned from")
         truth[data.gold >= 0] = -1
-    return output.score(result, truth)
+    return truth
 
 
 def true_classes(labels: Labels, truth: dict[str, str]) -> Any:

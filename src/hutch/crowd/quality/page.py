@@ -6,20 +6,21 @@ from typing import BinaryIO
 import numpy as np
 
 from hutch.crowd.quality.text import Quality
-from hutch.pages.page import intervals_plot, plain, table, write_html
+from hutch.pages.page import Head, intervals_plot, plain, table, write_html
 from hutch.pages.plots import new_figure, svg_of
 
 _ROWS = 100
 _BARS = 40
 
 
-def write_page(file: BinaryIO, quality: Quality, title: str) -> None:
+def write_page(file: BinaryIO, quality: Quality, title: str, top: Head | None = None) -> None:
     """Write the page.
 
     Args:
         file: to write to.
         quality: its content.
         title: its heading.
+        top: above the content.
 
     Raises:
         UsageError: Matplotlib is not installed.
@@ -48,7 +49,7 @@ def write_page(file: BinaryIO, quality: Quality, title: str) -> None:
     parts += ["<h2>Tasks</h2>", _tasks_plot(agreed), tasks, "<h2>Labels that are probably wrong</h2>"]
     heads = ("task", "worker", "label", "suggested", "probability wrong")
     parts.append(table(heads, quality.suspect_rows(_ROWS), (4,)))
-    write_html(file, title, parts)
+    write_html(file, title, parts, top)
 
 
 def _workers(quality: Quality) -> str:
