@@ -53,6 +53,7 @@ class State:
         items: arrays with one row per item of the present labels; never saved, as is `scratch`.
         scratch: anything else that a run needs and that is the same for all items.
         labels: arrays with one row per label, never saved.
+        open: what a stream keeps of items that may get more labels; saved, and checked by the stream.
     """
 
     classes: list[str]
@@ -62,6 +63,7 @@ class State:
     items: dict[str, Array] = field(default_factory=dict)
     scratch: dict[str, Array] = field(default_factory=dict)
     labels: dict[str, Array] = field(default_factory=dict)
+    open: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass

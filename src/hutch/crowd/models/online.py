@@ -74,9 +74,30 @@ class Stream(ABC):
         table = self.slots_of(voices.worker_names)
         return replace(labels, workers=table[voices.workers] if len(labels) else labels.workers)
 
+    def hold(self, most: int) -> None:
+        """Keep at most so many items open for further labels; 0 for any number.
+
+        Raises:
+            UsageError: the stream keeps none.
+        """
+        raise UsageError(f"--open: {self.model.name} keeps no open tasks; wanted --model two_level")
+
     @abstractmethod
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
         """Learn from every item once, in order; `labels.workers` are slots."""
+
+    def with_earlier(self, labels: Labels, learned: bool) -> Labels:
+        """The labels, and those of the same items that came before, where a stream keeps them.
+
+        Args:
+            labels: some labels.
+            learned: they were learned, too.
+        """
+        return labels
+
+    def final_state(self) -> State:
+        """The state, to be saved or continued."""
+        return self.state
 
     @abstractmethod
     def score(self, labels: Labels) -> tuple[Array, Array, float]:
@@ -176,8 +197,8 @@ def run(stream: Stream, labels: Labels, passes: int, report: Callable[[Labels, P
             report(labels, progress)
     if passes and len(labels):
         stream.check()
-    posterior, informative, objective = stream.score(hashed)
-    return Fit(stream.state, posterior, passes, objective, True, informative)
+    posterior, informative, objective = stream.score(stream.in_slots(stream.with_earlier(labels, passes > 0)))
+    return Fit(stream.final_state(), posterior, passes, objective, True, informative)
 
 
 class Table:
