@@ -2,8 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,7 @@ from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.data.unsure import AS_MISSING
 from hutch.crowd.models.copies import Group, copies_in_stream, find_copies, one_voice
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, since, stream_of
 from hutch.crowd.models.ordered import MANY_VALUES, leaned, ratings, scale_of
 from hutch.crowd.models.repeats import joined, parted
 from hutch.crowd.models.trust import LEAST_HALVES, Trust
@@ -79,6 +79,7 @@ class Aggregate:
         votes: the frame that the labels came from; None if they came otherwise.
         unsure: what `labels.unsure` is taken as, or as a sign of: see `hutch.crowd.data.unsure`.
         turned: the copies turn the verdict around, and may be alike without copying; both verdicts are averaged.
+        events: what happened to tasks that a stream keeps open: counts by name.
     """
 
     labels: Labels
@@ -95,6 +96,7 @@ class Aggregate:
     votes: "FrameVotes | None" = None
     turned: bool = False
     unsure: str = AS_MISSING
+    events: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def confusions(self) -> Array:
@@ -226,12 +228,16 @@ def aggregate(
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if history is not None:
         check_history(model, options, history)
-    people, unsure = model.reference(labels.worker_names), AS_MISSING
+    people, unsure, happened = model.reference(labels.worker_names), AS_MISSING, dict[str, int]()
     if options.method == "online":
         stream = stream_of(model, labels.classes, options.slots, history)
         if options.open:
             stream.hold(options.open)
+        before = stream.events()
+        if not options.test and (told := stream.tell(labels.elsewhere)):
+            labels = replace(labels, unmatched_gold=labels.unmatched_gold - told)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
+        happened = since(before, stream.events())
         labels = voices = stream.with_earlier(labels, learned=not options.test)
         people = model.reference(labels.worker_names)
         groups = copies_in_stream(labels, people)
@@ -277,8 +283,9 @@ def aggregate(
         probability = leaned(probability, values, labels, others())
     usual = None if hasattr(model.parameters, "reference") else population
     return Aggregate(
-        labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned, unsure
-    )
+        labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned, unsure,
+        happened,
+    )  # fmt: skip
 
 
 def population_of(model: CrowdModel, options: Options, state: State) -> Array | None:

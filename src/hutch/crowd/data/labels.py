@@ -33,6 +33,7 @@ class Labels:
             ones are kept, each once (`scan.group_by_item`).
         contradictions: labels that differ from an earlier one of the same worker on the same item.
         unmatched_gold: gold lines for tasks without labels.
+        elsewhere: their classes by task.
         problems: labels that were left out, with reasons.
         form: how the source was read, in one line; empty if it was not read.
         notices: what a user should know about that.
@@ -61,6 +62,7 @@ class Labels:
     unsure: Unsure = field(default_factory=Unsure)
     arrivals: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 3), np.int32))
     dropped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    elsewhere: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -229,6 +231,7 @@ def from_codes(
         duplicates=duplicates,
         contradictions=contradictions,
         unmatched_gold=len(gold) - len(matched),
+        elsewhere={task: label for task, label in gold.items() if task not in item_code},
         repeats=repeats,
         divided=divided[:kept].copy() if divided.any() else divided[:0],
         arrivals=np.stack(rows, axis=1) if arrivals else np.zeros((0, 3), np.int32),

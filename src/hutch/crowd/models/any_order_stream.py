@@ -1,7 +1,7 @@
 """The two-level model in a stream whose labels come one by one, in any order."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -20,6 +20,8 @@ from hutch.crowd.models.open_items_file import packed, unpack
 from hutch.crowd.models.open_items_kernels import CLOSED, CORRECTED, ONE, OPENED, REOPENED, ROOM
 from hutch.crowd.models.two_level import TwoLevelParameters, predictive_rows
 
+MOST_OPEN = 100_000
+"""Tasks that `hutch crowd --stream` keeps open unless it is told otherwise."""
 _WORKERS = ("counts", "rows", "habits", "masses", "skill")
 _SHARED = ("population", "habit_prior", "strengths", "class_counts", "level_counts", "evidence", "origin")
 _NAMES = ("item_names", "worker_names")
@@ -219,14 +221,11 @@ class AnyOrderStream(Stream):
         posterior, clear, total = self._read(labels)
         return posterior, clear, float(total.mean()) if len(total) else 0.0
 
-    def posteriors(self) -> tuple[list[str], Array, NDArray[np.int64]]:
-        """Every task met: names, posteriors (tasks, classes), numbers of labels."""
-        items = np.arange(len(self._items.names))
-        pointer, workers, labels = self.engine.labels_of(items)
-        slots = self.engine.opened.slots[workers].astype(np.int64)
-        posterior, _, _ = self.engine.read(items, pointer, slots, labels)
-        ratings = np.diff(pointer) + self.engine.opened.earlier[items].astype(np.int64)
-        return self._items.names, posterior, ratings
+    def kept(self, tasks: Sequence[str]) -> Labels:
+        """All labels that the stream keeps of some tasks."""
+        nothing, gold = np.zeros(0, np.int32), np.full(len(tasks), -1, np.int32)
+        bare = Labels(np.zeros(len(tasks) + 1, np.int64), nothing, nothing, tasks, [], self.classes, gold)
+        return self.with_earlier(bare, learned=True)
 
     def probability(self, labels: Labels, posterior: Array) -> Array:
         """Tempered by the number of all labels of a task; see `CrowdModel.probability`."""

@@ -3,7 +3,7 @@
 import math
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 
@@ -139,6 +139,14 @@ class Stream(ABC):
         fixed = self.model.fixed_prior(len(self.state.classes))
         return np.zeros(0) if fixed is None else fixed
 
+    def tell(self, truth: Mapping[str, str]) -> int:
+        """True classes of items, those that came before, too; returns how many the stream knows by name."""
+        return 0
+
+    def events(self) -> dict[str, int]:
+        """What happened to items that are kept open: counts by name; empty where none are."""
+        return {}
+
     def check(self) -> None:
         """Called after all labels: raises UsageError where they were not such as the model needs."""
         return None
@@ -163,6 +171,15 @@ def stream_of(model: CrowdModel, classes: list[str], slots: int, history: State 
     module, _, name = model.online.partition(":")
     found: Stream = getattr(import_module(module), name)(model, classes, slots, history)
     return found
+
+
+def since(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """`Stream.events` of a run: what is open after it, and what happened meanwhile.
+
+    >>> since({"open_tasks": 3, "closed_tasks": 2}, {"open_tasks": 4, "closed_tasks": 5})
+    {'open_tasks': 4, 'closed_tasks': 3}
+    """
+    return {name: count - before[name] * (name != "open_tasks") for name, count in after.items()}
 
 
 def fit_of(state: State, posterior: Array) -> Fit:

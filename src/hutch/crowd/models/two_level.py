@@ -80,6 +80,7 @@ class TwoLevel(CrowdModel):
     summary = "hierarchical Dawid-Skene with clear and murky items (default)"
     room: ClassVar[tuple[int, int]] = (9, 6)
     online = "hutch.crowd.models.any_order_stream:AnyOrderStream"
+    any_order: ClassVar[bool] = True
     Parameters: ClassVar[type[Parameters]] = TwoLevelParameters
     limits: ClassVar[Mapping[str, Limits]] = {
         **dict.fromkeys(("skill", "population", "habit_prior", "trust"), Limits(0, 1 + 1e-6)),
