@@ -405,6 +405,8 @@ def load(path: str) -> tuple[dict[str, Any], State]:
             kept[key] = dense(array)
         if not isinstance(metadata["model"], str) or not isinstance(metadata["parameters"], dict):
             raise ModelError("the crowd model has no name, or no parameters")
+        if metadata["model"] == "two_level":
+            metadata["parameters"].pop("decay", None)  # of an earlier stream; batch never read it
         if (metadata["model"], metadata["method"]) == ("two_level", "online") and not state.open:
             wanted = "wanted one that keeps open tasks; make it again from the labels, with -f"
             raise ModelError(f"got an online two_level model that learned task by task, {wanted}")

@@ -237,7 +237,7 @@ def write_tasks(stream: AnyOrderStream, met: Iterable[str], file: BinaryIO, scal
     names = [*met]
     for begin in range(0, len(names), _BLOCK):
         labels = stream.kept(names[begin : begin + _BLOCK])
-        posterior, _, _ = stream.score(labels)
+        posterior, _, _ = stream.score(stream.in_slots(labels))
         posterior_rows(file, labels, stream.probability(labels, posterior), scale)
 
 
@@ -284,8 +284,8 @@ def run_blocks(
             stream = streams[name]
             hashed = stream.in_slots(labels)
             if first_pass is None:
-                hashed = stream.with_earlier(hashed, learned=False)
-                posterior, _, objective = stream.score(hashed)
+                whole = stream.with_earlier(labels, learned=False)
+                posterior, _, objective = stream.score(stream.in_slots(whole))
             else:
                 progress = stream.learn(hashed, first_pass)
                 if table:

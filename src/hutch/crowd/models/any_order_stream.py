@@ -18,6 +18,7 @@ from hutch.crowd.models.online import Progress, Stream
 from hutch.crowd.models.open_items import CLARITIES, OpenItems, Settings
 from hutch.crowd.models.open_items_file import packed, unpack
 from hutch.crowd.models.open_items_kernels import CLOSED, CORRECTED, ONE, OPENED, REOPENED, ROOM
+from hutch.crowd.models.repeats import DIVIDED, one_by_one
 from hutch.crowd.models.two_level import TwoLevelParameters, predictive_rows
 
 MOST_OPEN = 100_000
@@ -102,10 +103,6 @@ class AnyOrderStream(Stream):
         """The labels with the workers by name, who are told apart."""
         return labels
 
-    def voices(self, labels: Labels) -> Labels:
-        """The labels: a worker's later label of a task replaces the earlier one."""
-        return labels
-
     def hold(self, most: int) -> None:
         """Keep at most so many tasks open; 0 for any number."""
         self.engine.settings[ROOM] = most
@@ -121,13 +118,14 @@ class AnyOrderStream(Stream):
 
     def _learn(self, labels: Labels) -> Array:
         """Learn each label when it comes, and a class when its first label does; log-probabilities of the items."""
-        items, workers = self._items.add(labels.item_names), self._workers.add(labels.worker_names)
+        coming, voices = one_by_one(labels)
+        items, workers = self._items.add(labels.item_names), self._workers.add(voices)
         self._meet()
         known = np.flatnonzero(labels.gold >= 0)
         self._widen(labels.classes[: int(labels.gold.max(initial=-1)) + 1])
         for place in known.tolist():
             self._tell(int(items[place]), int(labels.gold[place]))
-        coming, begin, found = labels.coming, 0, np.zeros(0)
+        begin, found = 0, np.zeros(0)
         said = coming[:, 2].astype(np.int64)
         while begin < len(said):
             new = np.flatnonzero(said[begin:] >= self.engine.classes)
@@ -185,8 +183,8 @@ class AnyOrderStream(Stream):
         of = np.repeat(np.arange(len(items)), np.diff(pointer))
         names, place = self._workers.names, dict(self._workers.places)
         if not learned:
-            own = [place.setdefault(name, len(place)) for name in labels.worker_names]
-            coming = labels.coming
+            coming, voices = one_by_one(labels)
+            own = [place.setdefault(name, len(place)) for name in voices]
             names, given = [*place], np.array(own, np.int64)[coming[:, 0]]
             of = np.concatenate([of, coming[:, 1]])
             workers, said = np.concatenate([workers, given]), np.concatenate([said, coming[:, 2]])
@@ -195,19 +193,24 @@ class AnyOrderStream(Stream):
             of, workers, said = of[keep], workers[keep], said[keep]
             pointer = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=len(items)))])
         used, codes = np.unique(workers, return_inverse=True)
+        voices = [names[worker] for worker in used.tolist()]
+        people = Numbers([], {})
+        person = people.add(name.removesuffix(DIVIDED) for name in voices)
+        divided = np.array([name.endswith(DIVIDED) for name in voices], np.bool_)
         gold, known, dropped = labels.gold.copy(), items >= 0, np.zeros(len(items), np.int64)
         gold[known] = np.where(gold[known] >= 0, gold[known], self.engine.opened.gold[items[known]])
         dropped[known] = self.engine.opened.earlier[items[known]]
         repeated = {name: row for name, row in zip(labels.worker_names, labels.repeats, strict=False)}
-        people = [names[worker] for worker in used.tolist()]
         return replace(
-            labels, item_ptr=pointer, workers=codes.astype(np.int32), labels=said.astype(np.int32), worker_names=people,
-            gold=gold, divided=labels.divided[:0], dropped=dropped, arrivals=labels.arrivals[:0],
-            repeats=np.array([repeated.get(name, np.zeros(2)) for name in people]).reshape(-1, 2),
+            labels, item_ptr=pointer, workers=person[codes].astype(np.int32), labels=said.astype(np.int32),
+            worker_names=people.names, gold=gold, divided=divided[codes] if divided.any() else divided[:0],
+            dropped=dropped, arrivals=labels.arrivals[:0],
+            repeats=np.array([repeated.get(name, np.zeros(2)) for name in people.names]).reshape(-1, 2),
         )  # fmt: skip
 
     def _read(self, labels: Labels) -> tuple[Array, Array, Array]:
         """`OpenItems.read` of tasks by exactly these labels; P(class) of classes the stream does not know is 0."""
+        labels = self.voices(labels)
         slots = self.slots_of(labels.worker_names).astype(np.int64)
         slots = slots[labels.workers] if len(labels) else np.zeros(0, np.int64)
         items = self._items.find(labels.item_names)
@@ -247,6 +250,7 @@ class AnyOrderStream(Stream):
 
     def others(self, labels: Labels) -> Array:
         """Evidence of all other labels about each label's item."""
+        labels = self.voices(labels)
         slots = self.slots_of(labels.worker_names)
         used, places = np.unique(slots, return_inverse=True)
         decided = [self._others_of(m, labels, used, places.astype(np.int32)) for m in self._members()]
