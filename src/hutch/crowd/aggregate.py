@@ -283,8 +283,8 @@ def aggregate(
         probability = leaned(probability, values, labels, others())
     usual = None if hasattr(model.parameters, "reference") else population
     return Aggregate(
-        labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned, unsure,
-        happened,
+        labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned,
+        unsure, happened,
     )  # fmt: skip
 
 

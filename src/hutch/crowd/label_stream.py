@@ -105,7 +105,8 @@ def label_pieces(
     Args: as of `label_blocks`; classes that are met later get the next numbers.
     """
     known, truth = list(classes), gold or {}
-    for piece in _pieces(path, classes, chunk_bytes, ColumnNames.of(columns), seen):
+    asked = ColumnNames.of(columns).keeping(truth.values())
+    for piece in _pieces(path, classes, chunk_bytes, asked, seen):
         codes, names = used_names(piece.codes, piece.names)
         if not len(codes):
             continue

@@ -140,6 +140,7 @@ def _run_any_order(
         "read_as": seen.form,
         "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels,
         "classes": len(stream.classes), "class_names": stream.classes, "iterations": options.passes,
-        "left_out": seen.problems.total, **since(before, stream.events()), "new_classes": seen.new_classes,
+        "left_out": seen.problems.total, **unsure_in(seen.problems),
+        **since(before, stream.events()), "new_classes": seen.new_classes,
         "class_prior": stream.class_prior().tolist(), "objective": totals.objective,
     }  # fmt: skip

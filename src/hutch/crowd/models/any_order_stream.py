@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hutch.core.errors import ModelError
 from hutch.crowd.data.labels import Labels
+from hutch.crowd.data.unsure import Unsure
 from hutch.crowd.models import two_level_kernels as kernels
 from hutch.crowd.models.calibration import calibrate
 from hutch.crowd.models.model import Array, State
@@ -204,7 +205,7 @@ class AnyOrderStream(Stream):
         return replace(
             labels, item_ptr=pointer, workers=person[codes].astype(np.int32), labels=said.astype(np.int32),
             worker_names=people.names, gold=gold, divided=divided[codes] if divided.any() else divided[:0],
-            dropped=dropped, arrivals=labels.arrivals[:0],
+            dropped=dropped, arrivals=labels.arrivals[:0], unsure=Unsure(),
             repeats=np.array([repeated.get(name, np.zeros(2)) for name in people.names]).reshape(-1, 2),
         )  # fmt: skip
 
