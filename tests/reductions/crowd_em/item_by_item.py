@@ -50,8 +50,8 @@ class ItemByItem:
         progress = Progress(np.empty(labels.items), np.empty(shape))
         learn_items(
             labels.item_ptr, self.slots_of(labels), labels.labels, labels.gold, labels.vote_share(gold=True),
-            np.zeros(0), crowd_of(self.state), self.touches, self.seen, shared["class_counts"], shared["level_counts"], self.clock,
-            first_pass, self.schedule, progress.objective, progress.posterior,
+            np.zeros(0), crowd_of(self.state), self.touches, self.seen, shared["class_counts"], shared["level_counts"],
+            self.clock, first_pass, self.schedule, progress.objective, progress.posterior,
         )  # fmt: skip
         return progress
 
