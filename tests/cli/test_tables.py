@@ -120,9 +120,12 @@ def test_votes_of_hutch_label_have_columns(hutch, table, tmp_path):
 def test_a_stream_says_of_tasks_that_come_back(hutch, table):
     rows = [[w, f"task-number-{i}", answer(k, i)] for k, w in enumerate(PEOPLE) for i in range(20000)]
     path = table("by_worker.csv", ["worker", "task", "label"], *rows)
-    done = hutch("crowd", path, "--method", "online", "--stream", "--quiet", "--json")
-    assert "got labels of task 'task-number-" in done.err and "leave out --stream" in done.err
+    options = ("--method", "online", "--stream", "--quiet", "--json")
+    done = hutch("crowd", path, *options, "--model", "nominal")
+    assert "got labels of task 'task-number-" in done.err and "takes them as another task" in done.err
     assert json.loads(done.out)["split_tasks"] > 1000
+    done = hutch("crowd", path, *options)
+    assert json.loads(done.out)["tasks"] == json.loads(done.out)["open_tasks"] == 20000 and not done.err
     done = hutch("crowd", path, "--method", "online", "--quiet", "--json")
     assert json.loads(done.out)["tasks"] == 20000 and "task-number" not in done.err
 

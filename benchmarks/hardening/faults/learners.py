@@ -25,6 +25,7 @@ _RULES, _DECISION = "reductions/active/rules.py", "reductions/active/decision.py
 _MEMORY, _ACTIVE = "reductions/active/memory.py", "reductions/active/layer.py"
 _BLOCK, _ANCHOR = "reductions/crowd_em/block.py", "reductions/crowd_em/anchor.py"
 _NOMINAL, _STREAM = "src/hutch/crowd/models/nominal_stream.py", "src/hutch/crowd/models/two_level_stream.py"
+_OPEN = "src/hutch/crowd/models/open_items_learn.py"
 _BOUNDARY, _DERIVED = "src/hutch/em/constrained/boundary.py", "core/chain/derived.py"
 
 FAULTS: tuple[Fault, ...] = (
@@ -69,14 +70,19 @@ FAULTS: tuple[Fault, ...] = (
     Fault("crowd", "the largest step of a slot does not shrink", _NOMINAL,
           "own_eta = min(eta, largest / math.sqrt(min(met[slot], lasting)))", "own_eta = min(eta, largest)"),
     Fault("crowd", "drift does not move workers to the mean", _NOMINAL, "/ items + drift * t", "/ items"),
-    Fault("crowd", "counts fall for the same items again", _STREAM, "    touched[slot] = now\n", ""),
+    Fault("crowd", "an item is judged by its own share of the counts", _OPEN,
+          "    contribute(crowds, opened, r, desk, n, -1, settings)\n    node = np.int64(-1)\n",
+          "    node = np.int64(-1)\n"),
+    Fault("crowd", "a corrected label stays in the counts", _OPEN, "            desk.labels[j] = label\n", ""),
+    Fault("crowd", "a closed item keeps no evidence", _OPEN,
+          "        opened.base[item, k] = prior[k] / total", "        opened.base[item, k] = 1.0"),
     Fault("crowd", "difficulty does not weigh a worker's step", _NOMINAL, "weight = own_eta * q[k] * beta",
           "weight = own_eta * q[k]"),
     Fault("crowd", "distances from the ghost do not shrink", _NOMINAL,
           "prior[DISTANCES, k, label] = shrink * distances", "prior[DISTANCES, k, label] = distances"),
-    Fault("crowd", "later passes of the two-level stream keep all counts", _STREAM,
+    Fault("crowd_em", "later passes of the two-level stream keep all counts", _STREAM,
           "    return 1.0 - step, step * mass", "    return 1.0, step * mass"),
-    Fault("crowd", "habits are not shrunk", _STREAM, "        habits[k] *= keep\n", "        habits[k] *= 1.0\n"),
+    Fault("crowd_em", "habits are not shrunk", _STREAM, "        habits[k] *= keep\n", "        habits[k] *= 1.0\n"),
     Fault("crowd_em", "evidence of the labels is left out of the posterior's likelihood", _BLOCK,
           "    evidence += end_posterior(q)\n    for k in range(classes):\n        likelihood[k]",
           "    end_posterior(q)\n    for k in range(classes):\n        likelihood[k]"),

@@ -2,8 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,7 @@ from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.data.unsure import AS_MISSING
 from hutch.crowd.models.copies import Group, copies_in_stream, find_copies, one_voice
 from hutch.crowd.models.model import Array, CrowdModel, Fit, InProcess, Over, State
-from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, stream_of
+from hutch.crowd.models.online import DEFAULT_SLOTS, Progress, run, since, stream_of
 from hutch.crowd.models.ordered import MANY_VALUES, leaned, ratings, scale_of
 from hutch.crowd.models.repeats import joined, parted
 from hutch.crowd.models.trust import LEAST_HALVES, Trust
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 Method = Literal["batch", "online"]
 _FEW = 64
-_LARGEST = 1e15
+_LARGEST, _LARGEST_COUNT = 1e15, 1 << 61  # of a number; of a count in units of 2^-32
+_OPEN = "open."
 _SAME, _TURNED = 0.95, 0.2  # agreement below which workers may be alike without copying; share of items they turn
 
 
@@ -47,6 +48,7 @@ class Options:
         test: only score, without learning.
         shards: batch: number of parts into which the items are cut.
         ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
+        open: online: most tasks that are kept open for further labels; 0 for all.
     """
 
     method: Method = "batch"
@@ -55,6 +57,7 @@ class Options:
     test: bool = False
     shards: int = 1
     ordered: bool | None = None
+    open: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Aggregate:
         turned: the copies turn the verdict around, and may be alike without copying; both verdicts are averaged.
         judges: some or all workers are declared to be judges, such as models, whose errors have much in common.
         model: name of the model.
+        events: what happened to tasks that a stream keeps open: counts by name.
     """
 
     labels: Labels
@@ -97,6 +101,7 @@ class Aggregate:
     unsure: str = AS_MISSING
     judges: bool = False
     model: str = ""
+    events: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def confusions(self) -> Array:
@@ -225,11 +230,12 @@ def aggregate(
         from hutch.crowd.data.frames import is_frame, read_frame
 
         votes = read_frame(labels) if is_frame(labels) else None
+    options = options or Options()
     if votes:
         labels = from_triples(
-            votes.triples, history.classes if history else votes.classes, history.worker_names if history else ()
-        )
-    options = options or Options()
+            votes.triples, history.classes if history else votes.classes, history.worker_names if history else (),
+            arrivals=options.method == "online",
+        )  # fmt: skip
     if votes and votes.ordered and options.ordered is None:
         options = replace(options, ordered=True)
     if model is None:
@@ -242,11 +248,19 @@ def aggregate(
         raise UsageError("nothing to test with: testing needs a saved model (-i)")
     if history is not None:
         check_history(model, options, history)
-    people, unsure = model.reference(labels.worker_names), AS_MISSING
+    people, unsure, happened = model.reference(labels.worker_names), AS_MISSING, dict[str, int]()
     if options.method == "online":
-        groups, voices = copies_in_stream(labels, people), labels
         stream = stream_of(model, labels.classes, options.slots, history)
+        if options.open:
+            stream.hold(options.open)
+        before = stream.events()
+        if not options.test and (told := stream.tell(labels.elsewhere)):
+            labels = replace(labels, unmatched_gold=labels.unmatched_gold - told)
         fit = run(stream, labels, 0 if options.test else options.passes, report)
+        happened = since(before, stream.events())
+        labels = voices = stream.with_earlier(labels, learned=not options.test)
+        people = model.reference(labels.worker_names)
+        groups = copies_in_stream(labels, people)
         parts = stream.voices(labels)
         rows = stream.slots_of(parts.worker_names)
         confusions, factors = partial(_joined, stream.confusions, rows, labels, parts), partial(stream.factors, rows)
@@ -291,7 +305,7 @@ def aggregate(
     judges = hasattr(model.parameters, "reference") or bool(getattr(model.parameters, "judges", False))
     return Aggregate(
         labels, fit, probability, confusions, prior, values, factors, others, usual, beta, groups, votes, turned,
-        unsure, judges, model.name,
+        unsure, judges, model.name, happened,
     )  # fmt: skip
 
 
@@ -361,6 +375,9 @@ def check_history(model: CrowdModel, options: Options, history: State) -> None:
             if name not in own or own[name].shape != shape:
                 got = own[name].shape if name in own else "nothing"
                 raise ModelError(f"{part}.{name} of the crowd model: got {got}, wanted shape {shape}")
+            if own[name].dtype != array.dtype:
+                got = f"numbers of type {own[name].dtype}, wanted {array.dtype}"
+                raise ModelError(f"{part}.{name} of the crowd model: got {got}")
             check_values(f"{part}.{name} of the crowd model", own[name], model.limits.get(name, FINITE))
 
 
@@ -374,6 +391,7 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
 
     arrays = {f"workers.{name}": array for name, array in state.workers.items()}
     arrays |= {f"shared.{name}": array for name, array in state.shared.items()}
+    arrays |= (kept := {f"{_OPEN}{name}": array for name, array in state.open.items()})
     arrays["worker_names"] = np.frombuffer(json.dumps(state.worker_names).encode(), np.uint8)
     metadata = {
         "model": model.name,
@@ -383,7 +401,7 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
         "shards": options.shards,
         "classes": state.classes,
     }
-    save_model(path, arrays, metadata, kind="crowd")
+    save_model(path, arrays, metadata, kind="crowd", whole=kept)
 
 
 def load(path: str) -> tuple[dict[str, Any], State]:
@@ -403,11 +421,16 @@ def load(path: str) -> tuple[dict[str, Any], State]:
         rows = len(state.worker_names) if metadata["method"] == "batch" else metadata["slots"]
         for name, array in arrays.items():
             part, _, key = name.partition(".")
-            kept = {"workers": state.workers, "shared": state.shared}[part]
+            kept = {"workers": state.workers, "shared": state.shared, "open": state.open}[part]
             _check(name, array, len(state.classes), rows)
             kept[key] = dense(array)
         if not isinstance(metadata["model"], str) or not isinstance(metadata["parameters"], dict):
             raise ModelError("the crowd model has no name, or no parameters")
+        if metadata["model"] == "two_level":
+            metadata["parameters"].pop("decay", None)  # of an earlier stream; batch never read it
+        if (metadata["model"], metadata["method"]) == ("two_level", "online") and not state.open:
+            wanted = "wanted one that keeps open tasks; make it again from the labels, with -f"
+            raise ModelError(f"got an online two_level model that learned task by task, {wanted}")
     except KeyError as error:
         raise ModelError(at(path, None, None, f"the crowd model lacks {str(error)[:80]}")) from None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -429,10 +452,15 @@ def _check(name: str, array: Stored, classes: int, rows: int) -> None:
     Raises:
         ModelError: it is larger than its stored part and than such tables, or not finite.
     """
-    if array.dtype != np.float64:
-        raise ModelError(f"{name}: got numbers of type {array.dtype}, wanted float64")
+    if name.startswith(_OPEN):  # the stream checks the rest
+        if isinstance(array, RowsInUse) or array.dtype.kind not in "iuf":
+            raise ModelError(f"{name}: got some of its rows, or other than numbers")
+        return
+    if array.dtype not in (np.float64, np.int64):
+        raise ModelError(f"{name}: got numbers of type {array.dtype}, wanted float64 or int64")
     if isinstance(array, RowsInUse) and math.prod(array.shape) > max(rows, _FEW) * max(classes, _FEW) ** 2:
         raise ModelError(
             f"{name}: got shape {array.shape}, wanted at most a table of {classes} classes for each worker"
         )
-    check_values(name, parts_of(array), Limits(-_LARGEST, _LARGEST))
+    most = _LARGEST if array.dtype == np.float64 else _LARGEST_COUNT
+    check_values(name, parts_of(array), Limits(-most, most))

@@ -1,4 +1,4 @@
-"""Labels in a stream: read piece by piece, aggregated task by task, in memory that does not grow."""
+"""Labels in a stream: read piece by piece; learned one by one, or task by task in memory that does not grow."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hutch.core.data.chunks import CHUNK_BYTES, source_name
 from hutch.core.errors import Problem, reading
@@ -14,6 +13,7 @@ from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.codes import known_first, recoded, used_names
 from hutch.crowd.data.labels import Labels, from_codes
 from hutch.crowd.data.values import Problems
+from hutch.crowd.models.any_order_stream import AnyOrderStream
 from hutch.crowd.models.model import Array
 from hutch.crowd.models.online import Stream, Table
 from hutch.crowd.output import posterior_header, posterior_rows, set_rows
@@ -23,10 +23,11 @@ from hutch.crowd.read.labels import notices_of
 from hutch.crowd.read.multi_label import answers_to
 from hutch.crowd.read.source import pieces_of
 from hutch.crowd.read.triples import Triples, described, of_table
+from hutch.crowd.returning import Finished, warning
 
 Pieces = Iterator[Triples]
 
-_SEEN = 1 << 20
+_BLOCK = 1 << 16
 
 
 @dataclass
@@ -39,6 +40,8 @@ class Seen:
         notices: what a user should know about that.
         split: tasks that came back after others: the number of times.
         first: the first of them, and its place.
+        new_classes: classes that were not known before their first label.
+        over: tasks that are over, of earlier runs, too.
     """
 
     problems: Problems = field(default_factory=Problems)
@@ -46,37 +49,12 @@ class Seen:
     notices: tuple[str, ...] = ()
     split: int = 0
     first: tuple[str, str] = ("", "")
+    new_classes: list[str] = field(default_factory=list)
+    over: Finished = field(default_factory=Finished)
 
     def warning(self) -> str:
         """What to say of tasks that came back; empty without any."""
-        if not self.split:
-            return ""
-        task, place = self.first
-        return (
-            f"got labels of task {task!r} at {place}, after those of other tasks; a stream takes them as another task "
-            f"(at least {self.split} times): sort the rows by task, or leave out --stream"
-        )
-
-
-class _Finished:
-    """Tasks that are over, in fixed memory: a table of hashes in which later tasks replace earlier ones."""
-
-    def __init__(self) -> None:
-        self._hashes = np.zeros(_SEEN, np.int64)
-
-    def again(self, tasks: Sequence[str]) -> NDArray[np.int64]:
-        """The places of tasks that are over."""
-        values = self._of(tasks)
-        return np.flatnonzero(self._hashes[values % _SEEN] == values)
-
-    def add(self, tasks: Sequence[str]) -> None:
-        """Take tasks that are over."""
-        values = self._of(tasks)
-        self._hashes[values % _SEEN] = values
-
-    @staticmethod
-    def _of(tasks: Sequence[str]) -> NDArray[np.int64]:
-        return np.fromiter(map(hash, tasks), np.int64, len(tasks))
+        return warning(*self.first, self.split) if self.split else ""
 
 
 def label_blocks(
@@ -104,17 +82,47 @@ def label_blocks(
     asked = ColumnNames.of(columns).keeping((gold or {}).values())
     pieces = _pieces(path, classes, chunk_bytes, asked, seen := seen or Seen())
     for piece in _whole_tasks(pieces, seen):
-        codes, (people, tasks, answers) = piece.codes, piece.names
-        here = {
-            task: truth.get(task, piece.gold.get(task, "")) for task in tasks if task in truth or task in piece.gold
-        }
-        labels = from_codes(codes, people, tasks, answers, known, gold=here)
+        people, tasks, answers = piece.names
+        labels = from_codes(piece.codes, people, tasks, answers, known, gold=_gold_of(piece, truth))
         known = known or labels.classes
         if len(labels.classes) > len(known):
             text = f"got label {labels.classes[len(known)]!r}, wanted one of {', '.join(known)}"
             with reading(source_name(path)):
                 raise Problem(f"{text}; a stream must know its classes: --classes")
         yield labels
+
+
+def label_pieces(
+    path: str | Path,
+    classes: Sequence[str],
+    gold: Mapping[str, str] | None,
+    columns: str | Mapping[str, str] | ColumnNames | None,
+    seen: Seen,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Iterator[Labels]:
+    """Labels as they come, a piece of the file at a time; a task may be in several pieces.
+
+    Args: as of `label_blocks`; classes that are met later get the next numbers.
+    """
+    known, truth = list(classes), gold or {}
+    asked = ColumnNames.of(columns).keeping(truth.values())
+    for piece in _pieces(path, classes, chunk_bytes, asked, seen):
+        codes, names = used_names(piece.codes, piece.names)
+        if not len(codes):
+            continue
+        people, tasks, answers = names
+        before, known = known, known_first(known, answers) if known else []
+        here = replace(piece, names=names)
+        labels = from_codes(codes, people, tasks, answers, known, gold=_gold_of(here, truth), arrivals=True)
+        known = labels.classes
+        seen.new_classes += known[len(before) :] if before else []
+        yield labels
+
+
+def _gold_of(piece: Triples, truth: Mapping[str, str]) -> dict[str, str]:
+    """The true classes of the tasks of a piece: those given, else its own."""
+    own = piece.gold
+    return {task: truth.get(task, own.get(task, "")) for task in piece.names[1] if task in truth or task in own}
 
 
 def multi_label_blocks(
@@ -168,10 +176,9 @@ def _whole_tasks(pieces: Pieces, seen: Seen) -> Pieces:
     held = np.zeros((0, 3), np.int32)
     held_names: list[Sequence[str]] = [[], [], []]
     held_gold: dict[tuple[str, str], str] = {}
-    over = _Finished()
     for piece in pieces:
         codes, names = piece.codes, piece.names
-        _note_split(piece, held_names[1], over, seen)
+        _note_split(piece, held_names[1], seen)
         order = [known_first(old, new) for old, new in zip(held_names, names, strict=True)]
         fresh = [recoded(codes[:, role], names[role], order[role]) for role in range(3)]
         rows, gold = np.concatenate([held, np.stack(fresh, axis=1)]), {**piece.truths, **held_gold}
@@ -180,17 +187,18 @@ def _whole_tasks(pieces: Pieces, seen: Seen) -> Pieces:
         cut = int(np.flatnonzero(np.append(-1, rows[:, 1]) != rows[-1, 1])[-1])
         if cut:
             whole = Triples(*used_names(rows[:cut], order), gold)
-            over.add(whole.names[1])
+            seen.over.add(whole.names[1])
             yield whole
         held, held_names = used_names(rows[cut:], order)
         held_gold = {key: label for key, label in gold.items() if key[1] in held_names[1]}
     if len(held):
+        seen.over.add(held_names[1])
         yield Triples(held, held_names, held_gold)
 
 
-def _note_split(piece: Triples, held: Sequence[str], over: _Finished, seen: Seen) -> None:
+def _note_split(piece: Triples, held: Sequence[str], seen: Seen) -> None:
     """Note the tasks of a piece that were over."""
-    for place in over.again(piece.names[1]).tolist():
+    for place in seen.over.again(piece.names[1]).tolist():
         task = piece.names[1][place]
         labels = np.flatnonzero(piece.codes[:, 1] == place)
         if task in held or not len(labels):
@@ -200,6 +208,40 @@ def _note_split(piece: Triples, held: Sequence[str], over: _Finished, seen: Seen
         seen.split += 1
 
 
+def run_pieces(stream: AnyOrderStream, pieces: Iterable[Labels], table: Table | None, passes: int) -> "Totals":
+    """Learn label after label; in further passes, judge all open tasks again.
+
+    Args:
+        stream: learns.
+        pieces: of the labels.
+        table: the progress table.
+        passes: at least 1.
+    """
+    totals = Totals()
+    for piece in pieces:
+        progress = stream.learn(piece, True)
+        if table:
+            table(piece, progress)
+        totals.labels += len(piece.coming)
+        totals.objective += progress.objective.sum()
+        totals.met |= dict.fromkeys(piece.item_names)
+    for _ in range(passes - 1):
+        stream.engine.sweep()
+    totals.tasks = len(totals.met)
+    totals.objective /= max(totals.tasks, 1)
+    return totals
+
+
+def write_tasks(stream: AnyOrderStream, met: Iterable[str], file: BinaryIO, scale: Array | None) -> None:
+    """Write the posterior of each task of a run, by all labels that it ever got."""
+    file.write(posterior_header(stream.classes, scale is not None))
+    names = [*met]
+    for begin in range(0, len(names), _BLOCK):
+        labels = stream.kept(names[begin : begin + _BLOCK])
+        posterior, _, _ = stream.score(stream.in_slots(labels))
+        posterior_rows(file, labels, stream.probability(labels, posterior), scale)
+
+
 @dataclass
 class Totals:
     """Totals of a stream.
@@ -207,11 +249,13 @@ class Totals:
     Attributes:
         tasks, labels: numbers seen.
         objective: mean of the auxiliary function, before each task was learned.
+        met: the tasks, in the order of their first label, where they may come back.
     """
 
     tasks: int = 0
     labels: int = 0
     objective: float = 0.0
+    met: dict[str, None] = field(default_factory=dict)
 
 
 def run_blocks(
@@ -241,7 +285,8 @@ def run_blocks(
             stream = streams[name]
             hashed = stream.in_slots(labels)
             if first_pass is None:
-                posterior, _, objective = stream.score(hashed)
+                whole = stream.with_earlier(labels, learned=False)
+                posterior, _, objective = stream.score(stream.in_slots(whole))
             else:
                 progress = stream.learn(hashed, first_pass)
                 if table:

@@ -55,6 +55,7 @@ def posterior_rows(
     """Write the lines of some tasks; probability (items, classes), scale of ordered classes, detail (items, any)."""
     classes = cells(labels.classes)
     extra = np.zeros((labels.items, 0)) if detail is None else detail
+    counts = labels.ratings
     line = "%s\t%s\t%.6g\t%d" + "\t%.6g" * (len(classes) + (0 if scale is None else 4) + extra.shape[1]) + "\n"
     for start in range(0, labels.items, _BLOCK):
         block = probability[start : start + _BLOCK]
@@ -64,7 +65,7 @@ def posterior_rows(
             cells(labels.item_names[start : start + _BLOCK]),
             [classes[k] for k in block.argmax(axis=1).tolist()],
             block.max(axis=1).tolist(),
-            np.diff(labels.item_ptr[start : start + _BLOCK + 1]).tolist(),
+            counts[start : start + _BLOCK].tolist(),
             *block.T.tolist(),
             *(column.tolist() for column in more),
             *extra[start : start + _BLOCK].T.tolist(),

@@ -12,6 +12,7 @@ def together(states: Mapping[str, State]) -> State:
     for number, state in enumerate(states.values()):
         whole.workers |= {f"{number}.{name}": array for name, array in state.workers.items()}
         whole.shared |= {f"{number}.{name}": array for name, array in state.shared.items()}
+        whole.open |= {f"{number}.{name}": array for name, array in state.open.items()}
     return whole
 
 
@@ -26,9 +27,9 @@ def apart(whole: State) -> dict[str, State]:
     """
     found = {}
     for number, label in enumerate(whole.classes):
-        workers, shared = (
+        workers, shared, kept = (
             {name.removeprefix(f"{number}."): array for name, array in part.items() if name.startswith(f"{number}.")}
-            for part in (whole.workers, whole.shared)
+            for part in (whole.workers, whole.shared, whole.open)
         )
-        found[label] = State([*ANSWERS], whole.worker_names, workers, shared)
+        found[label] = State([*ANSWERS], whole.worker_names, workers, shared, open=kept)
     return found if any(state.workers for state in found.values()) else {}

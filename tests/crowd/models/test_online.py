@@ -8,17 +8,16 @@ from hutch.crowd.models.nominal import Nominal
 from hutch.crowd.models.one_coin import OneCoin
 from hutch.crowd.models.online import Progress, Table, hash_workers, run, stream_of
 from hutch.crowd.models.ordinal import Ordinal
-from hutch.crowd.models.two_level import TwoLevel, crowd_of
-from hutch.crowd.models.two_level_stream import forget
+from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 
-BY_ITEM = [TwoLevel(), TwoLevel(decay=1.0), Nominal(), Nominal(decay=1.0, learning_rate=60)]
+BY_ITEM = [TwoLevel(), TwoLevel(clarity=0.15), Nominal(), Nominal(decay=1.0, learning_rate=60)]
 DRIFTING = [TwoLevel(drift=1e-4), Nominal(drift=1e-4)]
 MODELS = [*BY_ITEM, *DRIFTING, DawidSkene(), OneCoin(), Ordinal()]
 
 
 def name_of(model):
-    return "-".join([model.name, *(str(getattr(model.parameters, name, "")) for name in ("decay", "drift"))])
+    return "-".join([model.name, *(str(getattr(model.parameters, name, "")) for name in ("decay", "clarity", "drift"))])
 
 
 steady_model = pytest.mark.parametrize("model", BY_ITEM, ids=name_of)
@@ -100,34 +99,6 @@ def test_small_streams(model, rows):
     assert np.isfinite(fit.posterior).all()
 
 
-def test_two_level_first_pass_with_decay_1_counts_exactly():
-    stream = stream_of(TwoLevel(decay=1.0, warm_up=0), ["0", "1", "2"], SLOTS)
-    labels = stream.in_slots(simulate(300, 20, 3, 4, seed=3).labels)
-    progress = stream.learn(labels, first_pass=True)
-    per_slot = np.bincount(labels.workers, minlength=SLOTS)
-    workers = stream.state.workers
-    assert np.allclose(workers["rows"].sum(axis=1) + workers["masses"], per_slot)
-    assert np.allclose(workers["counts"].sum(axis=1), workers["rows"])
-    votes = labels.vote_share().sum(axis=0)
-    expected = progress.posterior.sum(axis=0) + 0.2 * votes
-    assert np.allclose(stream.state.shared["class_counts"], expected)
-
-
-@pytest.mark.parametrize("decay", [0.6, 1.0])
-def test_two_level_counts_of_a_slot_stand_for_its_labels_in_every_pass(decay):
-    """Each step moves the mean of what a label says, times as many labels as the first pass met."""
-    stream = stream_of(TwoLevel(decay=decay), ["0", "1", "2"], SLOTS)
-    labels = stream.in_slots(simulate(300, 20, 3, 4, seed=3).labels)
-    per_slot = np.bincount(labels.workers, minlength=SLOTS)
-    for number in range(3):
-        stream.learn(labels, first_pass=number == 0)
-        stream.end_pass()
-        workers = stream.state.workers
-        assert np.allclose(workers["rows"].sum(axis=1) + workers["masses"], per_slot)
-        assert np.allclose(workers["touches"], (number + 1) * per_slot)
-        assert stream.state.shared["class_counts"].sum() == pytest.approx(1.2 * 300)
-
-
 def test_hashing_shares_slots_but_not_out_of_range():
     slots = hash_workers([f"w{i}" for i in range(1000)], 37)
     assert set(slots.tolist()) == set(range(37))
@@ -174,28 +145,6 @@ def test_drift_follows_workers_who_change(model):
         accuracy = stream.confusions(stream.slots_of(names))[:, [0, 1], [0, 1]].mean(axis=1)
         errors.append(np.abs(accuracy - np.where(changed, 0.5, 0.9)).mean())
     assert errors[1] < 0.85 * errors[0]
-
-
-def test_counts_fall_in_closed_form_however_often_they_are_read():
-    """One slot is read at every item, another once: a dense twin forgets item by item."""
-    random, classes, drift = np.random.default_rng(0), 3, 0.01
-    stream = stream_of(TwoLevel(drift=drift), list("abc"), 2)
-    for name in ("counts", "rows", "habits", "masses", "touches", "seen"):
-        stream.state.workers[name][...] = random.uniform(1, 5, stream.state.workers[name].shape)
-    dense = {name: array.copy() for name, array in stream.state.workers.items()}
-    step = forget.py_func
-    for now in range(1, 41):
-        step(0, float(now), drift, classes, crowd_of(stream.state), *forgetting(stream.state))
-        for name in ("counts", "rows", "habits", "masses", "touches", "seen"):
-            dense[name] *= np.exp(-drift)
-    step(1, 40.0, drift, classes, crowd_of(stream.state), *forgetting(stream.state))
-    for name, array in dense.items():
-        wanted = 40.0 if name == "touched" else array
-        assert np.allclose(stream.state.workers[name], wanted, rtol=1e-12), name
-
-
-def forgetting(state):
-    return (state.workers[name] for name in ("touches", "seen", "touched"))
 
 
 def test_reading_a_drifting_stream_does_not_change_it():

@@ -8,10 +8,9 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import ConfigError
-from hutch.crowd.models.online import stream_of
-from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 from hutch.reductions.crowd_em.anchor import renew_workers
+from tests.reductions.crowd_em.item_by_item import ItemByItem
 
 CLASSES = 3
 KNOWN = {"boundary": "namespace", "namespace": "time"}
@@ -117,8 +116,9 @@ def test_shares_of_stored_tables_follow_what_they_predict() -> None:
 def test_drift_is_told_by_the_likelihood_of_a_label_before_it_is_learned() -> None:
     """Mean log-likelihood of an item's labels, as the stream has it; the first 8 items of a segment are left out."""
     labels = simulate(60, 9, CLASSES, 3, seed=1).labels
-    stream = stream_of(TwoLevel(warm_up=20), labels.classes, 512)
-    wanted = stream.learn(stream.in_slots(labels), first_pass=True).objective / np.diff(labels.item_ptr)
+    wanted = ItemByItem(labels.classes, 512, warm_up=20).learn(labels, first_pass=True).objective / np.diff(
+        labels.item_ptr
+    )
     chain, lines = build({"boundary": "drift", "threshold": 1e9}), []
     for first, last in zip(labels.item_ptr[:-1], labels.item_ptr[1:], strict=True):
         names = (labels.worker_names[w] for w in labels.workers[first:last])

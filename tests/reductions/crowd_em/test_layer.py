@@ -13,10 +13,9 @@ from hypothesis.extra.numpy import arrays
 from hutch.chain import Chain
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.text.hashing import hash_feature
-from hutch.crowd.models.online import stream_of
-from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.simulate import simulate
 from hutch.reductions.crowd_em.prior import probabilities, soft_label, temper, weigh_evidence
+from tests.reductions.crowd_em.item_by_item import ItemByItem
 
 CLASSES = 3
 Block = list[tuple[str, int]]
@@ -67,19 +66,18 @@ def test_only_the_last_line_of_a_block_has_a_prediction() -> None:
 
 
 @pytest.mark.parametrize("passes", [1, 2])
-def test_without_features_it_gives_the_numbers_of_online_aggregation(passes: int) -> None:
+def test_without_features_it_gives_the_numbers_of_labels_item_by_item(passes: int) -> None:
     labels = simulate(700, 25, CLASSES, 4, seed=1).labels
     pairs = [
         [(labels.worker_names[labels.workers[j]], int(labels.labels[j]) + 1) for j in range(first, last)]
         for first, last in zip(labels.item_ptr[:-1], labels.item_ptr[1:], strict=True)
     ]
     lines = joined([lines_of(some) for some in pairs])
-    chain, stream = chain_of(passes=passes), stream_of(TwoLevel(), labels.classes, 4096)
-    hashed = stream.in_slots(labels)
+    chain, stream = chain_of(passes=passes), ItemByItem(labels.classes, 4096)
     for number in range(passes):
-        progress = stream.learn(hashed, first_pass=number == 0)
+        progress = stream.learn(labels, first_pass=number == 0)
         assert posteriors(chain, lines) == pytest.approx(progress.posterior, abs=1e-6)
-        wanted = stream.score(hashed)[0]
+        wanted = stream.score(labels)
         stream.end_pass()
         chain.end_pass()
     assert posteriors(chain, lines, learn=False) == pytest.approx(wanted, abs=1e-6)

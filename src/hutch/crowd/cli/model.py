@@ -68,8 +68,12 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
         why = "one stream learns more from the same labels than shards of it"
         raise UsageError(f"--shards: wanted --method batch; {why}")
     chosen = create_model(model, parameters | settled)
+    if given.open_tasks and not (method == "online" and chosen.any_order):
+        raise UsageError("--open: wanted --method online and --model two_level, which keeps tasks open")
     kind: Method = "online" if method == "online" else "batch"
-    options = Options(kind, given.passes, slots or DEFAULT_SLOTS, given.test, shards or 1, given.ordered)
+    options = Options(
+        kind, given.passes, slots or DEFAULT_SLOTS, given.test, shards or 1, given.ordered, given.open_tasks or 0
+    )
     return chosen, options, history
 
 

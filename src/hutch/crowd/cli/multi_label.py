@@ -12,7 +12,7 @@ from hutch.crowd import output
 from hutch.crowd.aggregate import Aggregate, Options, aggregate, save
 from hutch.crowd.cli import stream
 from hutch.crowd.cli.options import CrowdOptions
-from hutch.crowd.cli.tasks import true_classes
+from hutch.crowd.cli.tasks import returning, true_classes
 from hutch.crowd.cli.ways import MULTI_LABEL
 from hutch.crowd.data.values import unsure_in
 from hutch.crowd.models.model import CrowdModel, State
@@ -50,13 +50,17 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if joined := next(((name, part) for name, part in parts if part != name and part in labels), None):
         taken = "{!r} is taken as one label, although {!r} is another".format(*joined)
         given.notice(f"{given.labels}: {taken}; sets have | between labels, or are JSON lists")
+    over = returning(given, first, model, options, history)
     found = {name: aggregate(each, model, options, before.get(name)) for name, each in labels.items()}
     for name, result in found.items():
         if result.doubt:
             given.notice(f"{given.labels}: {name}: {result.doubt}; gold (--gold) can tell")
     _write(given, found)
     if given.final:
-        save(given.final, model, options, together({name: result.fit.state for name, result in found.items()}))
+        state = together({name: result.fit.state for name, result in found.items()})
+        if over:
+            over.keep(state)
+        save(given.final, model, options, state)
     scored = read_sets(given.score, given.encoding) if given.score else {}
     truth = {task: set_of(each) for task, each in scored.items() if task not in gold}
     rows: list[dict[str, Any]] = []

@@ -13,7 +13,7 @@ from hutch.core.errors import DataError, UsageError, at
 from hutch.core.run.output import open_output
 from hutch.crowd.aggregate import Options, check_history, save
 from hutch.crowd.cli.options import CrowdOptions
-from hutch.crowd.cli.tasks import line_of
+from hutch.crowd.cli.tasks import line_of, returning
 from hutch.crowd.cli.ways import NUMBERS, NUMBERS_BATCH, NUMBERS_ONLINE, NUMBERS_STREAM
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels
@@ -25,6 +25,7 @@ from hutch.crowd.models.numbers import CROWD, LARGEST, MOMENTS, SURE, Numbers
 from hutch.crowd.models.online import stream_of
 from hutch.crowd.output import cells
 from hutch.crowd.read.labels import read_gold, read_labels
+from hutch.crowd.returning import Finished
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if not isinstance(model, Numbers):
         raise UsageError(f"--model {model.name}: a model of measurements must be a subclass of Numbers")
     given.refuse(*NUMBERS)
-    online, seen = options.method == "online", Seen()
+    online, seen = options.method == "online", Seen(over=Finished(history))
     given.refuse(*(NUMBERS_ONLINE if online else NUMBERS_BATCH))
     if given.stream:
         given.refuse(*NUMBERS_STREAM)
@@ -52,7 +53,8 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     else:
         gold = read_gold(given.gold, given.encoding) if given.gold else None
         whole = read_labels(given.labels, (), history.worker_names if history else (), gold, given.read_as)
-        seen, blocks = Seen(whole.problems, whole.form, whole.notices), iter([whole])
+        over = returning(given, whole, model, options, history) or Finished()
+        seen, blocks = Seen(whole.problems, whole.form, whole.notices, over=over), iter([whole])
         given.notice_strays(whole)
     found: Iterable[tuple[Labels, Array]]
     if online:
@@ -98,6 +100,8 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         with open_output(path) as file:
             file.write(_text("worker", people, {name: column[order] for name, column in columns.items()}))
     if given.final:
+        if online:
+            seen.over.keep(state)
         save(given.final, model, options, state)
     given.notice_seen(seen)
     if not answers:

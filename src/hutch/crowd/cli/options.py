@@ -116,10 +116,21 @@ class CrowdOptions:
         bool,
         Option(
             "--stream",
-            help="Online: read in pieces, in fixed memory; the labels of a task must be adjacent.",
+            help="Online: read in pieces; all models but two_level want a task's labels to be adjacent.",
             rich_help_panel="Streams and shards",
         ),
     ] = False
+    open_tasks: Annotated[
+        int | None,
+        Option(
+            "--open",
+            min=1,
+            metavar="N",
+            help="Online, two_level: keep at most N tasks open for further labels; the surest are closed.",
+            show_default="all; 100000 with --stream",
+            rich_help_panel="Streams and shards",
+        ),
+    ] = None
     shards: Annotated[
         int | None,
         Option(
@@ -243,7 +254,8 @@ class CrowdOptions:
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         for name in names:
             if given[name] and not (name == "passes" and given[name] == 1):
-                raise UsageError(f"--{name.replace('_', '-')}: {why}")
+                option = name.removesuffix("_tasks").replace("_", "-")
+                raise UsageError(f"--{option}: {why}")
 
     def notice_numbers(self, classes: list[str]) -> None:
         """Tell of many classes that are numbers, unless an option says what they are."""

@@ -1,4 +1,4 @@
-"""`hutch crowd --stream`: labels learned in pieces, in fixed memory."""
+"""`hutch crowd --stream`: labels learned in pieces of the file."""
 
 from __future__ import annotations
 
@@ -16,14 +16,25 @@ from hutch.crowd.cli.ways import STREAM
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.data.values import unsure_in
-from hutch.crowd.label_stream import Seen, Totals, label_blocks, multi_label_blocks, run_blocks
+from hutch.crowd.label_stream import (
+    Seen,
+    Totals,
+    label_blocks,
+    label_pieces,
+    multi_label_blocks,
+    run_blocks,
+    run_pieces,
+    write_tasks,
+)
+from hutch.crowd.models.any_order_stream import MOST_OPEN, AnyOrderStream
 from hutch.crowd.models.copies import copies_in_stream
 from hutch.crowd.models.model import CrowdModel, State
-from hutch.crowd.models.online import Table, stream_of
+from hutch.crowd.models.online import Table, since, stream_of
 from hutch.crowd.models.ordered import scale_of
 from hutch.crowd.questions import apart, together
 from hutch.crowd.read.labels import read_gold
 from hutch.crowd.read.multi_label import ANSWERS, read_sets
+from hutch.crowd.returning import Finished
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -36,11 +47,15 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     given.refuse(*STREAM)
     if options.method != "online":
         raise UsageError("--stream: wanted --method online; batch models need all labels at once")
-    if options.passes > 1 and path == "-":
-        raise UsageError("--passes: each pass reads the labels again: wanted a file, got standard input")
     gold_of = read_sets if given.multi_label else read_gold
     truth = gold_of(given.gold, given.encoding) if given.gold else None
-    totals, seen, table = Totals(), Seen(), None if given.multi_label else Table(given.notice)
+    if model.any_order and not given.multi_label and not options.test:
+        return _run_any_order(given, model, options, history, truth or {})
+    if options.open:
+        raise UsageError("--open: only --model two_level keeps tasks open, without -t or --multi-label")
+    if options.passes > 1 and path == "-":
+        raise UsageError("--passes: each pass reads the labels again: wanted a file, got standard input")
+    totals, seen, table = Totals(), Seen(over=Finished(history)), None if given.multi_label else Table(given.notice)
     known = history.classes if history else given.class_names
 
     def read(seen: Seen) -> Iterator[dict[str, Labels]]:
@@ -76,8 +91,11 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         table.finish()
     given.notice_seen(seen)
     if given.final:
-        states = {name: learner.state for name, learner in learners.items()}
-        aggregation.save(given.final, model, options, together(states) if given.multi_label else states[""])
+        states = {name: learner.final_state() for name, learner in learners.items()}
+        state = together(states) if given.multi_label else states[""]
+        if not model.any_order:
+            seen.over.keep(state)
+        aggregation.save(given.final, model, options, state)
     summary = {
         "read_as": seen.form,
         "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels, "classes": len(known),
@@ -88,3 +106,41 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if given.multi_label:
         return summary | {"each": [{"label": name, "share": prior[1]} for name, prior in priors.items()]}
     return summary | {"class_prior": priors[""], "objective": totals.objective}
+
+
+def _run_any_order(
+    given: CrowdOptions, model: CrowdModel, options: Options, history: State | None, truth: dict[str, str]
+) -> dict[str, Any]:
+    """The same for a model whose tasks stay open for further labels."""
+    path, seen, table = given.labels, Seen(), Table(given.notice)
+    known = history.classes if history else given.class_names
+    pieces = label_pieces(path, known, truth, given.read_as, seen)
+    first = next(pieces, None)
+    if first is None:
+        given.notice(f"{path}: no labels")
+    else:
+        for group in copies_in_stream(first, model.reference(first.worker_names)):
+            given.notice(f"{path}: {group.describe(first.worker_names)}")
+        known = known or first.classes
+    given.notice_numbers(known)
+    stream = stream_of(model, known, options.slots, history)
+    assert isinstance(stream, AnyOrderStream)
+    stream.hold(options.open or MOST_OPEN)
+    before = stream.events()
+    stream.tell(truth)
+    totals = run_pieces(stream, chain([first] if first else [], pieces), table, options.passes)
+    if given.predictions:
+        with open_output(given.predictions) as file:
+            write_tasks(stream, totals.met, file, scale_of(stream.classes, options.ordered))
+    table.finish()
+    given.notice_seen(seen)
+    if given.final:
+        aggregation.save(given.final, model, options, stream.final_state())
+    return {
+        "read_as": seen.form,
+        "model": model.name, "method": "online", "tasks": totals.tasks, "labels": totals.labels,
+        "classes": len(stream.classes), "class_names": stream.classes, "iterations": options.passes,
+        "left_out": seen.problems.total, **unsure_in(seen.problems),
+        **since(before, stream.events()), "new_classes": seen.new_classes,
+        "class_prior": stream.class_prior().tolist(), "objective": totals.objective,
+    }  # fmt: skip

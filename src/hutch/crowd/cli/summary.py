@@ -14,6 +14,7 @@ _SHOWN = (
     "iterations", "objective", "duplicates",
     "contradictions", "left_out", "unsure", "ties", "effective_labels", "krippendorff_alpha", "krippendorff_ordinal",
     "krippendorff_interval", "gold", "split_tasks", "mean", "deviation", "noise", "bias", "level_deviation", "wild",
+    "open_tasks", "closed_tasks", "reopened_tasks", "corrected_labels", "late_gold", "new_classes",
 )  # fmt: skip
 _EACH = ("label", "share", "question", "tasks", "workers", "labels", "classes", "krippendorff_alpha")
 """Columns of the table of labels, or of questions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,7 @@ from hutch.crowd.models.online import Table
 from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
 from hutch.crowd.read.labels import read_gold, read_questions
 from hutch.crowd.read.prices import read_prices
+from hutch.crowd.returning import Finished, warning
 from hutch.shell.sentences import Verdict, typed_command
 
 
@@ -49,7 +51,9 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         return run_questions(given, model, options, found)
     data = next(iter(found.values()))
     model = suited_model(given, model, options, history, data)
+    over = returning(given, data, model, options, history)
     result = _aggregate(given, data, model, options, history)
+    given.notice_strays(result.labels)
     if result.scale is not None and options.ordered is None:
         span = f"{data.classes[0]} to {data.classes[-1]}"
         given.notice(f"{given.labels}: the classes {span} are taken as ordered; --no-ordered if they are only names")
@@ -66,16 +70,21 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
                 "which low and high do not hold; people whose level counts (--reference) can tell"
             )
     for group in result.copies:
-        given.notice(f"{given.labels}: {group.describe(data.worker_names)}")
+        given.notice(f"{given.labels}: {group.describe(result.labels.worker_names)}")
     if result.doubt:
         given.notice(f"{given.labels}: {result.doubt}; gold (--gold) or people (--reference) can tell")
     truth = _truth(given, given.score, result) if given.score else None
     said = verdict_on(given, result, model, options, history, truth)
     _write(given, result, said)
+    if over:
+        over.keep(result.fit.state)
     if given.final:
         aggregation.save(given.final, model, options, result.fit.state)
     summary = {"read_as": data.form, "model": model.name, "method": options.method, **output.summary(result)}
     summary |= unsure_in(data.problems, result.unsure)
+    summary |= result.events
+    if result.events:
+        summary["new_classes"] = data.classes[len(history.classes) :] if history else []
     if declared := getattr(model.parameters, "reference", ()):
         from hutch.crowd.mixed.model import matches  # here as below: imported only by runs that need it
 
@@ -90,6 +99,26 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     return summary | said.as_json()
 
 
+def returning(
+    given: CrowdOptions, labels: Labels, model: CrowdModel, options: Options, history: State | None
+) -> Finished | None:
+    """Say which tasks an earlier run had, whatever `quiet` says; all tasks that are over, for the runs that follow.
+
+    None where it does not matter: the model takes labels in any order, or in batch.
+    """
+    if options.method == "batch" or model.any_order:
+        return None
+    over = Finished(history)
+    if len(again := over.again(labels.item_names)):
+        first = labels.item_names[int(again[0])]
+        line = line_of(given.labels, first)
+        text = warning(first, f"line {line}" if line else "some place", len(again))
+        print(f"{given.labels}: {text}", file=sys.stderr)
+    if not options.test:
+        over.add(labels.item_names)
+    return over
+
+
 def _labels(given: CrowdOptions, options: Options, history: State | None) -> dict[str, Labels]:
     """The labels that count, of each question; reports the others."""
     path = given.labels
@@ -97,7 +126,8 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> dic
     truth = read_gold(given.gold, given.encoding) if given.gold else None
     files = {name: read_gold(name, given.encoding) for name in (given.gold, given.score) if name}
     asked = ColumnNames.of(given.read_as).keeping(label for each in files.values() for label in each.values())
-    found = read_questions(path, known, history.worker_names if history else (), truth, asked)
+    online = options.method == "online"
+    found = read_questions(path, known, history.worker_names if history else (), truth, asked, online)
     data = next(iter(found.values()))
     for notice in data.notices:
         given.notice(f"{path}: {notice}")
@@ -114,7 +144,6 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> dic
         given.notice(f"{path}: the classes {names} differ only in how they are written; are they the same?")
     if len(alike) > 3:
         given.notice(f"{path}: so do {len(alike) - 3} others")
-    given.notice_strays(data)
     for classes, each in files.items():
         check_classes(classes, each, data, known, asked, given.notice)
     for word in data.problems.unsure:

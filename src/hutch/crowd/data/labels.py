@@ -33,12 +33,15 @@ class Labels:
             ones are kept, each once (`scan.group_by_item`).
         contradictions: labels that differ from an earlier one of the same worker on the same item.
         unmatched_gold: gold lines for tasks without labels.
+        elsewhere: their classes by task.
         problems: labels that were left out, with reasons.
         form: how the source was read, in one line; empty if it was not read.
         notices: what a user should know about that.
         repeats: pairs of labels that a worker gave one item, and the number of equal ones (workers, 2); or empty.
         divided: bool (labels), the most frequent of three or more that differ much; empty if there are none.
         unsure: answers that are no label: a worker does not know.
+        arrivals: int32 (rows, 3): worker, item, label of all rows as they came, repetitions too; empty if nobody asked.
+        dropped: int64 (items), further labels that a stream learned and does not keep; empty if there are none.
     """
 
     item_ptr: NDArray[np.int64]
@@ -57,6 +60,9 @@ class Labels:
     repeats: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
     divided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     unsure: Unsure = field(default_factory=Unsure)
+    arrivals: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 3), np.int32))
+    dropped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    elsewhere: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -65,6 +71,19 @@ class Labels:
     def items(self) -> int:
         """Number of items."""
         return len(self.item_ptr) - 1
+
+    @property
+    def coming(self) -> NDArray[np.int32]:
+        """Worker, item, label of each label in the order of coming (rows, 3): `arrivals`, or item by item."""
+        if len(self.arrivals):
+            return self.arrivals
+        return np.stack([self.workers, self.label_items, self.labels], axis=1)
+
+    @property
+    def ratings(self) -> NDArray[np.int64]:
+        """Number of labels of each item (items)."""
+        kept = np.diff(self.item_ptr)
+        return kept + self.dropped if len(self.dropped) else kept
 
     @cached_property
     def by_worker(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
@@ -79,7 +98,7 @@ class Labels:
         kept, divided = np.concatenate([[0], np.cumsum(keep)]), self.divided
         return replace(
             self, item_ptr=kept[self.item_ptr], workers=self.workers[keep], labels=self.labels[keep],
-            divided=divided[keep] if len(divided) else divided,
+            arrivals=self.arrivals[:0], divided=divided[keep] if len(divided) else divided,
         )  # fmt: skip
 
     def between(self, first: int, last: int) -> "Labels":
@@ -88,7 +107,8 @@ class Labels:
         return replace(
             self, item_ptr=self.item_ptr[first : last + 1] - start, workers=self.workers[start:stop],
             labels=self.labels[start:stop], item_names=self.item_names[first:last], gold=self.gold[first:last],
-            divided=self.divided[start:stop], unsure=self.unsure.between(first, last),
+            divided=self.divided[start:stop], arrivals=self.arrivals[:0], dropped=self.dropped[first:last],
+            unsure=self.unsure.between(first, last),
         )  # fmt: skip
 
     @property
@@ -162,6 +182,7 @@ def from_codes(
     classes: Sequence[str] = (),
     workers: Sequence[str] = (),
     gold: dict[str, str] | None = None,
+    arrivals: bool = False,
 ) -> Labels:
     """Build `Labels` from rows of (worker, item, label) codes.
 
@@ -170,6 +191,7 @@ def from_codes(
         worker_names, item_names, label_names: by code.
         classes, workers: those known beforehand; they keep their numbers, new ones follow.
         gold: true class of some tasks.
+        arrivals: keep the rows as they came, too: `Labels.arrivals`.
     """
     gold = gold or {}
     item_code = {name: code for code, name in enumerate(item_names) if name in gold} if gold else {}
@@ -180,10 +202,13 @@ def from_codes(
     pointer = np.zeros(len(item_names) + 1, np.int64)
     coded_workers, coded_labels = np.empty(len(codes), np.int32), np.empty(len(codes), np.int32)
     repeats, divided = np.zeros((len(people), 2)), np.zeros(len(codes), np.bool_)
-    kept, duplicates, contradictions = scan.group_by_item(
+    rows = (
         recoded(codes[:, 0], worker_names, people) if workers else np.ascontiguousarray(codes[:, 0]),
         np.ascontiguousarray(codes[:, 1]),
         recoded(codes[:, 2], label_names, ordered),
+    )
+    kept, duplicates, contradictions = scan.group_by_item(
+        *rows,
         len(people),
         people.index("") if "" in people else -1,
         pointer,
@@ -206,8 +231,10 @@ def from_codes(
         duplicates=duplicates,
         contradictions=contradictions,
         unmatched_gold=len(gold) - len(matched),
+        elsewhere={task: label for task, label in gold.items() if task not in item_code},
         repeats=repeats,
         divided=divided[:kept].copy() if divided.any() else divided[:0],
+        arrivals=np.stack(rows, axis=1) if arrivals else np.zeros((0, 3), np.int32),
     )
 
 
@@ -216,6 +243,7 @@ def from_triples(
     classes: Sequence[str] = (),
     workers: Sequence[str] = (),
     gold: dict[str, str] | None = None,
+    arrivals: bool = False,
 ) -> Labels:
     """Build `Labels` from (worker, task, label) strings; the other arguments are those of `from_codes`.
 
@@ -224,4 +252,4 @@ def from_triples(
     (['cat', 'dog'], 2, 1)
     """
     rows, (people, tasks, answers) = coded(triples, 3)
-    return from_codes(rows, people, tasks, answers, classes, workers, gold)
+    return from_codes(rows, people, tasks, answers, classes, workers, gold, arrivals)

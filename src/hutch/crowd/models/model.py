@@ -53,6 +53,7 @@ class State:
         items: arrays with one row per item of the present labels; never saved, as is `scratch`.
         scratch: anything else that a run needs and that is the same for all items.
         labels: arrays with one row per label, never saved.
+        open: what a stream keeps of items that may get more labels; saved, and checked by the stream.
     """
 
     classes: list[str]
@@ -62,6 +63,7 @@ class State:
     items: dict[str, Array] = field(default_factory=dict)
     scratch: dict[str, Array] = field(default_factory=dict)
     labels: dict[str, Array] = field(default_factory=dict)
+    open: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass
@@ -154,6 +156,7 @@ class CrowdModel(ABC):
         crowd_tables: the same for tables (classes, classes) of the whole crowd, where they may be the largest.
         online: module and class of its online form (`hutch.crowd.models.online.Stream`) as `module:Class`; empty: none.
             By default blocks of items, each with those before as its history.
+        any_order: its online form takes the labels of an item in any order.
         settlements: how often `count` and `settle` follow each other in an M step.
         kind: of its labels: `classes`, as int32 codes, or `measurements`, float64 numbers without classes.
         wants_people: whether it tells people, whose labels define the classes, from judges.
@@ -173,6 +176,7 @@ class CrowdModel(ABC):
     room: ClassVar[tuple[int, int]] = (2, 2)
     crowd_tables: ClassVar[int] = 0
     online: ClassVar[str] = "hutch.crowd.models.block_stream:BlockStream"
+    any_order: ClassVar[bool] = False
     parameters: Any
     settlements: int = 1
     kind: ClassVar[Literal["classes", "measurements"]] = "classes"

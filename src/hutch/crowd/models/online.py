@@ -3,7 +3,7 @@
 import math
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 
@@ -74,9 +74,30 @@ class Stream(ABC):
         table = self.slots_of(voices.worker_names)
         return replace(labels, workers=table[voices.workers] if len(labels) else labels.workers)
 
+    def hold(self, most: int) -> None:
+        """Keep at most so many items open for further labels; 0 for any number.
+
+        Raises:
+            UsageError: the stream keeps none.
+        """
+        raise UsageError(f"--open: {self.model.name} keeps no open tasks; wanted --model two_level")
+
     @abstractmethod
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
         """Learn from every item once, in order; `labels.workers` are slots."""
+
+    def with_earlier(self, labels: Labels, learned: bool) -> Labels:
+        """The labels, and those of the same items that came before, where a stream keeps them.
+
+        Args:
+            labels: some labels.
+            learned: they were learned, too.
+        """
+        return labels
+
+    def final_state(self) -> State:
+        """The state, to be saved or continued."""
+        return self.state
 
     @abstractmethod
     def score(self, labels: Labels) -> tuple[Array, Array, float]:
@@ -118,6 +139,14 @@ class Stream(ABC):
         fixed = self.model.fixed_prior(len(self.state.classes))
         return np.zeros(0) if fixed is None else fixed
 
+    def tell(self, truth: Mapping[str, str]) -> int:
+        """True classes of items, those that came before, too; returns how many the stream knows by name."""
+        return 0
+
+    def events(self) -> dict[str, int]:
+        """What happened to items that are kept open: counts by name; empty where none are."""
+        return {}
+
     def check(self) -> None:
         """Called after all labels: raises UsageError where they were not such as the model needs."""
         return None
@@ -142,6 +171,15 @@ def stream_of(model: CrowdModel, classes: list[str], slots: int, history: State 
     module, _, name = model.online.partition(":")
     found: Stream = getattr(import_module(module), name)(model, classes, slots, history)
     return found
+
+
+def since(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """`Stream.events` of a run: what is open after it, and what happened meanwhile.
+
+    >>> since({"open_tasks": 3, "closed_tasks": 2}, {"open_tasks": 4, "closed_tasks": 5})
+    {'open_tasks': 4, 'closed_tasks': 3}
+    """
+    return {name: count - before[name] * (name != "open_tasks") for name, count in after.items()}
 
 
 def fit_of(state: State, posterior: Array) -> Fit:
@@ -176,8 +214,8 @@ def run(stream: Stream, labels: Labels, passes: int, report: Callable[[Labels, P
             report(labels, progress)
     if passes and len(labels):
         stream.check()
-    posterior, informative, objective = stream.score(hashed)
-    return Fit(stream.state, posterior, passes, objective, True, informative)
+    posterior, informative, objective = stream.score(stream.in_slots(stream.with_earlier(labels, passes > 0)))
+    return Fit(stream.final_state(), posterior, passes, objective, True, informative)
 
 
 class Table:

@@ -49,9 +49,8 @@ class TwoLevelParameters(Parameters):
             1, 0.4 or 0.05, whichever predicts labels best.
         habit_strength: pseudo-counts of a worker's habit.
         class_anchor: weight of the vote shares in the class prior.
-        decay: online: the step is (labels of the worker)^-decay.
-        warm_up: online: items until posteriors weigh as much as vote shares.
-        drift: online: a worker's counts fall by this share per item of the stream.
+        warm_up: online: labels of a worker until posteriors weigh as much as a rule of votes.
+        drift: online: a worker's labels lose this share of their weight per label of the stream.
         judges: in batch: all workers are judges such as language models, whose errors have so much in common that
             probabilities are drawn towards equal shares; those of people are drawn towards the shares of the classes.
     """
@@ -60,8 +59,7 @@ class TwoLevelParameters(Parameters):
     clarity: Annotated[float, Within(ge=0, le=1)] | None = None
     habit_strength: Annotated[float, Within(gt=0)] = 15.0
     class_anchor: Annotated[float, Within(ge=0)] = 0.2
-    decay: Annotated[float, Within(ge=0.5, le=1)] = 0.8
-    warm_up: Annotated[int, Within(ge=0)] = 500
+    warm_up: Annotated[int, Within(ge=0)] = 10
     drift: Annotated[float, Within(ge=0, le=1)] = 0.0
     judges: bool = False
 
@@ -81,13 +79,12 @@ class TwoLevel(CrowdModel):
     name = "two_level"
     summary = "hierarchical Dawid-Skene with clear and murky items (default)"
     room: ClassVar[tuple[int, int]] = (9, 6)
-    online = "hutch.crowd.models.two_level_stream:TwoLevelStream"
+    online = "hutch.crowd.models.any_order_stream:AnyOrderStream"
+    any_order: ClassVar[bool] = True
     Parameters: ClassVar[type[Parameters]] = TwoLevelParameters
     limits: ClassVar[Mapping[str, Limits]] = {
         **dict.fromkeys(("skill", "population", "habit_prior", "trust"), Limits(0, 1 + 1e-6)),
-        **dict.fromkeys(
-            ("counts", "rows", "habits", "masses", "strengths", "touches", "seen", "touched", "clock"), Limits(-1e-6)
-        ),
+        **dict.fromkeys(("counts", "rows", "habits", "masses", "strengths"), Limits(-1e-6)),
         **dict.fromkeys(("class_counts", "level_counts"), Limits(least=-1e-6)),
     }
     parameters: TwoLevelParameters

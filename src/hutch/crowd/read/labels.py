@@ -82,8 +82,12 @@ def read_questions(
     workers: Sequence[str] = (),
     gold: dict[str, str] | None = None,
     columns: str | Mapping[str, str] | ColumnNames | None = None,
+    arrivals: bool = False,
 ) -> dict[str, Labels]:
-    """The labels of each question of a file, by its name; one question has none. All else as of `read_labels`."""
+    """The labels of each question of a file, by its name; one question has none; with `Labels.arrivals` if asked.
+
+    All else as of `read_labels`.
+    """
     asked = ColumnNames.of(columns)
     gold = {task: label for task, label in (gold or {}).items() if label not in asked.unsure}
     read = read_all(path, classes, asked.keeping(gold.values()))
@@ -92,7 +96,8 @@ def read_questions(
     found = {}
     for question, triples in (read.triples.apart() or {"": Triples.none()}).items():
         people, tasks, answers = triples.names
-        labels = from_codes(triples.codes, people, tasks, answers, classes, workers, {**triples.gold, **gold})
+        truth = {**triples.gold, **gold}
+        labels = from_codes(triples.codes, people, tasks, answers, classes, workers, truth, arrivals)
         found[question] = replace(
             labels, problems=read.triples.problems, form=read.form, notices=read.notices,
             unsure=triples.unsure_in(labels),
