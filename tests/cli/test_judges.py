@@ -36,7 +36,8 @@ def test_one_report_on_all(run):
     result = run("--order", "swapped", "--slice", "language", "--compare", "fair=first", "--json")
     assert result.code == 0, result.err
     found = json.loads(result.out)
-    assert list(found) == ["read_as", "judges", "order", "slices", "versions", "panel"]
+    parts = ["judges", "classes", "confusions", "order", "slices", "versions", "panel"]
+    assert list(found) == ["read_as", *parts, "verdict", "next_command"]
     fair, first = found["order"]
     assert fair["shift"]["low"] < 0 < fair["shift"]["high"] and fair["p of all"] > 0.05
     assert first["shift"]["low"] < 1.2 < first["shift"]["high"] and first["p of all"] < 1e-4
@@ -48,10 +49,13 @@ def test_text_page_and_posteriors(run, tmp_path):
     pytest.importorskip("matplotlib")
     page, posteriors = tmp_path / "r.html", tmp_path / "p.tsv"
     text = run("--order", "swapped", "--report", page, "-p", posteriors).out
-    for part in ("Agreement with people", "Order of the two answers", "Panel", "too few: fewer than 5"):
+    for part in ("Agreement with people", "Order of the two answers", "Panel", "Errors by class"):
         assert part in text
     html = page.read_text()
-    assert html.count("<svg") == 2 and "Content-Security-Policy" in html and "<script" not in html
+    for part in ("class='verdict'", "Hutch ", "color-scheme: light dark", "class='matters'", "<code>hutch judges"):
+        assert part in html
+    assert "overflow-wrap" not in html
+    assert html.count("<svg") == 3 and "Content-Security-Policy" in html and "<script" not in html
     assert (
         posteriors.read_text().startswith("task\tlabel\tconfidence") and len(posteriors.read_text().splitlines()) == 151
     )
@@ -81,5 +85,84 @@ def test_wrong_options_are_refused(run, options, message):
 def test_without_a_true_class_the_way_to_one_is_told(hutch, tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("id,human,gpt,claude\n" + "".join(f"{i},{'AB'[i % 2]},{'AB'[i % 2]},B\n" for i in range(12)))
-    assert "no item has a true class" in (told := hutch("judges", path).out) and "--reference human for one" in told
+    told = " ".join(hutch("judges", path).out.split())
+    assert "no item has a true class" in told and f"Next: hutch judges {path} --reference human" in told.replace(
+        "\\ ", ""
+    )
     assert "no item has a true class" not in hutch("judges", path, "--reference", "human").out
+
+
+def test_the_report_fits_eighty_columns_and_ends_in_a_verdict(run):
+    out = run("--order", "swapped", "--slice", "language", "--compare", "fair=first").out
+    table = out[out.index("Agreement with people") : out.index("\nNext: ")]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "too few" not in out
+    found = json.loads(run("--order", "swapped", "--slice", "language", "--compare", "fair=first", "--json").out)
+    assert 1 <= len(found["verdict"]) <= 3
+    assert found["verdict"][0].startswith("fair agrees with people on ")
+    assert any("first prefers the first of two equal answers" in sentence for sentence in found["verdict"])
+    assert " ".join(found["verdict"]) in " ".join(out.split())
+    assert found["judges"][0]["items"] == 150 == found["judges"][0]["accuracy"]["items"]
+    assert {"kappa", "alpha"} <= set(found["judges"][0])
+    assert sum(row["says A"] + row["says B"] for row in found["confusions"]) == 300
+
+
+NAMES = ("fail", "pass")
+
+
+def passes(tmp_path, people, shown=1200):
+    """A judge who passes too much; the first so many answers were judged by people, three bad ones for each good."""
+    random = np.random.default_rng(3)
+    good = random.random(shown) < np.where(np.arange(shown) < people, 0.25, 0.8)
+    said = random.random(shown) < np.where(good, 0.95, 0.4)
+    tokens = random.integers(10, 900, shown)
+    rows = [f"gpt,a{i},{NAMES[int(j)]},{t}\n" for i, (j, t) in enumerate(zip(said, tokens, strict=True))]
+    (tmp_path / "log.csv").write_text("judge,task,label,tokens\n" + "".join(rows))
+    labels = [f"ann\ta{i}\t{NAMES[int(g)]}\n" for i, g in enumerate(good[:people])]
+    (tmp_path / "people.tsv").write_text("".join(labels))
+    return tmp_path / "log.csv", tmp_path / "people.tsv"
+
+
+def test_items_that_were_not_drawn_by_lot_are_said(hutch, tmp_path):
+    log, people = passes(tmp_path, 200)
+    found = json.loads(hutch("judges", log, "--people", people, "--json", "--quiet").out)
+    assert "which were not drawn by lot" in found["verdict"][0]
+    assert found["next_command"].endswith("--report judges.html")
+    (rate,) = found["rates"]
+    assert rate["corrected"]["low"] < 0.8 * 5 / 6 + 0.25 / 6 < rate["corrected"]["high"]
+    assert rate["said"]["estimate"] > 0.7
+    assert [row["also"] for row in found["classes"]] == ["specificity", "sensitivity"]
+
+
+def test_the_next_command_runs(hutch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log, people = passes(tmp_path, 1200)
+    lines = people.read_text().splitlines(keepends=True)
+    people.write_text("".join(np.random.default_rng(0).permutation(lines)[:150]))
+    found = json.loads(hutch("judges", log.name, "--people", people.name, "--json", "--quiet").out)
+    assert found["next_command"] == "hutch estimate people.tsv --judges log.csv --of accuracy=gpt"
+    assert hutch(*found["next_command"].split()[1:]).code == 0
+
+
+def test_many_numbers_are_cut_into_slices(hutch, tmp_path):
+    log, people = passes(tmp_path, 200)
+    result = hutch("judges", log, "--people", people, "--slice", "tokens", "--json")
+    assert "different numbers, cut into 4 slices of about equal size" in result.err
+    rows = json.loads(result.out)["slices"]
+    assert len(rows) == 4 and all(row["items"] > 30 for row in rows)
+    ends = [[int(end) for end in row["slice"].removeprefix("tokens ").split(" to ")] for row in rows]
+    assert all(before[1] < after[0] for before, after in zip(ends, ends[1:], strict=False))
+
+
+@pytest.mark.parametrize("ending", ["pdf", "png", "PDF", "xlsx"])
+def test_reports_of_other_formats_are_refused(hutch, log, ending):
+    result = hutch("judges", log, "--report", f"r.{ending}")
+    assert result.code == 2
+    assert result.err.startswith(f"--report: got 'r.{ending}', wanted .html for a page")
+
+
+def test_every_spelling_of_html_is_a_page(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    for name in ("r.HTML", "r.htm"):
+        run("--report", tmp_path / name)
+        assert (tmp_path / name).read_text().startswith("<!doctype html>")

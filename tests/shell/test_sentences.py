@@ -46,6 +46,12 @@ def test_the_next_command_is_what_was_typed_and_more():
     assert not has_typed("-p")
 
 
+def test_a_quoted_command_stays_on_one_line():
+    remember(["hutch", "crowd", "my -p labels.tsv"])
+    *_, line = Verdict(("It is.",), next_command("--next", "50")).lines(30)
+    assert shlex.split(line.removeprefix("Next: ")) == ["hutch", "crowd", "my -p labels.tsv", "--next", "50"]
+
+
 def test_without_a_command_there_is_no_next_one():
     assert next_command("--next", "50") == ""
     assert Verdict(("All is well.",)).as_json() == {"verdict": ["All is well."], "next_command": None}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hutch.estimate.means import Interval
-from hutch.judges import lab, measures
+from hutch.judges import errors, lab, measures
 from hutch.judges.runs import Runs
 
 Random = np.random.Generator
@@ -130,6 +130,38 @@ def versions(random: Random, clusters: int, drift: float) -> list[float]:
     return [float(row["p of all"] <= 0.05), *holds(row["change"], clipped)]
 
 
+def kappa(random: Random, items: int, right: float, prior: float) -> list[float]:
+    """Cohen's kappa and Krippendorff's alpha of a judge and people."""
+    truth = (random.random(items) < prior).astype(int)
+    label = np.where(random.random(items) < right, truth, 1 - truth)
+    label[-1] |= not label.any()  # both classes have a name
+    runs = runs_of(np.zeros(items), np.arange(items), label, truth)
+    found = errors.beyond_chance(runs, measures.judged(runs, 0), 0.95)
+    says = prior * right + (1 - prior) * (1 - right)
+    chance, middle = prior * says + (1 - prior) * (1 - says), (prior + says) / 2
+    true = {"kappa": (right - chance) / (1 - chance), "alpha": 1 - (1 - right) / (2 * middle * (1 - middle))}
+    some = [holds(each, true[name]) if isinstance(each, Interval) else [np.nan] * 2 for name, each in found.items()]
+    return [*some[0], *some[1]]
+
+
+def corrected(
+    random: Random, people: int, prior: float, sensitivity: float, specificity: float, by: int
+) -> list[float]:
+    """A rate over 2,000 items, corrected by recalls and by precisions; people's items by lot 0, class 1, verdict 2."""
+    truth = (random.random(2000) < prior).astype(int)
+    right = random.random(2000) < np.where(truth == 1, sensitivity, specificity)
+    label = np.where(right, truth, 1 - truth)
+    runs = runs_of(np.zeros(2000), np.arange(2000), label, truth)
+    of = np.zeros(2000, int) if by == 0 else truth if by == 1 else label
+    order = random.permutation(2000)
+    known = [order[of[order] == k][: people // len(np.unique(of))] for k in np.unique(of)]
+    runs.truth[np.setdiff1d(order, np.concatenate(known))] = np.nan
+    row = errors.corrected(runs, measures.judged(runs, 0), 0.95)
+    both = (row["corrected"], row["by verdict"]) if row else (None, None)
+    some = [holds(each, float(truth.mean())) if isinstance(each, Interval) else [np.nan] * 2 for each in both]
+    return [*some[0], *some[1]]
+
+
 def panel(random: Random, items: int, known: int) -> list[float]:
     """Accuracy of a panel of 6 judges of whom two copy a third: cross-fitted, and true on other items."""
     truth = random.integers(0, 2, items)
@@ -158,6 +190,11 @@ PARTS: dict[str, tuple[str, Callable[..., list[float]], list[tuple[Any, ...]]]] 
     "slices": ("any alarm, alarm of the slice that differs; clusters, effect", slices,
                [(60, 0.0), (200, 0.0), (200, 0.3)]),
     "versions": ("alarm, coverage, half-width; clusters, drift", versions, [(20, 0.0), (100, 0.0), (100, 0.1)]),
+    "kappa": ("coverage, half-width of kappa and of alpha; items, accuracy, prior", kappa,
+              [(n, p, c) for n in (50, 200) for p in (0.7, 0.9) for c in (0.5, 0.1)]),
+    "corrected": ("coverage, half-width by recalls, by precisions; people, prior, sensitivity, specificity, drawn by",
+                  corrected, [(n, *judge, by) for n in (50, 150) for judge in ((0.7, 0.9, 0.7), (0.9, 0.95, 0.5))
+                              for by in (0, 1, 2)]),
     "panel": ("coverage, half-width, estimate, truth; items, known", panel, [(400, 50), (400, 150)]),
 }  # fmt: skip
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
 from hutch.crowd.cli.columns import COLUMNS
 from hutch.shell.declared import Argument, Option
+
+if TYPE_CHECKING:
+    from hutch.judges.runs import Reading, Runs
 
 
 def judges(
@@ -97,10 +99,12 @@ def judges(
     from hutch.core.run.output import open_output
     from hutch.crowd.data.asked import ColumnNames
     from hutch.crowd.output import write_posteriors
-    from hutch.crowd.read.kinds import REFERENCE
     from hutch.judges import lab, output
     from hutch.judges.runs import Reading, read_questions
+    from hutch.judges.verdict import best_judge, sentences
+    from hutch.pages.page import Head, is_page
     from hutch.pages.plots import require_matplotlib
+    from hutch.shell.sentences import MOST, Verdict, typed_command
 
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
@@ -109,7 +113,7 @@ def judges(
     if wrong := next((each for each in compare or () if each.count("=") != 1), None):
         raise UsageError(f"--compare: got {wrong!r}, wanted two judges, A=B")
     pairs = [(old, new) for old, new in (each.split("=") for each in compare or ())]
-    page = bool(report and report.endswith(".html"))
+    page = is_page(report)
     if page:
         require_matplotlib()
     check_outputs((report, predictions), (*logs, people, gold))
@@ -127,7 +131,7 @@ def judges(
     if several and (predictions or page):
         option = "-p" if predictions else "--report with a page"
         raise UsageError(f"{option}: cannot be combined with several questions ({', '.join(found)})")
-    lines, whole = list[str](), dict[str, Any]()
+    lines, whole, said = list[str](), dict[str, Any](), list[str]()
     for question, runs in found.items():
         results, panel = lab.report(runs, pairs, confidence, seed)
         if predictions:
@@ -141,20 +145,41 @@ def judges(
             f"{head}; the truth is known for {int(runs.known.sum())}",
             *(f"read as {form}" for form in runs.forms),
         ]
-        lines += [*output.text_lines(results), ""]
-        whole[question] = output.as_json(results)
-    lines.append(output.FOOTNOTE)
-    if not any(runs.known.any() for runs in found.values()):
-        names = dict.fromkeys(name for runs in found.values() for name in runs.judges)
-        person = next((name for name in names if name.lower().startswith(REFERENCE)), "NAME")
-        way = f"--reference {quote(person)} for one of these judges, --people FILE or --gold FILE"
-        lines.append(f"no item has a true class, so nothing says how good the judges are: {way} gives some")
+        lines += [*output.text_lines(results), *([""] if several else [])]
+        own = sentences(runs, results)
+        whole[question] = output.as_json(results) | ({"verdict": list(own)} if several else {})
+        said += [f"{question}: {own[0]}"] if several else own
+    command = _next(runs, best_judge(results), logs, people, how, columns, bool(report)) if not several else ""
+    verdict = Verdict(tuple(said[:MOST]), command)
+    lines += verdict.lines()
     if report:
         with open_output(report) as file:
             if page:
-                output.write_page(file, results, f"Judges of {', '.join(logs)}")
+                top = Head(verdict.sentences, verdict.command, typed_command())
+                output.write_page(file, results, f"Judges of {', '.join(logs)}", top)
             else:
                 file.write("".join(f"{line}\n" for line in lines).encode())
-    told = {"read_as": list(runs.forms)} | ({"questions": whole} if several else whole[question])
+    told = {"read_as": list(runs.forms)} | ({"questions": whole} if several else whole[question]) | verdict.as_json()
     text = dumps(told) if json else "\n".join(lines)
     print(text, file=sys.stderr if "-" in (report, predictions) else sys.stdout)
+
+
+def _next(
+    runs: Runs, best: str, logs: list[str], people: str | None, how: Reading, columns: str | None, reported: bool
+) -> str:
+    """The next command: people's labels where there are none, an estimate for all items, or a page."""
+    from hutch.crowd.read.kinds import REFERENCE
+    from hutch.judges.verdict import by_lot
+    from hutch.shell.sentences import next_command, other_command
+
+    if not runs.known.any():
+        person = next((name for name in runs.judges if name.lower().startswith(REFERENCE)), "")
+        return next_command("--reference", person) if person else next_command("--people", "people.tsv")
+    inside = bool(how.reference) and not people
+    plain = not (how.order or how.swapped or how.versions) and runs.values is None and len(logs) == 1
+    if best and plain and by_lot(runs) and (inside or (people and not columns)) and not runs.known.all():
+        files = [logs[0]] if inside else [people or "", "--judges", logs[0]]
+        marks = [word for pattern in how.reference for word in ("--reference", pattern)] if inside else []
+        marks += ["--columns", columns] if columns else []
+        return other_command("hutch", "estimate", *files, *marks, "--of", f"accuracy={best}")
+    return "" if reported else next_command("--report", "judges.html")

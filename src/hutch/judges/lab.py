@@ -14,7 +14,7 @@ from hutch.crowd.models.two_level import TwoLevel
 from hutch.estimate.clusters import Places, group_tests, holm, sign_test
 from hutch.estimate.means import Array, Interval
 from hutch.estimate.stack import cross_fitted
-from hutch.judges import measures
+from hutch.judges import errors, measures
 from hutch.judges.alt_test import winning_rate
 from hutch.judges.measures import FEW, Judged, Row
 from hutch.judges.runs import Runs
@@ -22,6 +22,7 @@ from hutch.judges.runs import Runs
 Report = dict[str, list[Row]]
 """The rows of each section: texts, numbers, intervals, and None for figures that cannot be estimated."""
 PANEL = "panel"
+SECTIONS = ("judges", "classes", "confusions", "rates", "scores", "repeats", "order", "slices", "versions", PANEL)
 TEACH, FOLDS = 20, 5
 """Least number of items or clusters with a true class for a panel to learn from them; number of folds."""
 
@@ -48,13 +49,19 @@ def report(
     if runs.slices and not runs.known.any():
         raise UsageError("--slice: wanted people (--people, --reference) or gold (--gold) to judge the judges by")
     everyone = [measures.judged(runs, j) for j in range(len(runs.judges))]
-    found: Report = {name: [] for name in ("judges", "scores", "repeats", "order", "slices", "versions", PANEL)}
+    found: Report = {name: [] for name in SECTIONS}
     for j, of in enumerate(everyone):
         who = {"judge": of.name}
         if runs.values is not None:
             found["scores"].append(who | measures.scores(runs, of, confidence))
         else:
-            found["judges"].append(who | measures.agreement(runs, of, confidence) | _against_people(runs, j))
+            row = measures.agreement(runs, of, confidence) | errors.beyond_chance(runs, of, confidence)
+            found["judges"].append(who | row | _against_people(runs, j))
+            if runs.known.any():
+                found["classes"] += [who | row for row in errors.by_class(runs, of, confidence)]
+                found["confusions"] += _confusions(runs, of)
+            rate = errors.corrected(runs, of, confidence)
+            found["rates"] += [who | rate] if rate else []
             row = measures.repeats(runs, of, confidence)
             found["repeats"] += [who | row] if row["items"] else []
         if runs.answers:
@@ -64,10 +71,32 @@ def report(
     codes = {of.name: of for of in everyone}
     found["versions"] = [row for a, b in pairs for row in compared(runs, codes[a], codes[b], confidence, seed)]
     panel, row = _panel(runs, everyone, confidence, seed)
-    found[PANEL] = [{"judges": len(runs.judges)} | row]
+    found[PANEL] = [{"judges": len(runs.judges)} | _among(runs, everyone, confidence) | row]
     for row in (row for rows in found.values() for row in rows):
         row |= {name: None for name, x in row.items() if isinstance(x, Interval) and x.effective < FEW - 1e-9}
     return {name: rows for name, rows in found.items() if rows}, panel
+
+
+def _confusions(runs: Runs, of: Judged) -> list[Row]:
+    """For each class by people, how many items the judge puts in each class; none where classes are many."""
+    if len(runs.classes) > errors.MOST_CLASSES:
+        return []
+    rows = errors.confusions(runs, of)
+    named = [dict(zip(runs.classes, row.tolist(), strict=True)) for row in rows]
+    said = [{f"says {name}": value for name, value in row.items()} for row in named]
+    return [{"judge": of.name, "people": name} | row for name, row in zip(runs.classes, said, strict=True)]
+
+
+def _among(runs: Runs, everyone: list[Judged], confidence: float) -> Row:
+    """Krippendorff's alpha of all judges of classes, each with their most frequent label of an item."""
+    if runs.values is not None or len(everyone) < 2:
+        return {}
+    votes = np.zeros((len(runs.items), len(runs.classes)))
+    for of in everyone:
+        number = of.counts.sum(axis=1)
+        seen = np.flatnonzero(number.any(axis=1))
+        votes[seen, number[seen].argmax(axis=1)] += 1
+    return {"alpha": errors.among(votes, everyone[0].cluster, confidence)}
 
 
 def _against_people(runs: Runs, judge: int) -> Row:

@@ -61,8 +61,9 @@ def judged(runs: Runs, judge: int) -> Judged:
 
 
 def agreement(runs: Runs, of: Judged, confidence: float) -> Row:
-    """The rate of a judge's agreement with people, over all runs of both orders."""
-    return {"items": int(of.counts.any(axis=(1, 2)).sum()), "accuracy": of.mean(of.agreed, confidence)}
+    """The rate of a judge's agreement with people, over all runs of both orders; `items` are those of both."""
+    found = of.mean(of.agreed, confidence)
+    return {"items": found.labelled, "accuracy": found}
 
 
 def repeats(runs: Runs, of: Judged, confidence: float) -> Row:

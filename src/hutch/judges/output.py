@@ -1,15 +1,26 @@
 """The report on judges as text, as JSON and as a page."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from textwrap import wrap
 from typing import Any, BinaryIO, NamedTuple
 
+from hutch.core.errors import shortened
 from hutch.estimate.means import Interval
 from hutch.judges.lab import Report
 from hutch.judges.measures import FEW, Row
-from hutch.pages.page import intervals_plot, table, write_html
+from hutch.pages.page import Head, intervals_plot, table, write_html
+from hutch.shell.help_text import width
+
+_NAME = 26
+"""Most letters of a name in the text."""
+_FINE = 0.01
+"""Half-width of an interval from which two decimals are enough."""
+_NOTES = ("doubt",)
+"""What is said below a table."""
+_KEYS = ("slice", "versions", "of", "judge", "class", "people")
+"""What names a row, and is repeated where a table is cut."""
 
 
 class Section(NamedTuple):
@@ -21,7 +32,24 @@ class Section(NamedTuple):
 
 
 SECTIONS = {
-    "judges": Section("Agreement with people", "accuracy: share of verdicts that people share", "accuracy"),
+    "judges": Section(
+        "Agreement with people",
+        "accuracy: share of verdicts that people share; items: labelled by both; kappa (Cohen), alpha (Krippendorff): "
+        "agreement beyond chance",
+        "accuracy",
+    ),
+    "classes": Section(
+        "Errors by class",
+        "recall: share of a class by people that the judge finds; precision: share of what it calls so that people do",
+        "recall",
+    ),
+    "confusions": Section("Confusions", "number of items of each class by people, and what the judge says", ""),
+    "rates": Section(
+        "Rates over all items",
+        "said: by the judge; corrected: by its recalls, if people's items were chosen by class or by lot (Rogan and "
+        "Gladen); by verdict: by its precisions, if they were chosen by its verdict or by lot",
+        "corrected",
+    ),
     "scores": Section(
         "Scores",
         "bias: judge less people; noise: deviation between runs; people's score is about intercept + slope x score; "
@@ -41,19 +69,60 @@ SECTIONS = {
     ),
     "slices": Section("Slices", "p: against the rest; p of all: for all rows at once (Holm)", ""),
     "versions": Section("Versions", "change: second less first; p of all: for all rows at once (Holm)", "change"),
-    "panel": Section("Panel", "taught by: items with a true class; accuracy: where it has not seen the class", ""),
+    "panel": Section(
+        "Panel",
+        "all judges together; alpha: their agreement with each other (Krippendorff); taught by: items with a true "
+        "class; accuracy: where it has not seen the class",
+        "",
+    ),
 }
+FOOTNOTE = f"too few: fewer than {FEW} items or clusters, so that nothing is judged"
 
 
-def text_lines(report: Report) -> Iterator[str]:
-    """The report for people, a table for each section."""
-    for name, rows in report.items():
+def text_lines(report: Report, columns: int | None = None) -> Iterator[str]:
+    """The report for people, a table for each section; one that is too wide is cut into several.
+
+    Args:
+        report: of `hutch.judges.lab`.
+        columns: of a line at most; None: those of the terminal, at most 80.
+    """
+    columns = columns or width()
+    few = False
+    for name, rows in _told(report).items():
         title, meaning, _ = SECTIONS[name]
-        yield from ("", title, *wrap(meaning, 110, initial_indent="  ", subsequent_indent="  "))
-        cells = _cells(rows)
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        for row in cells:
-            yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        yield from ("", title, *wrap(meaning, columns, initial_indent="  ", subsequent_indent="  "))
+        few |= any(value is None for row in rows for value in row.values())
+        for part in _parts(rows, columns):
+            yield from part
+        yield from (line for row in rows for note in _NOTES if note in row for line in wrap(row[note], columns))
+    if few:
+        yield from ("", FOOTNOTE)
+
+
+def _told(report: Report) -> Report:
+    """The sections that say something to people: no panel of one judge, no agreement where people are silent."""
+    left_out = set() if "classes" in report else {"judges"}
+    left_out |= {"panel"} if report["panel"][0]["judges"] == 1 else set()
+    return {name: rows for name, rows in report.items() if name not in left_out}
+
+
+def _parts(rows: list[Row], columns: int) -> Iterator[list[str]]:
+    """The lines of a table, cut into tables that fit; what names a row comes again in each."""
+    cells = [[shortened(text, _NAME) for text in row] for row in _cells(rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    header = cells[0]
+    names = [k for k, key in enumerate(header) if key in _KEYS]
+    rest = [k for k in range(len(header)) if k not in names]
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= columns else " "
+    while True:
+        taken, room = list(names), columns - sum(widths[k] + len(gap) for k in names)
+        while rest and (taken == names or widths[rest[0]] <= room):
+            room -= widths[rest[0]] + len(gap)
+            taken.append(rest.pop(0))
+        yield [gap.join(row[k].ljust(widths[k]) for k in taken).rstrip() for row in cells]
+        if not rest:
+            return
+        yield [""]
 
 
 def as_json(report: Report) -> dict[str, list[dict[str, Any]]]:
@@ -63,30 +132,42 @@ def as_json(report: Report) -> dict[str, list[dict[str, Any]]]:
 
 def _plain(value: Any) -> Any:
     if not isinstance(value, Interval):
-        return value
+        return None if isinstance(value, float) and math.isnan(value) else value
     ends = {"estimate": value.estimate, "low": value.low, "high": value.high}
     return {key: x if math.isfinite(x) else None for key, x in ends.items()} | {"items": value.labelled}
 
 
-def write_page(file: BinaryIO, report: Report, title: str) -> None:
+def write_page(file: BinaryIO, report: Report, title: str, top: Head | None = None) -> None:
     """Write the report as one HTML page with this title.
+
+    Args:
+        file: to write to.
+        report: of `hutch.judges.lab`.
+        title: the heading.
+        top: above the content.
 
     Raises:
         UsageError: Matplotlib is not installed.
     """
     parts = []
-    for name, rows in report.items():
+    for name, rows in _told(report).items():
         heading, meaning, plotted = SECTIONS[name]
-        numbers = [k for k, value in enumerate(rows[0].values()) if not isinstance(value, str)]
+        numbers = [k for k, key in enumerate(_header(rows)) if not isinstance(rows[0].get(key), str)]
         header, *lines = _cells(rows)
         parts += [f"<h2>{escape(heading)}</h2>", f"<p>{escape(meaning)}</p>", _picture(rows, plotted)]
-        parts.append(table(header, lines, numbers))
-    write_html(file, title, parts)
+        matters = [k for k, row in enumerate(rows) if (row.get("p of all") or 1.0) < 0.05]
+        parts.append(table(header, lines, numbers, matters))
+        parts += [f"<p>{escape(row[note])}</p>" for row in rows for note in _NOTES if note in row]
+    write_html(file, title, parts, top)
+
+
+def _header(rows: Sequence[Row]) -> list[str]:
+    return [key for key in dict.fromkeys(key for row in rows for key in row) if key not in _NOTES]
 
 
 def _cells(rows: list[Row]) -> list[list[str]]:
     """The header and the rows of a table."""
-    keys = list(dict.fromkeys(key for row in rows for key in row))
+    keys = _header(rows)
     return [keys, *([shown(row[key]) if key in row else "" for key in keys] for row in rows)]
 
 
@@ -94,30 +175,35 @@ def _picture(rows: list[Row], key: str) -> str:
     drawn = [row for row in rows if isinstance(row.get(key), Interval) and math.isfinite(row[key].half_width)]
     if not drawn:
         return ""
-    names = [str(row.get("judge") or f"{row['versions']} {row['of']}") for row in drawn]
+    names = [" ".join(str(row[name]) for name in ("judge", "versions", "of", "class") if name in row) for row in drawn]
     ends = [(row[key].low, row[key].estimate, row[key].high) for row in drawn]
-    if key in ("accuracy", "flips", "first"):
-        return intervals_plot(names, ends, key, 0.0, 1.0)
+    if key in ("accuracy", "recall", "corrected", "flips", "first"):
+        return intervals_plot(names, ends, key, 0.0, 1.0, 0.5 if key == "first" else None)
     lowest, highest = min(low for low, _, _ in ends), max(high for _, _, high in ends)
-    margin = 0.05 * (highest - lowest) or 1.0
-    return intervals_plot(names, ends, key, min(lowest, 0) - margin, max(highest, 0) + margin)
+    return intervals_plot(names, ends, key, min(lowest, 0), max(highest, 0), 0.0)
 
 
 def shown(value: Any) -> str:
     """A cell.
 
-    >>> shown(Interval(0.5, 0.25, 0.75, 0.1, 9, 9)), shown(0.00002), shown(None)
-    ('0.500 [0.250, 0.750]', '2e-05', 'too few')
+    >>> shown(Interval(0.5, 0.25, 0.75, 0.1, 9, 9)), shown(Interval(0.5, 0.495, 0.505, 0.1, 9, 9))
+    ('0.50 [0.25, 0.75]', '0.500 [0.495, 0.505]')
+    >>> shown(0.00002), shown(17.0), shown(None)
+    ('2e-05', '17', 'too few')
     """
     if value is None:
         return "too few"
     if isinstance(value, Interval):
         ends = (value.low, value.estimate, value.high)
-        low, middle, high = (f"{x:.3f}" if math.isfinite(x) else "open" for x in ends)
+        digits = 3 if value.half_width < _FINE else 2 if value.half_width < 10 * _FINE**0.5 else 1
+        low, middle, high = (f"{x:.{digits}f}" if math.isfinite(x) else "open" for x in ends)
         return f"{middle} [{low}, {high}]"
     if isinstance(value, float):
+        if math.isnan(value):
+            return "undefined"
+        if value >= 1 and value == round(value):
+            return str(int(value))
+        if abs(value) >= 1:
+            return f"{value:.{1 if abs(value) >= 10 else 2}f}"
         return f"{value:.3f}" if value >= 0.001 or value <= 0 else f"{value:.1g}"
     return str(value)
-
-
-FOOTNOTE = f"too few: fewer than {FEW} items or clusters, nothing is judged"

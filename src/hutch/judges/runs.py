@@ -20,6 +20,9 @@ from hutch.estimate.clusters import Places
 from hutch.estimate.files import check_same
 from hutch.estimate.means import Array
 
+MOST_SLICES, PARTS = 8, 4
+"""Different numbers of a column up to which each is a slice; into how many slices more numbers are cut."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
@@ -226,10 +229,7 @@ def _runs(
     slices = {}
     for name in how.slices:
         column = 3 + extra.index(name)
-        kinds = [kind for kind in class_order(names[column]) if kind]
-        place = {kind: k for k, kind in enumerate(kinds)}
-        codes_of = np.array([*(place.get(kind, -1) for kind in names[column]), -1])
-        slices[name] = (codes_of[_of_items(name, column, told, names)], kinds)
+        slices[name] = _slices(name, names[column], _of_items(name, column, told, names), notices)
     cluster = np.arange(len(names[1]))
     if how.cluster:
         of = _of_items(how.cluster, 3 + extra.index(how.cluster), told, names)
@@ -238,6 +238,29 @@ def _runs(
         judges, names[1], classes, judge, told[:, 1], own, swapped, truth, people, cluster, slices, values, answers,
         notices,
     )  # fmt: skip
+
+
+def _slices(column: str, values: list[str], of_item: NDArray[np.int64], notices: list[str]) -> tuple[Places, list[str]]:
+    """The slice of each item, -1 for none, and the names of the slices: values, or quarters of many numbers.
+
+    Args:
+        column: its name.
+        values: of the column.
+        of_item: the code of each item's value (items); -1 for none.
+        notices: to add to.
+    """
+    kinds = [kind for kind in class_order(values) if kind]
+    if len(kinds) <= MOST_SLICES or not all_numbers(kinds):
+        place = {kind: k for k, kind in enumerate(kinds)}
+        return np.array([*(place.get(kind, -1) for kind in values), -1])[of_item], kinds
+    number = np.array([*(float(kind) if kind else np.nan for kind in values), np.nan])[of_item]
+    known = np.isfinite(number)
+    part = np.searchsorted(np.quantile(number[known], np.arange(1, PARTS) / PARTS), number, side="left")
+    used = np.unique(part[known])
+    found = np.where(known, np.searchsorted(used, part), -1)
+    ends = [(number[found == k].min(), number[found == k].max()) for k in range(len(used))]
+    notices.append(f"{column}: {len(kinds)} different numbers, cut into {len(used)} slices of about equal size")
+    return found, [f"{low:g} to {high:g}" if high > low else f"{low:g}" for low, high in ends]
 
 
 def _check_meet(

@@ -5,8 +5,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from hutch.core.errors import UsageError
 from hutch.core.version import version
 from hutch.pages.plots import new_figure, svg_of
 
@@ -14,17 +16,57 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_OTHERS = (
+    ".pdf",
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".svg",
+    ".docx",
+    ".xlsx",
+    ".pptx",
+    ".csv",
+    ".tsv",
+    ".json",
+    ".ipynb",
+    ".zip",
+)
+_MARGIN, _LONG = 0.03, 34
+"""Room beyond the ends of an axis, of its length; most letters of a name beside it."""
 _STYLE = """
-:root { color-scheme: light; font: 15px/1.5 system-ui, sans-serif; }
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; margin: 1rem 0; }
-th, td { text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px solid #ddd; vertical-align: top; }
+th, td { text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px solid #8884; vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 td { max-width: 24rem; }
+td.n { white-space: nowrap; }
+tr.matters { font-weight: 600; }
+div { overflow-x: auto; }
+code { white-space: pre-wrap; }
 .verdict { font-size: 1.15rem; font-weight: 600; }
 .made { color: GrayText; }
-svg { max-width: 100%; height: auto; }
+svg { max-width: 100%; height: auto; background: #fff; }
 """
+
+
+def is_page(path: str | None) -> bool:
+    """Whether a report goes to a page, by the ending of its file: .html or .htm; else it is text.
+
+    Args:
+        path: of the report; None: there is none.
+
+    Raises:
+        UsageError: the ending is that of another format.
+
+    >>> is_page("judges.HTML"), is_page("judges.txt"), is_page("-"), is_page(None)
+    (True, False, False, False)
+    """
+    ending = Path(path or "").suffix.lower()
+    if ending in _OTHERS:
+        wanted = "wanted .html for a page, which a browser prints or saves as PDF, or .txt for text"
+        raise UsageError(f"--report: got {path!r}, {wanted}; --json has the numbers")
+    return ending in (".html", ".htm")
 
 
 class Head(NamedTuple):
@@ -70,11 +112,16 @@ def _top(top: Head) -> Iterator[str]:
     yield f"<p class='made'>Hutch {version()}, {made:%Y-%m-%d}{by}</p>"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """A table of texts as HTML; the columns `numbers` are set to the right.
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Sequence[int] = (),
+    matters: Sequence[int] = (),
+) -> str:
+    """A table of texts as HTML; the columns `numbers` are set to the right, the rows `matters` in bold.
 
     >>> table(("who", "n"), [("a & b", "1")], (1,))
-    "<table><tr><th>who</th><th class='n'>n</th></tr><tr><td>a &amp; b</td><td class='n'>1</td></tr></table>"
+    "<div><table><tr><th>who</th><th class='n'>n</th></tr><tr><td>a &amp; b</td><td class='n'>1</td></tr></table></div>"
     """
 
     def cells(row: Sequence[str], tag: str) -> str:
@@ -82,19 +129,30 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequenc
         return "".join(f"<{tag}{k}>{escape(text)}</{tag}>" for text, k in zip(row, kind, strict=True))
 
     top = f"<tr>{cells(header, 'th')}</tr>" if header else ""
-    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    return f"<table>{top}{body}</table>"
+    mark = {k: " class='matters'" for k in matters}
+    body = "".join(f"<tr{mark.get(k, '')}>{cells(row, 'td')}</tr>" for k, row in enumerate(rows))
+    return f"<div><table>{top}{body}</table></div>"
 
 
 def intervals_plot(
-    names: Sequence[str], ends: Sequence[tuple[float, float, float]], meaning: str, least: float, most: float
+    names: Sequence[str],
+    ends: Sequence[tuple[float, float, float]],
+    meaning: str,
+    least: float,
+    most: float,
+    null: float | None = None,
 ) -> str:
     """`intervals_figure` as an `svg` element."""
-    return svg_of(intervals_figure(names, ends, meaning, least, most))
+    return svg_of(intervals_figure(names, ends, meaning, least, most, null))
 
 
 def intervals_figure(
-    names: Sequence[str], ends: Sequence[tuple[float, float, float]], meaning: str, least: float, most: float
+    names: Sequence[str],
+    ends: Sequence[tuple[float, float, float]],
+    meaning: str,
+    least: float,
+    most: float,
+    null: float | None = None,
 ) -> "Figure":
     """Estimates with their intervals, a line for each.
 
@@ -102,7 +160,8 @@ def intervals_figure(
         names: of the lines.
         ends: low, estimate and high of each.
         meaning: below the axis.
-        least, most: where the axis ends.
+        least, most: where the axis ends, but for a margin.
+        null: where there is no effect, drawn as a line; None: nowhere.
 
     Raises:
         UsageError: Matplotlib is not installed.
@@ -112,12 +171,14 @@ def intervals_figure(
     errors = [[abs(middle - low) for low, middle, _ in ends], [abs(high - middle) for _, middle, high in ends]]
     rows = range(len(names))
     axes.errorbar([middle for _, middle, _ in ends], rows, xerr=errors, fmt="o", markersize=4, capsize=2)
-    axes.set(xlim=(least, most), xlabel=meaning)
+    margin = _MARGIN * ((most - least) or 1.0)
+    axes.set(xlim=(least - margin, most + margin), xlabel=meaning, ylim=(len(names) - 0.4, -0.6))
+    if null is not None:
+        axes.axvline(null, color="gray", linewidth=0.8, linestyle="--")
     axes.set_yticks(rows, [plain(name) for name in names], fontsize=7)
-    axes.invert_yaxis()
     return figure
 
 
 def plain(name: str) -> str:
     """A name as an axis shows it: short, and no mathematics."""
-    return (name[:24] + "…" if len(name) > 25 else name or "(anonymous)").replace("$", r"\$")
+    return (name[:_LONG] + "…" if len(name) > _LONG + 1 else name or "(anonymous)").replace("$", r"\$")

@@ -53,7 +53,8 @@ class Verdict:
         columns = columns or width()
         found = ["", *wrapped(_WHOLE.sub(_glued, str(self)), columns)] if self.sentences else []
         if self.command:
-            first, *rest = command_line(self.command, columns - len(_NEXT))
+            quoted = "'" in self.command  # what is quoted cannot go on in another line
+            first, *rest = [self.command] if quoted else command_line(self.command, columns - len(_NEXT))
             found += [] if found else [""]
             found += [_NEXT + first, *rest]
         return found

@@ -55,6 +55,7 @@ def _check_outputs(given: CrowdOptions) -> list[str]:
     """
     from hutch.core.atomic import check_outputs
     from hutch.core.run.output import is_stdout
+    from hutch.pages.page import is_page
     from hutch.pages.plots import require_matplotlib
 
     outputs = {
@@ -66,7 +67,7 @@ def _check_outputs(given: CrowdOptions) -> list[str]:
     found = {option: path for option, path in outputs.items() if path}
     if len(several := [option for option, path in found.items() if is_stdout(path)]) > 1:
         raise UsageError(f"{', '.join(several)}: got standard output for all, wanted it for at most one")
-    if given.report and given.report.endswith(".html"):
+    if is_page(given.report):
         require_matplotlib()
     check_outputs((*found.values(), given.final), (given.labels, given.gold, given.score))
     return list(found.values())

@@ -26,6 +26,7 @@ from hutch.crowd.models.online import stream_of
 from hutch.crowd.output import cells
 from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.crowd.returning import Finished
+from hutch.pages.page import is_page
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     given.refuse(*(NUMBERS_ONLINE if online else NUMBERS_BATCH))
     if given.stream:
         given.refuse(*NUMBERS_STREAM)
-    if given.report and given.report.endswith(".html"):
+    if is_page(given.report):
         raise UsageError("--report: wanted a text file with --model numbers")
     if history:
         check_history(model, options, history)

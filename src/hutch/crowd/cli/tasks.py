@@ -202,7 +202,7 @@ def _write_quality(given: CrowdOptions, result: Aggregate, said: Verdict) -> Non
     """Write the report about the labels themselves."""
     from hutch.crowd.quality.page import write_page
     from hutch.crowd.quality.text import quality_of, text_lines, write_suspects
-    from hutch.pages.page import Head
+    from hutch.pages.page import Head, is_page
 
     quality = quality_of(result)
     if given.suspects:
@@ -210,7 +210,7 @@ def _write_quality(given: CrowdOptions, result: Aggregate, said: Verdict) -> Non
             write_suspects(file, quality.suspects, result)
     if given.report:
         with open_output(given.report) as file:
-            if given.report.endswith(".html"):
+            if is_page(given.report):
                 top = Head(said.sentences, said.command, typed_command())
                 write_page(file, quality, f"Labels of {given.labels}", top)
             else:
