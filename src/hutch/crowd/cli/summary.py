@@ -16,6 +16,10 @@ _SHOWN = (
     "krippendorff_interval", "gold", "split_tasks", "mean", "deviation", "noise", "bias", "level_deviation", "wild",
     "open_tasks", "closed_tasks", "reopened_tasks", "corrected_labels", "late_gold", "new_classes",
 )  # fmt: skip
+_IF_ANY = ("duplicates", "contradictions", "left_out", "ties", "gold")
+"""What a text leaves out where there is none."""
+_OF_STREAMS = ("iterations", "objective")
+"""What a text leaves out in batch, where nothing is decided by it; `--json` has all."""
 _EACH = ("label", "share", "question", "tasks", "workers", "labels", "classes", "krippendorff_alpha")
 """Columns of the table of labels, or of questions."""
 
@@ -37,7 +41,12 @@ def lines_of(summary: Mapping[str, Any]) -> list[str]:
     whole = dict(summary)
     if "unsure" in whole:
         whole["unsure"] = taken_as(**whole["unsure"])
-    lines = [named(name, whole[name]) for name in _SHOWN if name in whole]
+    batch = summary.get("method") == "batch"
+    lines = [
+        named(name, whole[name])
+        for name in _SHOWN
+        if name in whole and not (name in _IF_ANY and not whole[name]) and not (name in _OF_STREAMS and batch)
+    ]
     lines += [named(name, value) for name, value in summary.get("score", {}).items()]
     for group in summary.get("copies", ()):
         lines.append(f"{'copies' if group['one_voice'] else 'copies or experts':<20} {', '.join(group['workers'])}")
