@@ -4,7 +4,7 @@ Importing this package is cheap: numpy, numba and the reductions are loaded when
 Type checkers read the names in `__init__.pyi`.
 """
 
-__all__ = ["Batch", "Chain", "HutchError", "__version__", "crowd", "evaluate", "hookimpl"]
+__all__ = ["Batch", "Chain", "HutchError", "__version__", "crowd", "evaluate", "hookimpl", "judges"]
 
 _HOMES = {
     "Batch": "hutch.core.batch",
@@ -13,6 +13,7 @@ _HOMES = {
     "crowd": "hutch",
     "evaluate": "hutch.off_policy",
     "hookimpl": "hutch.core.hooks",
+    "judges": "hutch",
 }
 
 

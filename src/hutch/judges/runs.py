@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from hutch.crowd.mixed.model import matches
 from hutch.crowd.models.ordered import all_numbers
 from hutch.crowd.read.kinds import reference_workers
 from hutch.crowd.read.labels import Read, check_unsure, read_all, read_gold
+from hutch.crowd.read.source import called
 from hutch.crowd.read.triples import Triples
 from hutch.estimate.clusters import Places
 from hutch.estimate.files import check_same
@@ -102,7 +104,7 @@ def read_runs(
     """Read logs of evaluations, or other files of labels.
 
     Args:
-        logs: in any form that `read_labels` reads.
+        logs: files in any form that `read_labels` reads, or frames.
         people: labels of people, likewise.
         gold: true classes, or true scores, item TAB label; they go before people.
         how: the logs are read.
@@ -126,21 +128,21 @@ def read_questions(
     """The runs for each question of the logs, by its name; one question has none. All else as of `read_runs`."""
     how = how or Reading()
     extra = tuple(dict.fromkeys(name for name in (how.order, how.cluster, *how.slices) if name))
-    truth = read_gold(gold) if gold else {}
+    truth = read_gold(gold) if gold is not None else {}
     asked = replace(how.columns, extra=extra).keeping([*truth.values(), *how.answers])
     plain = ColumnNames(known=asked.known, unsure=asked.unsure)
-    sources = [(str(path), read_all(path, (), asked)) for path in logs]
-    sources += [(str(people), read_all(people, (), plain))] if people else []
-    with reading(sources[0][0]):
+    sources: list[tuple[Any, Read]] = [(path, read_all(path, (), asked)) for path in logs]
+    sources += [(people, read_all(people, (), plain))] if people is not None else []
+    with reading(called(sources[0][0])):
         check_unsure(asked.unsure, [read for _, read in sources])
     apart = [read.triples.apart() for _, read in sources]
     questions = known_first((), (question for found in apart for question in found if question))
-    if questions and gold:
+    if questions and gold is not None:
         raise UsageError(f"--gold: cannot be combined with several questions ({', '.join(questions)})")
     for (path, _), found in zip(sources, apart, strict=True):
         if questions and "" in found:
             raise DataError(
-                f"{path}: got no column of questions, but other files have answers to {', '.join(questions)}"
+                f"{called(path)}: got no column of questions, but other files have answers to {', '.join(questions)}"
             )
     runs = {}
     for question in questions or [""]:
@@ -150,7 +152,7 @@ def read_questions(
 
 
 def _read(
-    sources: list[tuple[str, Read]],
+    sources: list[tuple[Any, Read]],
     pieces: list[Triples],
     logs: int,
     truth: dict[str, str],
@@ -163,15 +165,17 @@ def _read(
     truths, patterns = dict[str, str](), tuple(how.reference)
     for number, ((path, read), piece) in enumerate(zip(sources, pieces, strict=True)):
         own = number == logs
-        notices += [*(f"{path}: {notice}" for notice in read.notices), *piece.problems.lines(path)]
+        notices += [*(f"{called(path)}: {notice}" for notice in read.notices), *piece.problems.lines(called(path))]
         patterns += () if own or how.reference else reference_workers(path, how.columns)
         truths = piece.gold | truths
-        mark = f"@{Path(path).stem}" if how.versions and not own else ""
+        mark = f"@{Path(called(path)).stem}" if how.versions and not own else ""
         none = np.zeros((len(piece.codes), len(extra)), np.int32), [[""]] * len(extra)
         further, values = piece.extras if piece.extras and not own else none
         known = [[name + mark for name in piece.names[0]], *piece.names[1:], *values]
         if again := {name for part, _, _ in parts for name in part[0]} & {*known[0]} if not own else ():
-            notices.append(f"{path}: {min(again)!r} is in other logs, too: taken as repeated runs; --versions if not")
+            notices.append(
+                f"{called(path)}: {min(again)!r} is in other logs, too: taken as repeated runs; --versions if not"
+            )
         parts.append((known, np.hstack([piece.codes, further]), own))
     truths |= {item: label for item, label in truth.items() if label not in how.columns.unsure}
     width = 3 + len(extra)
@@ -189,7 +193,7 @@ def _read(
     for column, role in enumerate(extra, 3):
         if names[column] in ([], [""]):
             raise UsageError(f"no row or sample of the logs has {role!r}, which an option names")
-    forms = tuple(f"{path}: {read.form}" for path, read in sources if read.form)
+    forms = tuple(f"{called(path)}: {read.form}" for path, read in sources if read.form)
     return replace(_runs(codes, names, person, truths, how, extra, notices), forms=forms)
 
 
