@@ -208,3 +208,12 @@ def test_a_table_that_features_share_is_reported_once_as_examples_double() -> No
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         chain.learn(lines[:100])
+
+
+def test_a_chain_shows_its_layers_and_what_it_has_learned() -> None:
+    chain = Chain.from_config({"chain": [{"active": {"budget": 0.1}}, {"linear": {"loss": "logistic"}}]})
+    assert repr(chain) == "<hutch chain: active(budget=0.1) over linear(loss=logistic); 0 examples>"
+    chain.learn(["1 |a b"] * 1200)
+    assert repr(chain).startswith(
+        "<hutch chain: active(budget=0.1) over linear(loss=logistic); 1,200 examples, average "
+    )

@@ -5,7 +5,7 @@ Modules that not every run needs are imported where they are used.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -291,6 +291,13 @@ class Chain(OneByOne, Engine):
         self.last_run = progress.statistics
         return np.concatenate(found)
 
+    def __repr__(self) -> str:
+        """The layers from the top, with the settings that are not the defaults, and what was learned."""
+        layers = " over ".join(map(_described, self.config.to_dict()["chain"], self.layers))
+        seen = self.statistics
+        loss = f", average loss {seen.average_loss:.4g}" if seen.weighted_labeled else ""
+        return f"<hutch chain: {layers}; {seen.examples:,} examples{loss}>"
+
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes]]:
         import tempfile
 
@@ -429,3 +436,12 @@ def with_classes(layers: Sequence[Mapping[str, Any] | str], classes: int) -> lis
             given["classes"] = classes
         found.append({name: given})
     return found
+
+
+def _described(given: Mapping[str, Any], layer: Any) -> str:
+    """A layer by its name and the settings that are not the defaults."""
+    [(name, settings)] = given.items()
+    defaults = {field.name: field.default for field in fields(layer.parameters)}
+    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in defaults.items()}
+    own = [f"{key}={value}" for key, value in settings.items() if value != plain.get(key, MISSING)]
+    return f"{name}({', '.join(own)})" if own else str(name)

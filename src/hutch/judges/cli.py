@@ -162,6 +162,8 @@ def judges(
     told = {"read_as": list(runs.forms)} | ({"questions": whole} if several else whole[question]) | verdict.as_json()
     text = dumps(told) if json else "\n".join(lines)
     print(text, file=sys.stderr if "-" in (report, predictions) else sys.stdout)
+    if (files := [path for path in (predictions, report) if path and path != "-"]) and not quiet:
+        print(f"wrote {', '.join(files)}", file=sys.stderr)
 
 
 def _next(

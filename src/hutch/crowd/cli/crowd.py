@@ -45,6 +45,8 @@ def crowd(given: CrowdOptions) -> None:
     else:
         from hutch.crowd.cli.tasks import run
     show(run(given, chosen, options, history), given, any(map(is_stdout, written)))
+    if files := [path for path in (*written, given.final) if path and not is_stdout(path)]:
+        given.notice(f"wrote {', '.join(files)}")
 
 
 def _check_outputs(given: CrowdOptions) -> list[str]:
