@@ -237,7 +237,8 @@ class Chain(OneByOne, Engine):
 
         >>> layers = ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]
         >>> chain = Chain.from_config({"chain": layers})
-        >>> [len(chances) for chances in chain.predict_decisions("|a tea\\n|a coffee\\n\\n|a milk\\n|a beer\\n|a gin")]
+        >>> two = ["|a tea", "|a coffee", "", "|a milk", "|a beer", "|a gin"]
+        >>> [len(chances) for chances in chain.predict_decisions(two)]
         [2, 3]
         """
         if not self.takes.of_decisions:

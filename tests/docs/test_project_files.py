@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+import hutch
+
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WORKFLOWS = sorted(path.name for path in (ROOT / ".github" / "workflows").glob("*.yml"))
@@ -151,3 +153,9 @@ def test_llms_txt_names_every_page_but_those_of_single_reductions() -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
 def test_what_is_not_published_is_not_installed_by_name(page: str) -> None:
     assert not re.search(r"pip install (-q )?hutch\b", (ROOT / page).read_text())
+
+
+def test_the_reference_has_every_public_name_that_is_called() -> None:
+    page = (ROOT / "docs" / "reference.md").read_text()
+    for name in set(hutch.__all__) - {"__version__", "hookimpl"}:
+        assert re.search(rf"^::: hutch\.[\w.]+\.{name}$", page, re.MULTILINE), name
