@@ -83,7 +83,11 @@ def test_a_difference_has_two_judges(hutch, files):
 def test_the_only_possible_name_may_be_left_out(hutch, files, short, long):
     people, judges, _ = files
     results = [hutch("estimate", people, "--judges", judges, "--of", of, "--json") for of in (short, long)]
-    assert results[0].out == results[1].out and results[0].code == 0
+    first, second = (json.loads(each.out) for each in results)
+    assert first.pop("next_command").endswith(f"{short} --plan") and second.pop("next_command").endswith(
+        f"{long} --plan"
+    )
+    assert first == second and results[0].code == 0
 
 
 def test_the_number_of_a_class(hutch, files):
@@ -153,6 +157,7 @@ def test_people_and_judges_may_share_a_file(hutch, files, tmp_path, declared):
     result = hutch("estimate", together, *options, "--of", "accuracy=llama", "--json")
     same, other = (json.loads(each.out) for each in (result, apart))
     assert "worker" in same.pop("read_as") and "; judges: " in other.pop("read_as")
+    assert same.pop("next_command") != other.pop("next_command")
     assert same == other and same["of"] == "llama"
     result = hutch("estimate", people, "--judges", judges, "--reference", "ann", "--of", "mean")
     assert result.code == 2 and "--reference: cannot be combined with --judges" in result.err
@@ -212,3 +217,14 @@ def test_a_plan_is_shown_and_refused_where_it_means_nothing(hutch, files):
     assert shown.count("labels for +-") == 6
     refused = hutch("estimate", people, "--judges", judges, "--of", "rate=1", "--plan", "--anytime")
     assert refused.code == 2 and "--plan: cannot be combined" in refused.err
+
+
+def test_an_estimate_ends_in_a_verdict(hutch, files):
+    people, judges, _ = files
+    found = json.loads(hutch("estimate", people, "--judges", judges, "--of", "rate=1", "--json").out)
+    assert f"An estimated {100 * found['estimate']:.0f} % (" in found["verdict"][0]
+    assert hutch(*found["next_command"].split()[1:]).code == 0
+    out = hutch("estimate", people, "--judges", judges, "--of", "rate=1").out
+    assert " ".join(found["verdict"]) in " ".join(out.split())
+    assert "Next: hutch estimate" in out
+    assert "confidence           0.95\n" in out

@@ -129,6 +129,7 @@ def test_labels_from_files_have_a_certificate_and_a_bill(hutch, here):
     assert rows[0] == ["task", "label", "confidence", "by", "q:no", "q:yes"] and len(rows) == 301
     assert {row[0]: row[1] for row in rows[1:]} == found["labels"]
     again = json.loads(hutch(*arguments, "--json").out)
+    assert again.pop("next_command").endswith("-p labels.tsv") and found.pop("next_command") is None
     assert again == found
     assert "at least 0.9" in hutch(*arguments).out
     changed = hutch(*arguments, "--seed", 5)
@@ -251,3 +252,25 @@ def test_a_table_by_another_name_is_not_taken_as_lines(hutch, here, text):
     (here / "items.txt").write_text(text)
     done = hutch("label", "items.txt", "--who", "who.yaml", "--store", "s.db")
     assert done.code == 1 and "items.txt:1: got the header of a table, wanted it in a file .csv or .tsv" in done.err
+
+
+def test_a_purchase_ends_in_a_verdict(hutch, here):
+    write_world(here)
+    write_items(here)
+    asked = ("label", "items.csv", "--who", "who.yaml", "--target", "accuracy=0.9", "--store", "labels.db")
+    found = json.loads(hutch(*asked, "--json").out)
+    assert found["verdict"][0].startswith(f"At least {100 * found['low']:.1f} % of the 300 labels are right")
+    assert f"{found['spent']:.6g} (" in found["verdict"][-1] and " from people alone." in found["verdict"][-1]
+    assert found["next_command"] == f"hutch {' '.join(asked)} -p labels.tsv"
+    again = hutch(*found["next_command"].split()[1:])
+    assert again.code == 0 and "Next:" not in again.out
+    assert " ".join(found["verdict"]) in " ".join(again.out.split())
+
+
+def test_a_missed_target_is_said(hutch, here):
+    write_world(here)
+    write_items(here)
+    asked = ("label", "items.csv", "--who", "who.yaml", "--target", "accuracy=0.99", "--store", "l.db", "--budget", 60)
+    found = json.loads(hutch(*asked, "--json").out)
+    assert found["low"] < 0.99
+    assert found["verdict"][1] == "That is less than the target of 99 %: the budget is spent."

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from hutch import Chain, HutchError, evaluate
+from hutch.cli.evaluate import sentences
+from hutch.core.run.off_policy import Estimate, OffPolicyValue
 
 CHAIN = {"chain": ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]}
 
@@ -33,6 +35,9 @@ def test_it_says_what_the_command_says(given, log, hutch, tmp_path) -> None:
     result = hutch("evaluate", log, "-C", tmp_path / "chain.yaml", "--json")
     assert result.code == 0
     wanted = json.loads(result.out)
+    (sentence,), command = wanted.pop("verdict"), wanted.pop("next_command")
+    assert sentence.startswith("Cannot tell what these decisions would have cost: 36.4 effective decisions")
+    assert command is None
     found = asdict(evaluate(log if given == "a path" else log.read_text(), CHAIN))
     assert json.loads(json.dumps(found)) == wanted
     assert found["decisions"] == 120
@@ -59,3 +64,18 @@ def test_a_confidence_out_of_range_is_refused(confidence, log) -> None:
 def test_a_chain_that_does_not_decide_is_refused(log) -> None:
     with pytest.raises(HutchError, match="wanted one that decides"):
         evaluate(log, {"chain": ["linear"]})
+
+
+def test_the_verdict_compares_with_the_log() -> None:
+    def said(low: float, high: float, warnings: tuple[str, ...] = ()) -> str:
+        one = Estimate((low + high) / 2, low, high)
+        (sentence,) = sentences(OffPolicyValue(2000, 0.5, one, one, one, 900.0, warnings), 0.95)
+        return sentence
+
+    assert said(0.3, 0.4) == (
+        "These decisions are better than those in the log: over 2,000 decisions they would have cost "
+        "0.35 (0.3 to 0.4; 95 %) on average, and those in the log cost 0.5."
+    )
+    assert said(0.6, 0.7).startswith("These decisions are worse than those in the log")
+    assert said(0.4, 0.6).startswith("Cannot tell whether these decisions are better than those in the log.")
+    assert said(0.3, 0.4, ("few",)) == "Cannot tell what these decisions would have cost: few."

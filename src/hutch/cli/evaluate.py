@@ -1,9 +1,12 @@
 """`hutch evaluate`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from hutch.shell.declared import Argument, Option
 from hutch.shell.options import Format, Overrides
+
+if TYPE_CHECKING:
+    from hutch.core.run.off_policy import OffPolicyValue
 
 
 def evaluate(
@@ -33,6 +36,7 @@ def evaluate(
     from hutch.core.errors import UsageError
     from hutch.core.run.off_policy import estimator_of
     from hutch.core.run.off_policy import evaluate as judge
+    from hutch.shell.sentences import Verdict, other_command
 
     if (chain is None) == (model is None):
         raise UsageError("wanted either a chain, -C FILE, or a model, -i FILE")
@@ -41,8 +45,12 @@ def evaluate(
     estimator = Chain.from_config(estimator_of(found.config.to_dict(), found.layers))
     files = found.files(log, lambda problem: print(problem, file=sys.stderr), strict=strict, kind=format)
     value = judge(found, estimator, files, learn=model is None, confidence=confidence)
+    following = "" if model else other_command("hutch", "train", *log, "-C", chain or "", "-f", "policy.model")
+    verdict = Verdict(
+        sentences(value, confidence), following if value.dr.high < value.logged and not value.warnings else ""
+    )
     if json:
-        print(json_text.dumps(asdict(value)))
+        print(json_text.dumps(asdict(value) | verdict.as_json()))
         return
     print(f"{value.decisions} decisions, mean cost in the log {value.logged:.4f}, {value.effective:.1f} effective")
     print(f"{'':6}{'cost':>10}{'low':>10}{'high':>10}")
@@ -51,3 +59,28 @@ def evaluate(
         print(f"{name:6}{one.value:10.4f}{one.low:10.4f}{one.high:10.4f}")
     for warning in value.warnings:
         print(f"warning: {warning}")
+    print("\n".join(verdict.lines()))
+
+
+def sentences(value: "OffPolicyValue", confidence: float) -> tuple[str, ...]:
+    """Whether the decisions are better than those in the log, by the doubly robust estimate.
+
+    Args:
+        value: of the decisions.
+        confidence: of its intervals.
+    """
+    from hutch.shell.sentences import number
+
+    one = value.dr
+    of = f"{number(value.decisions)} decisions"
+    cost = f"{one.value:.3g} ({one.low:.3g} to {one.high:.3g}; {100 * confidence:g} %) on average"
+    if value.warnings:
+        return (f"Cannot tell what these decisions would have cost: {value.warnings[0]}.",)
+    if one.low <= value.logged <= one.high:
+        close = f"Over {of}, they would have cost {cost}, and those in the log cost {value.logged:.3g}"
+        return (f"Cannot tell whether these decisions are better than those in the log. {close}.",)
+    better = "better" if one.high < value.logged else "worse"
+    return (
+        f"These decisions are {better} than those in the log: over {of} they would have cost {cost}, "
+        f"and those in the log cost {value.logged:.3g}.",
+    )

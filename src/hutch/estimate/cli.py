@@ -72,6 +72,8 @@ def estimate(
     """
     from hutch.estimate import questions
     from hutch.estimate.means import planned
+    from hutch.estimate.verdict import sentences
+    from hutch.shell.sentences import MOST, Verdict
 
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
@@ -89,15 +91,40 @@ def estimate(
                 raise UsageError("--plan: cannot be combined with --anytime, --drawn or --store")
             summary["plan"] = planned(answer.found, len(known.labelled))
         summaries[asked] = summary
+    verdicts = {asked: sentences(summary, confidence) for asked, summary in summaries.items()}
+    several = len(summaries) > 1
+    said = [f"{asked}: {each[0]}" for asked, each in verdicts.items()] if several else next(iter(verdicts.values()))
+    first = next(iter(summaries.values()))
+    verdict = Verdict(tuple(said[:MOST]), _next(first, people, judges, plan or anytime or bool(drawn or store)))
     if json:
-        print(dumps({"questions": summaries} if len(summaries) > 1 else next(iter(summaries.values()))))
+        print(dumps(({"questions": summaries} if several else first) | verdict.as_json()))
         return
     for number, (asked, summary) in enumerate(summaries.items()):
-        table = [(f"labels for +-{row['half_width']:.4g}", row["labels"]) for row in summary.pop("plan", [])]
+        table = [(f"labels for +-{row['half_width']:.2g}", row["labels"]) for row in summary.pop("plan", [])]
         warnings = [("warning", text) for text in summary.pop("warnings")]
         head = [("asked", asked)] if len(summaries) > 1 else []
-        rows = [*head, *summary.items(), *table, *warnings]
+        rows = [*head, *_rounded(summary).items(), *table, *warnings]
         print(("\n" if number else "") + "\n".join(named(name, value, "not known") for name, value in rows))
+    print("\n".join(verdict.lines()))
+
+
+def _rounded(summary: dict[str, Any]) -> dict[str, Any]:
+    """A summary whose numbers of labels, and confidence, have no more digits than they mean."""
+    shown = {name: f"{summary[name]:.3g}" for name in ("effective_labels", "confidence")}
+    shown["effective_labels"] = f"{summary['effective_labels']:.1f}".removesuffix(".0")
+    worth = summary["worth_labels"]
+    return summary | shown | ({} if worth is None else {"worth_labels": f"{worth:.0f}"})
+
+
+def _next(summary: dict[str, Any], people: str, judges: str | None, planned: bool) -> str:
+    """The next command: what is known of judges whose items were not drawn by lot, or a plan."""
+    from hutch.estimate.lot import SUSPECT
+    from hutch.shell.sentences import next_command, other_command
+
+    chance = summary["drawn_by_lot_p"]
+    if judges and chance is not None and chance < SUSPECT:
+        return other_command("hutch", "judges", judges, "--people", people)
+    return "" if planned or summary["labels"] >= summary["items"] else next_command("--plan")
 
 
 def _kind(of: str) -> tuple[str, str]:

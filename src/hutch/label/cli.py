@@ -142,8 +142,10 @@ def label(
     from hutch.label.loop import Loop, Settings
     from hutch.label.simulate import COMMON, invented
     from hutch.label.stored import Stored, Waiting
+    from hutch.label.verdict import sentences
     from hutch.label.votes import classes_of, read_items, read_votes
     from hutch.label.who import read_who
+    from hutch.shell.sentences import Verdict, next_command, things
 
     settings = Settings(target_of(target), confidence, math.inf if budget is None else budget, seed)
     known, wanted = read_who(who), read_items(items)
@@ -182,8 +184,10 @@ def label(
         except Waiting:
             pairs = " ".join(f"--name {code}={names[k]}" for code, k in market.codes.items() if code != names[k])
             how = f"hutch active serve --store {store} {pairs}".rstrip()
+            text = f"{things(market.open, 'request waits', 'requests wait')} for people's answers on a page."
+            verdict = Verdict((text,), how)
             found = {"state": "waiting", "waiting": market.open, "spent": market.spent, "planned": loop.planned}
-            print(dumps(found) if json else f"waiting for answers to {market.open} requests: {how}")
+            print(dumps(found | verdict.as_json()) if json else f"waiting for answers to {market.open} requests: {how}")
             if loop.planned and not json:
                 print(f"spent {market.spent:.6g}; {_planned(loop.planned)}")
             return
@@ -198,18 +202,22 @@ def label(
         "audited": outcome.audited, "spent": outcome.spent, "bill": bill, "planned": outcome.planned,
         "next_hundred": {"price": 100 * people.price * people.labels, "errors": outcome.next_hundred},
     }  # fmt: skip
+    said = sentences(outcome.state, settings.target, outcome.low, outcome.accuracy, confidence, count, bill, alone)
+    verdict = Verdict(said, next_command("-p", "labels.tsv") if posteriors is None else "")
     if json:
-        print(dumps({**found, "labels": delivered}))
+        print(dumps({**found, **verdict.as_json(), "labels": delivered}))
         return
     end = {"proved": "the certificate holds", "all": "people labelled enough", "money": "the budget is spent"}
     promise = f"at least {outcome.low:.4f} of {count} labels are right, with confidence {confidence:g}"
-    print(f"{end[outcome.state]}: {promise}")
+    missed = outcome.state == "all" and outcome.low < settings.target
+    print(f"{'people have no more answers' if missed else end[outcome.state]}: {promise}")
     print(f"estimate {outcome.accuracy:.4f}, {outcome.audited} audited by lot, {int(outcome.checked.sum())} by people")
     shares = ", ".join(f"{name} {cost:.6g}" for name, cost in bill.items())
     print(f"bill {outcome.spent:.6g} ({shares}); {_planned(outcome.planned)}")
     print(f"the next 100 items for people would correct about {outcome.next_hundred:.1f} labels")
     if still_open:
         print(f"no longer needed: {counted(still_open, 'open request')}")
+    print("\n".join(verdict.lines()))
 
 
 def _planned(costs: tuple[float, float, float]) -> str:

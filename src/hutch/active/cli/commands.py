@@ -12,10 +12,12 @@ from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
 from hutch.shell.declared import Argument, Group, Option, ray_option
 from hutch.shell.options import Overrides, takes
+from hutch.shell.sentences import Verdict, number, other_command, percent, things
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hutch.active.report import Report
     from hutch.active.simulate import Run
 
 app = Group("Choose which labels to ask for, and learn them.")
@@ -261,8 +263,9 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
     with Store(store) as opened:
         found, known = report_of(opened), judge(opened)
     little = known.little if known else {}
+    verdict = _verdict(found, str(store))
     if as_json:
-        rest = {"estimate": found.estimate, "classes": found.classes, "worth_little": little}
+        rest = {"estimate": found.estimate, "classes": found.classes, "worth_little": little} | verdict.as_json()
         print(dumps({**asdict(found.counts), **rest}))
         return
     counts = found.counts
@@ -273,7 +276,25 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
     print(f"{counted(counts.answers, 'answer')} from {workers}: {labels}, {skips}")
     for name, worth in little.items():
         print(f"{name} gets audits only: an answer is worth {worth:.0%} of the mean")
-    print("\n".join(_stopping_text(found.estimate, found.classes)))
+    print("\n".join([*_stopping_text(found.estimate, found.classes), *verdict.lines()]))
+
+
+def _verdict(found: Report, store: str) -> Verdict:
+    """How often the predictions are wrong, what more labels save, and what is open."""
+    estimate, said = found.estimate, []
+    if estimate["high"] is None:
+        said.append("Cannot tell how often the predictions are wrong, because too few requests are answered.")
+    else:
+        share = percent(estimate["loss"], estimate["low"], estimate["high"])
+        said.append(f"The predictions are wrong on an estimated {share} of all examples, with a confidence of 0.9.")
+        if each := estimate["labels_per_mistake"]:
+            left = f"{number(estimate['wrong_left'])} ({number(estimate['wrong_left_low'])} to "
+            left += f"{number(estimate['wrong_left_high'])})"
+            said.append(f"Labels of the rest would correct about {left}, one for {things(round(each), 'label')}.")
+    if found.counts.open:
+        said.append(f"{things(found.counts.open, 'request waits', 'requests wait')} for an answer.")
+    following = other_command("hutch", "active", "serve", "--store", store) if found.counts.open else ""
+    return Verdict(tuple(said), following)
 
 
 @app.command()
