@@ -4,13 +4,14 @@ Importing this package is cheap: numpy, numba and the reductions are loaded when
 Type checkers read the names in `__init__.pyi`.
 """
 
-__all__ = ["Batch", "Chain", "HutchError", "__version__", "crowd", "evaluate", "hookimpl", "judges"]
+__all__ = ["Batch", "Chain", "HutchError", "__version__", "crowd", "estimate", "evaluate", "hookimpl", "judges"]
 
 _HOMES = {
     "Batch": "hutch.core.batch",
     "Chain": "hutch.chain",
     "HutchError": "hutch.core.errors",
     "crowd": "hutch",
+    "estimate": "hutch",
     "evaluate": "hutch.off_policy",
     "hookimpl": "hutch.core.hooks",
     "judges": "hutch",

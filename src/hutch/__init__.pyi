@@ -3,6 +3,7 @@ from hutch.core.batch import Batch as Batch
 from hutch.core.errors import HutchError as HutchError
 from hutch.core.hooks import hookimpl as hookimpl
 from hutch.functions.crowd import crowd as crowd
+from hutch.functions.estimate import estimate as estimate
 from hutch.functions.judges import judges as judges
 from hutch.off_policy import evaluate as evaluate
 

@@ -20,6 +20,7 @@ from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.read.kinds import reference_workers
 from hutch.crowd.read.labels import read_gold
 from hutch.crowd.read.labels import read_questions as all_questions
+from hutch.crowd.read.source import called
 from hutch.estimate.questions import Items
 
 SEVERAL = 1.5
@@ -46,7 +47,7 @@ def read_items(
     """Read the labels of people and judges.
 
     Args:
-        people: labels of people, worker TAB item TAB label, as `hutch crowd` reads them.
+        people: labels of people, worker TAB item TAB label, as `hutch crowd` reads them, or a frame.
         judges: labels of judges, likewise; None: they are among those of people, if a reference is declared.
         drawn: item TAB probability with which it was drawn for people.
         total: number of items, if the files do not name all.
@@ -75,17 +76,17 @@ def read_questions(
     columns: ColumnNames | None = None,
 ) -> dict[str, Items]:
     """The items of each question, by its name; one question has none. All else as of `read_items`."""
-    if judges and reference:
+    if judges is not None and reference:
         raise UsageError("--reference: cannot be combined with --judges, whose labels are judges' already")
-    chances, found = _chances(drawn) if drawn else None, {}
+    chances, found = _chances(drawn) if drawn is not None else None, {}
     columns = replace(columns or ColumnNames(), usual=False)
-    patterns = () if judges else tuple(reference) or reference_workers(people, columns)
+    patterns = () if judges is not None else tuple(reference) or reference_workers(people, columns)
     for question, said in all_questions(people, columns=columns).items():
         told, form = None, said.form
-        if judges:
+        if judges is not None:
             others = all_questions(judges, classes=said.classes, columns=columns)
             if question not in others:
-                raise UsageError(f"{judges}: got no answers to the question {question!r} of {people}")
+                raise UsageError(f"{called(judges)}: got no answers to the question {question!r} of {called(people)}")
             told = others[question]
             form += f"; judges: {told.form}"
         elif patterns:
