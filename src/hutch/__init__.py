@@ -4,7 +4,18 @@ Importing this package is cheap: numpy, numba and the reductions are loaded when
 Type checkers read the names in `__init__.pyi`.
 """
 
-__all__ = ["Batch", "Chain", "HutchError", "__version__", "crowd", "estimate", "evaluate", "hookimpl", "judges"]
+__all__ = [
+    "Batch",
+    "Chain",
+    "HutchError",
+    "__version__",
+    "crowd",
+    "estimate",
+    "evaluate",
+    "hookimpl",
+    "judges",
+    "label",
+]
 
 _HOMES = {
     "Batch": "hutch.core.batch",
@@ -15,6 +26,7 @@ _HOMES = {
     "evaluate": "hutch.off_policy",
     "hookimpl": "hutch.core.hooks",
     "judges": "hutch",
+    "label": "hutch",
 }
 
 

@@ -5,6 +5,7 @@ from hutch.core.hooks import hookimpl as hookimpl
 from hutch.functions.crowd import crowd as crowd
 from hutch.functions.estimate import estimate as estimate
 from hutch.functions.judges import judges as judges
+from hutch.functions.label import label as label
 from hutch.off_policy import evaluate as evaluate
 
 __version__: str

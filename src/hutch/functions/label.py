@@ -1,0 +1,154 @@
+"""`hutch.label`: labels at a promised accuracy for the least money, from functions that label."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hutch.core.errors import DataError, UsageError, did_you_mean
+from hutch.crowd.data.frames import make_frame, package_of
+from hutch.functions.result import Result
+from hutch.label.loop import Loop, Outcome, Settings
+from hutch.label.market import UNKNOWN, Places, Seller
+from hutch.label.posterior import Array, Votes
+from hutch.label.verdict import sentences
+from hutch.shell.sentences import Verdict
+
+Labeller = Callable[[list[Any]], Sequence[Any]]
+"""Takes items, and returns the label of each, in the same order; None where it cannot tell."""
+
+
+@dataclass(frozen=True, repr=False)
+class Labelled(Result):
+    """Labels with a certificate.
+
+    Attributes:
+        outcome: labels as codes, their posteriors, and the guarantees.
+        items, classes: as given.
+        verdict: at most three sentences.
+    """
+
+    outcome: Outcome
+    items: list[Any]
+    classes: list[str]
+    verdict: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The verdict."""
+        return "\n".join(Verdict(self.verdict).lines()).lstrip("\n")
+
+    def to_frame(self) -> Any:
+        """A row per item: `item label confidence checked`, whether people labelled it."""
+        labels = [self.classes[code] if code >= 0 else None for code in self.outcome.label.tolist()]
+        sure = self.outcome.posterior.max(axis=1, initial=0.0)
+        columns = {"item": self.items, "label": labels, "confidence": sure, "checked": self.outcome.checked}
+        return make_frame(package_of(None), "item", columns)
+
+
+def label(
+    items: Sequence[Any],
+    classes: Sequence[str],
+    *,
+    judges: Mapping[str, tuple[Labeller, float]],
+    people: tuple[Labeller, float],
+    target: float = 0.95,
+    confidence: float = 0.95,
+    budget: float = np.inf,
+    seed: int = 0,
+) -> Labelled:
+    """Buy labels from judges and people until a share of them is certainly right, as `hutch label` does.
+
+    Args:
+        items: to be labelled, such as texts.
+        classes: the labels that may be given.
+        judges: by name a function that labels items, and the price of one label; cheap ones are asked first.
+        people: the same for people, whose labels are the truth.
+        target: share of the labels that must be right, between 0 and 1.
+        confidence: of the certificate, between 0 and 1.
+        budget: the most money to spend.
+        seed: of the draws.
+
+    Raises:
+        DataError: a function gives too few labels, or one that is no class.
+        UsageError: a target or confidence out of range, or a budget that is too small to begin with.
+
+    Source: see `hutch.label.certificate`.
+
+    >>> found = label(
+    ...     list(range(400)), ["even", "odd"], target=0.9,
+    ...     judges={"model": (lambda some: ["odd" if k % 2 and k % 7 else "even" for k in some], 0.01)},
+    ...     people=(lambda some: [["even", "odd"][k % 2] for k in some], 1.0),
+    ... )
+    >>> right = found.to_frame().label == [["even", "odd"][k % 2] for k in range(400)]
+    >>> bool(right.mean() >= 0.9), found.outcome.spent < 400
+    (True, True)
+    """
+    for name, share in (("target", target), ("confidence", confidence)):
+        if not 0 < share < 1:
+            raise UsageError(f"{name}: got {share:g}, wanted a number between 0 and 1")
+    if len(classes) < 2 or len(set(classes)) < len(classes):
+        raise UsageError(f"classes: got {list(classes)}, wanted two different names or more")
+    named = dict(sorted(judges.items(), key=lambda pair: pair[1][1]))
+    sellers = [Seller(name, price) for name, (_, price) in named.items()]
+    buyer = _Asked(list(items), list(classes), named, people)
+    settings = Settings(target, confidence, budget, seed)
+    outcome = Loop(len(items), len(classes), sellers, Seller("people", people[1]), buyer, settings).run()
+    said = sentences(
+        outcome.state, target, outcome.low, outcome.accuracy, confidence, len(items), buyer.bill, people[1] * len(items)
+    )
+    return Labelled(outcome, list(items), list(classes), said)
+
+
+class _Asked:
+    """A market of functions; nobody is asked the same twice."""
+
+    def __init__(
+        self,
+        items: list[Any],
+        classes: list[str],
+        judges: Mapping[str, tuple[Labeller, float]],
+        people: tuple[Labeller, float],
+    ) -> None:
+        self._items, self._codes = items, {name: code for code, name in enumerate(classes)}
+        self._judges, self._people = list(judges.items()), people
+        self._known: dict[tuple[str, int], int] = {}
+        self.bill = dict.fromkeys([*judges, "people"], 0.0)
+
+    @property
+    def spent(self) -> float:
+        """The price of all that was bought."""
+        return sum(self.bill.values())
+
+    def votes(self, judge: int, items: Places) -> Votes:
+        """A judge's labels of some items."""
+        name, (labeller, price) = self._judges[judge]
+        codes = np.array(self._ask(name, labeller, price, items.tolist()), np.int32)[:, None]
+        return Votes(codes, np.full(codes.shape, np.nan), np.zeros(codes.shape, np.int32))
+
+    def people(self, fixes: Places, audits: Places, chances: Array) -> Iterator[int]:
+        """People's labels; the whole batch is asked for at once."""
+        yield from self._ask("people", *self._people, [*fixes.tolist(), *audits.tolist()])
+
+    def answered(self, items: Places) -> Iterator[tuple[int, int]]:
+        """Those of the last batch that were not needed for the proof: they are paid, and used."""
+        return ((item, self._known["people", item]) for item in items.tolist() if ("people", item) in self._known)
+
+    def _ask(self, name: str, labeller: Labeller, price: float, items: list[int]) -> list[int]:
+        new = [item for item in items if (name, item) not in self._known]
+        if new:
+            given = list(labeller([self._items[item] for item in new]))
+            if len(given) != len(new):
+                raise DataError(f"{name}: got {len(given)} labels of {len(new)} items, wanted one for each")
+            for item, answer in zip(new, given, strict=True):
+                self._known[name, item] = self._code(name, answer)
+            self.bill[name] += price * len(new)
+        return [self._known[name, item] for item in items]
+
+    def _code(self, name: str, answer: Any) -> int:
+        if answer is None:
+            return UNKNOWN
+        if answer not in self._codes:
+            raise DataError(f"{name}: got the label {answer!r}; {did_you_mean(str(answer), self._codes)}")
+        return self._codes[answer]

@@ -1,0 +1,65 @@
+"""`hutch.label` in Python: functions label, and the certificate says how many labels are right."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hutch
+from hutch.core.errors import DataError, UsageError
+
+pytest.importorskip("pandas")
+CLASSES = ["spam", "ham"]
+
+
+class Labeller:
+    """Labels items rightly with a probability, and counts what it was asked."""
+
+    def __init__(self, truth: Any, right: float, seed: int) -> None:
+        self._truth, self._right, self._random = truth, right, np.random.default_rng(seed)
+        self.asked: list[int] = []
+
+    def __call__(self, items: list[int]) -> list[str]:
+        self.asked += items
+        wrong = self._random.random(len(items)) >= self._right
+        return [CLASSES[int(self._truth[k]) ^ int(w)] for k, w in zip(items, wrong, strict=True)]
+
+
+def run(seed: int, **options: Any) -> tuple[Any, float, list[Labeller]]:
+    truth = np.random.default_rng(seed).integers(0, 2, 600)
+    cheap, dear, people = (Labeller(truth, right, seed + k) for k, right in enumerate((0.8, 0.93, 1.0)))
+    judges = {"dear": (dear, 0.04), "cheap": (cheap, 0.002)}
+    found = hutch.label(list(range(600)), CLASSES, judges=judges, people=(people, 1.0), seed=seed, **options)
+    frame = found.to_frame()
+    return found, float((frame.label == np.array(CLASSES)[truth]).mean()), [cheap, dear, people]
+
+
+def test_the_promise_is_kept_for_less_than_people_alone() -> None:
+    held = []
+    for seed in range(8):
+        found, right, asked = run(seed, target=0.9)
+        held.append(right >= 0.9)
+        for one in asked:
+            assert len(one.asked) == len(set(one.asked))  # nobody labels an item twice
+        price = 0.002 * len(asked[0].asked) + 0.04 * len(asked[1].asked) + len(asked[2].asked)
+        assert found.outcome.spent == pytest.approx(price) and price < 400
+        assert found.to_frame().checked.sum() <= len(asked[2].asked)
+    assert sum(held) >= 7
+
+
+def test_it_says_what_was_bought() -> None:
+    found, _, _ = run(1, target=0.9)
+    assert repr(found).startswith("At least 9") and "instead of 600" in repr(found).replace("\n", " ")
+    assert found.verdict[-1].startswith("They cost ")
+
+
+def test_what_functions_may_not_say() -> None:
+    people: Any = (lambda items: ["ham"] * len(items), 1.0)
+    with pytest.raises(DataError, match="gpt: got the label 'spamm'; did you mean 'spam'"):
+        hutch.label(range(50), CLASSES, judges={"gpt": (lambda items: ["spamm"] * len(items), 0.1)}, people=people)
+    with pytest.raises(DataError, match="gpt: got 1 labels of 50 items"):
+        hutch.label(range(50), CLASSES, judges={"gpt": (lambda items: ["spam"], 0.1)}, people=people)
+    with pytest.raises(UsageError, match="target: got 1, wanted"):
+        hutch.label(range(50), CLASSES, judges={}, people=people, target=1.0)
+    with pytest.raises(UsageError, match="classes: got"):
+        hutch.label(range(50), ["a", "a"], judges={}, people=people)
