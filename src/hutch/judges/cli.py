@@ -105,6 +105,7 @@ def judges(
     from hutch.pages.page import Head, is_page
     from hutch.pages.plots import require_matplotlib
     from hutch.shell.sentences import MOST, Verdict, typed_command
+    from hutch.shell.waiting import waiting
 
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
@@ -124,7 +125,8 @@ def judges(
         by_place=by_place, cluster=cluster or "", slices=tuple(dict.fromkeys(slice_ or ())), versions=versions,
         scores=scores,
     )  # fmt: skip
-    found = read_questions(logs, people, gold, how)
+    with waiting("judges", quiet):
+        found = read_questions(logs, people, gold, how)
     for notice in () if quiet else dict.fromkeys(notice for runs in found.values() for notice in runs.notices):
         print(notice, file=sys.stderr)
     several = len(found) > 1
@@ -133,7 +135,8 @@ def judges(
         raise UsageError(f"{option}: cannot be combined with several questions ({', '.join(found)})")
     lines, whole, said = list[str](), dict[str, Any](), list[str]()
     for question, runs in found.items():
-        results, panel = lab.report(runs, pairs, confidence, seed)
+        with waiting("judges", quiet):
+            results, panel = lab.report(runs, pairs, confidence, seed)
         if predictions:
             if panel is None:
                 raise UsageError("-p: a panel of scores has no posteriors")

@@ -71,6 +71,7 @@ def simulate(
     from hutch.label.loop import Settings
     from hutch.label.market import Seller
     from hutch.label.simulate import compare, simulated
+    from hutch.shell.waiting import waiting
 
     settings = Settings(target_of(target), confidence, seed=seed)
     if who is not None:
@@ -90,7 +91,8 @@ def simulate(
         def draw(run: int) -> World:
             return simulated(items, right, classes, errors, [seed, run])
 
-    found = compare(draw, judges, people, settings, runs)
+    with waiting("label simulate"):
+        found = compare(draw, judges, people, settings, runs)
     if json:
         rules = ((name, vars(rule).items()) for name, rule in found.items())
         print(dumps({name: {key: None if x != x else x for key, x in rule} for name, rule in rules}))

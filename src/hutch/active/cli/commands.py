@@ -58,6 +58,7 @@ def simulate(
     from hutch.chain import Chain
     from hutch.core.data.files import InputFiles, check_sources
     from hutch.core.errors import UsageError
+    from hutch.shell.waiting import waiting
 
     if budget is not None and not 0 < budget < float("inf"):
         raise UsageError(f"--budget: got {budget:g}, wanted a fraction up to 1 or a number of labels")
@@ -70,13 +71,14 @@ def simulate(
             copy.write(sys.stdin.buffer.read())
             copy.flush()
             data = copy.name
-        runs = run_simulation(
-            Chain.from_config,
-            chain.config.to_dict(defaults=False),
-            lambda: InputFiles([data], chain.parser, readers, columns=columns),
-            (lambda: InputFiles([test], chain.parser, readers, columns=columns)) if test else None,
-            budget,
-        )
+        with waiting("active simulate"):
+            runs = run_simulation(
+                Chain.from_config,
+                chain.config.to_dict(defaults=False),
+                lambda: InputFiles([data], chain.parser, readers, columns=columns),
+                (lambda: InputFiles([test], chain.parser, readers, columns=columns)) if test else None,
+                budget,
+            )
     found = to_json(runs, stop)
     print(dumps(found) if as_json else _simulation_text(runs, found))
 

@@ -28,6 +28,7 @@ def crowd(given: CrowdOptions) -> None:
     from hutch.crowd.cli.model import model_of
     from hutch.crowd.cli.summary import show
     from hutch.crowd.read.kinds import reference_workers
+    from hutch.shell.waiting import waiting
 
     written = _check_outputs(given)
     if given.detail and not given.predictions:
@@ -44,7 +45,9 @@ def crowd(given: CrowdOptions) -> None:
         from hutch.crowd.cli.stream import run
     else:
         from hutch.crowd.cli.tasks import run
-    show(run(given, chosen, options, history), given, any(map(is_stdout, written)))
+    with waiting("crowd", given.quiet):
+        summary = run(given, chosen, options, history)
+    show(summary, given, any(map(is_stdout, written)))
     if files := [path for path in (*written, given.final) if path and not is_stdout(path)]:
         given.notice(f"wrote {', '.join(files)}")
 
