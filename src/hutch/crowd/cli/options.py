@@ -58,6 +58,16 @@ class CrowdOptions:
     all_judges: Annotated[
         bool, Option("--all-judges", help="No worker's labels define the classes: all are judges; gold helps.")
     ] = False
+    least_accuracy: Annotated[
+        float | None,
+        Option(
+            "--least-accuracy",
+            metavar="P",
+            help="With --all-judges: share of tasks in which the judges' most probable class is surely right. "
+            "Probabilities then cost no more than equal shares, whatever errors the judges have in common.",
+            show_default="0.5; 0.77 of more than 20 judges",
+        ),
+    ] = None
     next: Annotated[int, Option("--next", min=0, metavar="N", help="List N tasks to label next.")] = 0
     ask_of: Annotated[
         str | None,
