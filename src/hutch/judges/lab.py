@@ -10,6 +10,7 @@ from hutch.core.errors import UsageError, did_you_mean
 from hutch.crowd.aggregate import Aggregate, aggregate
 from hutch.crowd.data.labels import from_codes
 from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.mixed.worth import worth
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.estimate.clusters import Places, group_tests, holm, sign_test
 from hutch.estimate.means import Array, Interval
@@ -228,5 +229,7 @@ def _panel(
     right[items] = runs.truth[items, posterior.argmax(axis=1)]
     row = {"taught by": int(known.sum()) if apart >= TEACH else 0}
     row |= {"accuracy": everyone[0].mean(right, confidence)} if known.any() else {}
+    value = worth(result.labels, result.fit.state)
+    row |= {"votes": value.votes} | ({} if value.closed is None else {"closed": value.closed})
     doubts = [*(group.describe(names) for group in result.copies), *([result.doubt] if result.doubt else [])]
     return result, row | ({"doubt": "; ".join(doubts)} if doubts else {})

@@ -28,7 +28,10 @@ BUSIEST, LEAST_LABELS = 30, 5
 """Judges who are experts alone, and whose labels recalibrate, at most; labels that they have at least."""
 FOLDS = 10
 """Folds of gold, each of which is foretold from the others."""
+FORETOLD = "foretold"
+"""In the scratch of the state: probabilities of the gold items, each without its own gold (items, classes)."""
 _OWN = "two_level."  # prefix of the arrays that TwoLevel learned
+TRUST = _OWN + "trust"
 
 
 @dataclass(frozen=True)
@@ -123,19 +126,20 @@ def _learn(labels: Labels, known: NDArray[np.int64], experts: _Experts, state: S
         there = mine >= 0
         np.add.at(workers["right"][judge], (truth[there], mine[there]), 1.0)
     shared["gold_counts"] += np.bincount(truth, minlength=classes)
-    of_judges, of_shares = _left_out(workers["right"][judges], shared["gold_counts"], said, truth)
+    singles, by_shares = _left_out(workers["right"][judges], shared["gold_counts"], said, truth)
     x = recalibration.features(np.log(np.maximum(experts.raw[known], 1e-9)), said)
     prior = _prior(state, judges, experts.kept, bool(before[1].any()))
-    rows, taught = np.arange(len(known)), replace(experts.rows, labels=labels)
-    shared["scores"] += [
-        np.log(np.maximum(experts.insured[known][rows, truth], 1e-9)).sum(),
-        of_shares.sum(),
-        recalibration.left_out(x, truth, prior, FOLDS).sum(),
-        _rows_left_out(taught, workers["weights"], known, truth).sum(),
-    ]
+    taught = replace(experts.rows, labels=labels)
+    foretold = np.stack([
+        experts.insured[known], by_shares, recalibration.left_out(x, truth, prior, FOLDS),
+        _rows_left_out(taught, workers["weights"], known),
+    ])  # fmt: skip
+    shared["scores"] += _scores(foretold, truth)
     workers["weights"][...] = taught.learned(workers["weights"], known)
-    workers["score"][judges] += of_judges.sum(axis=1)
+    workers["score"][judges] += _scores(singles, truth)
     workers["single"][judges] = 1.0
+    of_panel, of_single = _weights(state)
+    state.scratch[FORETOLD] = np.tensordot(of_panel, foretold, 1) + np.tensordot(of_single[judges], singles, 1)
     draws = recalibration.drawn(x, truth, prior)
     biases = draws.shape[1] - 1 - len(judges)
     shared["bias_draws"][:biases] = draws[:, :biases].T
@@ -175,28 +179,29 @@ def _said(labels: Labels, items: NDArray[np.int64], judges: NDArray[np.int64]) -
 
 
 def _left_out(right: Array, gold: Array, said: NDArray[np.int32], truth: NDArray[np.int32]) -> tuple[Array, Array]:
-    """Log-probability of each gold item's class without it: by each judge alone (judges, items), by shares (items)."""
+    """Probabilities of each gold item without it: by each judge alone (judges, items, classes), by shares."""
     own = np.eye(len(gold))[truth]
     shares = gold + 1 - own
     there = said >= 0
     cells = right[:, :, :].transpose(0, 2, 1)[np.arange(len(said))[:, None], np.maximum(said, 0)]
     rows = (cells - own + 1) / (right.sum(axis=2)[:, None] - own + len(gold))
     chances = shares * np.where(there[:, :, None], rows, 1.0)
-    chances /= chances.sum(axis=2, keepdims=True)
-    items = np.arange(len(truth))
-    by_shares = shares[items, truth] / shares.sum(axis=1)
-    return np.log(chances[:, items, truth]), np.log(by_shares)
+    return chances / chances.sum(axis=2, keepdims=True), shares / shares.sum(axis=1, keepdims=True)
 
 
-def _rows_left_out(regression: Regression, weights: Array, known: NDArray[np.int64], truth: NDArray[np.int32]) -> Array:
-    """Log-probability of each gold item's class by the ridge regression from the gold of the other folds (items)."""
+def _rows_left_out(regression: Regression, weights: Array, known: NDArray[np.int64]) -> Array:
+    """Probabilities of each gold item by the ridge regression from the gold of the other folds (items, classes)."""
     fold = np.random.default_rng(0).permutation(len(known)) % FOLDS
-    found = np.empty(len(known))
+    found = np.empty((len(known), weights.shape[2]))
     for number in range(min(FOLDS, len(known))):
         out = fold == number
-        p = softmax(regression.scores(regression.learned(weights, known[~out]))[known[out]])
-        found[out] = np.log(np.maximum(p[np.arange(len(p)), truth[out]], 1e-9))
+        found[out] = softmax(regression.scores(regression.learned(weights, known[~out]))[known[out]])
     return found
+
+
+def _scores(foretold: Array, truth: NDArray[np.int32]) -> Array:
+    """Sums of the log-probabilities of gold items' classes (experts); probabilities are (experts, items, classes)."""
+    return np.asarray(np.log(np.maximum(foretold[:, np.arange(len(truth)), truth], 1e-9)).sum(axis=1))
 
 
 def _weights(state: State) -> tuple[Array, Array]:

@@ -90,14 +90,13 @@ def probability(x: Array, parameters: Array) -> Array:
 
 
 def left_out(x: Array, truth: NDArray[np.int32], prior: Prior, folds: int = 10, seed: int = 0) -> Array:
-    """Log-probability of each gold item's class given the gold of the other folds (items)."""
+    """Probabilities of each gold item given the gold of the other folds (items, classes)."""
     fold = np.random.default_rng(seed).permutation(len(truth)) % folds
-    found = np.empty(len(truth))
+    found = np.empty(x.shape[:2])
     for number in range(min(folds, len(truth))):
         out = np.flatnonzero(fold == number)
         rest = np.flatnonzero(fold != number)
-        p = probability(x[out], drawn(x[rest], truth[rest], prior, DRAWS // 2))
-        found[out] = np.log(np.maximum(p[np.arange(len(out)), truth[out]], 1e-9))
+        found[out] = probability(x[out], drawn(x[rest], truth[rest], prior, DRAWS // 2))
     return found
 
 
