@@ -82,7 +82,7 @@ def test_the_summary_says_what_the_panel_is_worth(files):
     taught = invoke(files / "labels.tsv", "--all-judges", "--gold", files / "gold.tsv")["panel"]
     assert taught["gold"] == 60 and taught["low"] < taught["closed"] < taught["high"]
     text = CliRunner().invoke(app, [str(files / "labels.tsv"), "--all-judges", "--quiet"]).stdout
-    assert "5 judges are worth" in text and "50 labels by people would tell" in text
+    assert "5 judges count as" in text and "50 labels by people would tell" in text
 
 
 def test_gold_of_one_class_is_told(files, tmp_path):

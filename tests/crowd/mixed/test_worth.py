@@ -24,7 +24,7 @@ def test_judges_who_guess_are_worth_nothing():
     labels = panel(0.0, right=0.5)
     found = worth(labels, aggregate(labels, TwoLevel(judges=True)).fit.state)
     assert found.votes < 0.1 and found.accuracy is None
-    assert sentences(found.summary)[0] == "6 judges are worth no vote: they agree no more than chance explains"
+    assert sentences(found.summary)[0] == "6 judges count as no vote: they agree no more than chance explains"
     good = panel(0.0, right=0.9)
     assert worth(good, aggregate(good, TwoLevel(judges=True, least_accuracy=1)).fit.state).votes > 1
 
@@ -66,4 +66,4 @@ def test_little_gold_tells_little():
 
 
 def test_without_a_gap_nothing_is_closed():
-    assert "closed" not in Worth(3, 1.0, 60, 0.9, 0.9, 0.9).summary
+    assert "closed" not in Worth(3, 1.0, True, 60, 0.9, 0.9, 0.9).summary

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import counted
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed.panel import FORETOLD, TRUST
-from hutch.crowd.models.insurance import judges_of
+from hutch.crowd.models.insurance import NO_EVIDENCE, evidence, judges_of
 from hutch.crowd.models.model import Array, State
 from hutch.crowd.models.trust import Trust
 
@@ -31,6 +31,7 @@ class Worth:
         judges: their number.
         votes: independent votes per task that their labels are worth: by Kish's formula where gold is enough, else by
             what halves of the judges, their agreement and the insurance leave.
+        agree: they agree by more than chance explains.
         gold: tasks with gold.
         accuracy: share of these in which the panel is right without their gold; None with less than `ENOUGH`.
         plurality: the same of the plurality.
@@ -41,6 +42,7 @@ class Worth:
 
     judges: int
     votes: float
+    agree: bool = True
     gold: int = 0
     accuracy: float | None = None
     plurality: float | None = None
@@ -67,9 +69,9 @@ def worth(labels: Labels, state: State) -> Worth:
     trust = Trust(*found.tolist()) if found is not None and found.any() else Trust(1.0, 1.0)
     votes = float((trust.exponents(ratings) * ratings).mean()) if labels.items else 0.0
     known, foretold = np.flatnonzero(labels.gold >= 0), state.scratch.get(FORETOLD)
-    judges = judges_of(labels)
+    judges, agree = judges_of(labels), evidence(labels) > NO_EVIDENCE
     if foretold is None or len(foretold) != len(known) or len(known) < ENOUGH:
-        return Worth(judges, votes, len(known))
+        return Worth(judges, votes, agree, len(known))
     votes = kish(labels, known)
     truth, rows = labels.gold[known], np.arange(len(known))
     shares = labels.vote_share()[known]
@@ -80,9 +82,9 @@ def worth(labels: Labels, state: State) -> Worth:
     gap, gain = free - float(plural.mean()), right - plural
     numbers = len(known), float(right.mean()), float(plural.mean()), free
     if gap < 0.01:
-        return Worth(judges, votes, *numbers)
+        return Worth(judges, votes, agree, *numbers)
     closed, error = float(gain.mean()) / gap, float(gain.std()) / np.sqrt(len(known)) / gap
-    return Worth(judges, votes, *numbers, closed, closed - _Z * error, closed + _Z * error)
+    return Worth(judges, votes, agree, *numbers, closed, closed - _Z * error, closed + _Z * error)
 
 
 def kish(labels: Labels, known: NDArray[np.int64]) -> float:
@@ -142,17 +144,20 @@ def independent(labels: Labels, known: NDArray[np.int64]) -> float:
 def sentences(found: Mapping[str, Any]) -> list[str]:
     """`Worth.summary` for people.
 
-    >>> sentences(Worth(13, 2.5, 50, 0.66, 0.57, 0.8, 0.39, 0.1, 0.68).summary)[0]
+    >>> sentences(Worth(13, 2.5, True, 50, 0.66, 0.57, 0.8, 0.39, 0.1, 0.68).summary)[0]
     '13 judges are worth 2.5 independent votes per task'
-    >>> sentences(Worth(8, 0.01).summary)[0]
-    '8 judges are worth no vote: they agree no more than chance explains'
+    >>> sentences(Worth(8, 0.01, False).summary)[0]
+    '8 judges count as no vote: they agree no more than chance explains'
     """
     of, votes = counted(found["judges"], "judge"), found["votes"]
-    verb = "is" if found["judges"] == 1 else "are"
-    if votes >= 0.1 or "accuracy" in found:
-        lines = [f"{of} {verb} worth {votes:.1f} independent votes per task"]
+    several = found["judges"] != 1
+    if "accuracy" in found:
+        lines = [f"{of} {'are' if several else 'is'} worth {votes:.1f} independent votes per task"]
+    elif found["agree"]:
+        many = f"{votes:.1f}" if votes >= 0.1 else "less than 0.1"
+        lines = [f"{of} {'count' if several else 'counts'} as {many} independent votes per task"]
     else:
-        lines = [f"{of} {verb} worth no vote: they agree no more than chance explains"]
+        lines = [f"{of} {'count' if several else 'counts'} as no vote: they agree no more than chance explains"]
     if "accuracy" in found:
         right, vote, free = (found[name] for name in ("accuracy", "plurality", "independent"))
         lines.append(f"right in {right:.2f} of {found['gold']} tasks without their gold; the plurality in {vote:.2f}")

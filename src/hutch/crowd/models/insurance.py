@@ -23,7 +23,7 @@ EPSILON = 0.005
 """Nats by which the insured loss may be above that of equal shares."""
 _NONE, _ENOUGH = 0.06, 0.12
 """Agreement beyond chance, less its standard error, that is no evidence; that is enough."""
-_LEAST = 0.02
+NO_EVIDENCE = 0.02
 """Factor of the exponent where there is no evidence: it keeps the order of the classes."""
 _COPY, _CHANCE = 0.8, 5.0
 """Kappa from which two judges are one voice, of which so many tasks are added on which they agree by chance."""
@@ -52,7 +52,7 @@ def evidence(labels: Labels) -> float:
     voices = _voices(labels)
     several = len(np.unique(voices.workers)) > 1
     kappa, error = agreement(voices if several else labels)
-    return float(np.clip((kappa - error - _NONE) / (_ENOUGH - _NONE), _LEAST, 1))
+    return float(np.clip((kappa - error - _NONE) / (_ENOUGH - _NONE), NO_EVIDENCE, 1))
 
 
 def agreement(labels: Labels) -> tuple[float, float]:
