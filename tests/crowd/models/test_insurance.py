@@ -40,7 +40,7 @@ def test_agreement_is_that_of_all_pairs_beyond_chance():
 
 
 def test_without_agreement_there_is_no_evidence_and_many_are_believed():
-    assert evidence(panel(6, 300, 0.0, 0.0)[0]) == 0.02
+    assert evidence(panel(6, 300, 0.0, 0.0)[0]) == 0.002
     assert evidence(panel(6, 300, 0.8, 0.0)[0]) == 1.0
     assert evidence(panel(30, 300, 0.0, 0.0)[0]) == 1.0
 
@@ -49,7 +49,7 @@ def test_copies_are_one_voice():
     alone, _ = panel(3, 300, 0.0, 0.0)
     rows = [(str(w), str(i), str(k)) for w, i, k in zip(alone.workers, alone.label_items, alone.labels, strict=True)]
     copied = [(f"{w}+", i, k) for w, i, k in rows if w == "0"]
-    assert agreement(from_triples(rows + copied))[0] > 0.1 and evidence(from_triples(rows + copied)) == 0.02
+    assert agreement(from_triples(rows + copied))[0] > 0.1 and evidence(from_triples(rows + copied)) == 0.002
 
 
 def test_the_largest_factor_that_is_insured_is_found():

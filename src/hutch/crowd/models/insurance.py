@@ -23,7 +23,7 @@ EPSILON = 0.005
 """Nats by which the insured loss may be above that of equal shares."""
 _NONE, _ENOUGH = 0.06, 0.12
 """Agreement beyond chance, less its standard error, that is no evidence; that is enough."""
-NO_EVIDENCE = 0.02
+NO_EVIDENCE = 0.002
 """Factor of the exponent where there is no evidence: it keeps the order of the classes."""
 _COPY, _CHANCE = 0.8, 5.0
 """Kappa from which two judges are one voice, of which so many tasks are added on which they agree by chance."""
@@ -45,7 +45,7 @@ def evidence(labels: Labels) -> float:
     >>> evidence(from_triples((f"j{j}", str(i), "ab"[i % 2 ^ (j == i % 5)]) for i in range(40) for j in range(5)))
     1.0
     >>> evidence(from_triples((f"j{j}", str(i), "ab"[(i >> j) % 2]) for i in range(64) for j in range(5)))
-    0.02
+    0.002
     """
     if judges_of(labels) > FEW:
         return 1.0
