@@ -19,7 +19,7 @@ from hutch.crowd.mixed.recalibration import DRAWS, Prior, softmax
 from hutch.crowd.mixed.ridge import CORRELATION, Regression
 from hutch.crowd.models.calibration import tempered
 from hutch.crowd.models.model import Array, State, grown
-from hutch.crowd.models.trust import Trust
+from hutch.crowd.models.trust import Trust, size_of, some_of
 from hutch.crowd.models.two_level import TwoLevel
 
 INSURED, SHARES, RECALIBRATED, ROWS, SINGLE = 0.35, 0.05, 0.3, 0.1, 0.2
@@ -77,10 +77,11 @@ def forecast(
     fit = alike.fit(unseen, old) if learn or old is None else alike.infer(unseen, old)
     insured = alike.probability(unseen, fit)
     trust = Trust(*fit.state.shared["trust"].tolist())
-    exponents = replace(trust, kept=1.0).exponents(np.diff(labels.item_ptr))
-    experts = _Experts(
-        insured, tempered(fit.posterior, exponents, 0.0), trust.kept, Regression.of(unseen, fit.posterior)
-    )
+    if not state.shared["kept"].any():
+        state.shared["kept"][:] = trust.size / max(size_of(some_of(unseen)), 1e-9)
+    kept = float(state.shared["kept"][0]) or 1.0
+    exponents = replace(trust, size=trust.size / kept).exponents(np.diff(labels.item_ptr))
+    experts = _Experts(insured, tempered(fit.posterior, exponents, 0.0), kept, Regression.of(unseen, fit.posterior))
     known = np.flatnonzero(labels.gold >= 0)
     if learn and len(known):
         _learn(labels, known, experts, state)
@@ -110,6 +111,7 @@ def _grow(state: State, history: State | None) -> None:
         "bias_draws": grown(old.shared.get("bias_draws"), (classes, DRAWS)),
         "trust_draws": grown(old.shared.get("trust_draws"), (DRAWS,)),
         "scores": grown(old.shared.get("scores"), (4,)),
+        "kept": grown(old.shared.get("kept"), (1,)),
     }
     if biases == 0:
         state.shared["bias_draws"][:] = 0.0

@@ -158,14 +158,9 @@ def sentences(found: Mapping[str, Any]) -> list[str]:
         lines = [f"{of} {'count' if several else 'counts'} as {many} independent votes per task"]
     else:
         lines = [f"{of} {'count' if several else 'counts'} as no vote: they agree no more than chance explains"]
-    if "accuracy" in found:
-        right, vote, free = (found[name] for name in ("accuracy", "plurality", "independent"))
-        lines.append(f"right in {right:.2f} of {found['gold']} tasks without their gold; the plurality in {vote:.2f}")
-        if "closed" in found:
-            ends = f"{found['low']:.2f} to {found['high']:.2f}"
-            lines.append(
-                f"judges who err independently: {free:.2f}; {found['closed']:.2f} ({ends}) of this gap is closed"
-            )
+    if "closed" in found:
+        part = f"{found['closed']:.2f} ({found['low']:.2f} to {found['high']:.2f}) of the gap is closed"
+        lines.append(f"judges who err by themselves would be right in {found['independent']:.2f}: {part}")
     if found["gold"] < MORE:
         width = _Z * 0.5 / np.sqrt(MORE)
         lines.append(

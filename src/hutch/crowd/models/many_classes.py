@@ -25,7 +25,7 @@ from hutch.crowd.models.model import (
     without_own,
 )
 from hutch.crowd.models.one_coin import LEAST, MOST, TELLING, OneCoinParameters
-from hutch.crowd.models.trust import TRUSTS, Trust, some_of
+from hutch.crowd.models.trust import Trust, some_of
 
 
 class ManyClassesParameters(OneCoinParameters):
@@ -83,7 +83,7 @@ class ManyClasses(CrowdModel):
                 "cells": grown(old.shared.get("cells"), (classes, classes)),
                 "class_counts": grown(old.shared.get("class_counts"), (classes,)),
                 "mass": grown(old.shared.get("mass"), (1,)),
-                "trust": grown(old.shared.get("trust"), (TRUSTS,)),
+                "trust": grown(old.shared.get("trust"), (4,)),
             },
             items={
                 "rest": np.empty(labels.items),

@@ -9,7 +9,7 @@ An error that all workers make cannot be seen, so a correlation `RHO` is assumed
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,32 +44,26 @@ class Trust:
     """How far posteriors can be trusted.
 
     Attributes:
-        size: s, in (0, 1].
+        size: s, in (0, 1]; of judges times the factor that their agreement and the insurance leave: see `insurance`.
         halves: e_h, in (0, 1].
         rho: correlation of the errors of an item's labels, ≥ 0.
         floor: mass spread over all classes.
-        kept: factor of the exponents of judges: what their agreement and the insurance leave, in (0, 1].
     """
 
     size: float
     halves: float
     rho: float = RHO
     floor: float = FLOOR
-    kept: float = 1.0
 
     def exponents(self, counts: NDArray[np.int64]) -> Array:
         """The exponent of the posterior of each item, from its number of labels."""
-        return np.asarray(self.size * self.halves * self.kept / (1 + self.rho * np.maximum(counts - 1, 0)))
+        return np.asarray(self.size * self.halves / (1 + self.rho * np.maximum(counts - 1, 0)))
 
     def exponents_of_people(self, counts: NDArray[np.int64]) -> Array:
         """The same for people, whose errors have less in common than halves of few items or rare classes say."""
         enough = items_enough(len(counts))
         size, halves = (enough * least for least in OF_PEOPLE)
         return replace(self, size=max(self.size, size), halves=max(self.halves, halves)).exponents(counts)
-
-
-TRUSTS = len(fields(Trust))
-"""Numbers of a `Trust` in the state of a model."""
 
 
 def some_of(labels: Labels, most: int = MANY // 4, many: int = MANY) -> Labels:

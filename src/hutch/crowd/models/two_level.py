@@ -19,7 +19,6 @@ from hutch.crowd.models.trust import (
     DIVISIONS_OF_MANY,
     FLOOR,
     MANY,
-    TRUSTS,
     Trust,
     errors_in_common,
     exponent_of_halves,
@@ -99,7 +98,7 @@ class TwoLevel(CrowdModel):
         workers, classes = len(labels.worker_names), len(labels.classes)
         state = empty_crowd(workers, labels.classes, self.parameters, history)
         state.worker_names = labels.worker_names
-        state.shared["trust"] = grown(history.shared.get("trust") if history else None, (TRUSTS,))
+        state.shared["trust"] = grown(history.shared.get("trust") if history else None, (4,))
         for name in ("counts", "habits"):
             state.scratch[name] = state.workers[name].copy()
         votes = labels.vote_share(gold=True)
@@ -162,7 +161,7 @@ class TwoLevel(CrowdModel):
         """Posteriors of judges drawn towards equal shares."""
         prior = self.class_prior(fit.state)
         found = tempered(fit.posterior, known.exponents(np.diff(labels.item_ptr)), known.floor)
-        lean = known.floor * known.halves * known.kept
+        lean = known.floor * known.size * known.halves
         leaned = found + lean * (prior - 1 / len(prior))  # errors are rare where classes are
         same = leaned.argmax(axis=1) == found.argmax(axis=1)
         return np.where(same[:, None], leaned, found)
@@ -176,9 +175,10 @@ class TwoLevel(CrowdModel):
         shown, known = insurance.evidence(labels), replace(known, floor=FLOOR)
 
         def under(factor: float) -> Array:
-            return self._of_judges(labels, fit, replace(known, kept=shown * factor))
+            return self._of_judges(labels, fit, replace(known, size=known.size * shown * factor))
 
-        return replace(known, kept=max(shown * insurance.insured(under, right), insurance.SMALLEST))
+        kept = max(shown * insurance.insured(under, right), insurance.SMALLEST)
+        return replace(known, size=known.size * kept)
 
     def _trust(self, labels: Labels, state: State, many: bool) -> Trust:
         """How far the posteriors of a fit can be trusted; with less work for some of many labels."""
