@@ -43,7 +43,7 @@ def test_a_panel_of_one_mind_does_not_close_the_gap():
     assert free.accuracy - free.independent == pytest.approx(0, abs=0.04)
     assert bound.independent - bound.accuracy > 0.05 and bound.closed < 0.5
     lines = sentences(bound.summary)
-    assert lines[1].startswith("judges who err by themselves would be right in 0.9") and len(lines) == 2
+    assert lines[1].startswith("judges who err by themselves would be right in 0.8") and len(lines) == 2
 
 
 def test_votes_are_those_of_kish():
