@@ -507,7 +507,7 @@ def test_all_judges_and_copies_are_told(tmp_path):
     assert json.loads(invoke(path, "--json")[0])["model"] == "mixed"
     out, err = invoke(path, "--all-judges", "--json")
     found = json.loads(out)
-    assert found["model"] == "two_level" and found["doubt"] == "" and 1 < found["effective_labels"] < 8
+    assert found["model"] == "two_level" and found["doubt"] == "" and 0.1 < found["effective_labels"] < 8
     assert [each["workers"] for each in found["copies"]] == [["w0", "w1", "w2"]]
     assert "w0, w1, w2 agree on 100 % of what they share; their skills explain" in err
     assert "\ncopies               w0, w1, w2\n" in invoke(path, "--all-judges")[0]

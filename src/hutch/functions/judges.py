@@ -77,6 +77,8 @@ def judges(
     versions: bool = False,
     compare: Sequence[tuple[str, str]] = (),
     scores: bool | None = None,
+    unsure: Sequence[str] = (),
+    least_accuracy: float | None = None,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Judges:
@@ -94,6 +96,8 @@ def judges(
         versions: judges of each log are their own.
         compare: pairs of judges, the older first.
         scores: labels are scores on a scale; None: if they are three numbers or more.
+        unsure: labels that mean that a judge or a person does not know, beside the usual words; they are no classes.
+        least_accuracy: share of items in which the panel is surely right; None: .5, of more than 20 judges .77.
         confidence: of the intervals, between 0 and 1.
         seed: of folds and permutations.
 
@@ -113,7 +117,7 @@ def judges(
     sources = list(logs) if isinstance(logs, list | tuple) else [logs]
     how = Reading(
         reference=(reference,) if isinstance(reference, str) else tuple(reference),
-        columns=replace(ColumnNames.of(columns), scores=bool(scores)),
+        columns=replace(ColumnNames.of(columns).answering((), unsure), scores=bool(scores)),
         order=order,
         cluster=cluster,
         slices=tuple(slices),
@@ -124,7 +128,7 @@ def judges(
     for notice in dict.fromkeys(runs.notices):
         if "read as" not in notice:
             warn(notice)
-    report, _ = lab.report(runs, list(compare), confidence, seed)
+    report, _ = lab.report(runs, list(compare), confidence, seed, least_accuracy)
     return Judges(report, sentences(runs, report), package_of(sources[0]))
 
 

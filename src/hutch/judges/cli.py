@@ -78,6 +78,15 @@ def judges(
             show_default="the usual words, unless gold has them",
         ),
     ] = None,
+    least_accuracy: Annotated[
+        float | None,
+        Option(
+            "--least-accuracy",
+            metavar="P",
+            help="Share of items in which the panel's most probable class is surely right: see hutch crowd.",
+            show_default="0.5; 0.77 of more than 20 judges",
+        ),
+    ] = None,
     predictions: Annotated[
         str | None, Option("-p", "--predictions", metavar="FILE", help="Write the panel's posteriors here.")
     ] = None,
@@ -136,7 +145,7 @@ def judges(
     lines, whole, said = list[str](), dict[str, Any](), list[str]()
     for question, runs in found.items():
         with waiting("judges", quiet):
-            results, panel = lab.report(runs, pairs, confidence, seed)
+            results, panel = lab.report(runs, pairs, confidence, seed, least_accuracy)
         if predictions:
             if panel is None:
                 raise UsageError("-p: a panel of scores has no posteriors")

@@ -10,6 +10,7 @@ from hutch.core.errors import UsageError, did_you_mean
 from hutch.crowd.aggregate import Aggregate, aggregate
 from hutch.crowd.data.labels import from_codes
 from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.mixed.worth import worth
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.estimate.clusters import Places, group_tests, holm, sign_test
 from hutch.estimate.means import Array, Interval
@@ -28,7 +29,11 @@ TEACH, FOLDS = 20, 5
 
 
 def report(
-    runs: Runs, pairs: Sequence[tuple[str, str]] = (), confidence: float = 0.95, seed: int = 0
+    runs: Runs,
+    pairs: Sequence[tuple[str, str]] = (),
+    confidence: float = 0.95,
+    seed: int = 0,
+    least_accuracy: float | None = None,
 ) -> tuple[Report, Aggregate | None]:
     """Report on all judges of some runs.
 
@@ -37,6 +42,7 @@ def report(
         pairs: judges to compare, such as two versions of one, the older first.
         confidence: of the intervals, between 0 and 1.
         seed: of permutations and folds.
+        least_accuracy: share of items in which the panel is surely right; None: as of `TwoLevel`.
 
     Returns:
         The sections that have rows, and the panel's result for all items; None for scores.
@@ -70,7 +76,7 @@ def report(
     found["slices"] = slices_of(runs, everyone, confidence, seed)
     codes = {of.name: of for of in everyone}
     found["versions"] = [row for a, b in pairs for row in compared(runs, codes[a], codes[b], confidence, seed)]
-    panel, row = _panel(runs, everyone, confidence, seed)
+    panel, row = _panel(runs, everyone, confidence, seed, least_accuracy)
     found[PANEL] = [{"judges": len(runs.judges)} | _among(runs, everyone, confidence) | row]
     for row in (row for rows in found.values() for row in rows):
         row |= {name: None for name, x in row.items() if isinstance(x, Interval) and x.effective < FEW - 1e-9}
@@ -179,7 +185,9 @@ def compared(runs: Runs, old: Judged, new: Judged, confidence: float, seed: int)
     return rows
 
 
-def _panel(runs: Runs, everyone: list[Judged], confidence: float, seed: int) -> tuple[Aggregate | None, Row]:
+def _panel(
+    runs: Runs, everyone: list[Judged], confidence: float, seed: int, least_accuracy: float | None
+) -> tuple[Aggregate | None, Row]:
     """The joint result of all judges, and its agreement with people, on items whose truth the panel has not seen.
 
     Items are taken in the order of their names and judges in the order of their labels, so that neither the order of
@@ -206,19 +214,22 @@ def _panel(runs: Runs, everyone: list[Judged], confidence: float, seed: int) -> 
     labels = from_codes(codes[order], names, [runs.items[i] for i in items], runs.classes, runs.classes)
     truth = np.where(known, runs.truth[items].argmax(axis=1), -1).astype(np.int32)
     if apart < TEACH:
-        result = aggregate(labels, TwoLevel(judges=True))
+        result = aggregate(labels, TwoLevel(judges=True, least_accuracy=least_accuracy))
         posterior = result.probability
     else:
-        result, posterior = aggregate(replace(labels, gold=truth), Mixed()), np.zeros((len(items), len(runs.classes)))
+        model, posterior = Mixed(least_accuracy=least_accuracy), np.zeros((len(items), len(runs.classes)))
+        result = aggregate(replace(labels, gold=truth), model)
         fold = np.zeros(len(items), np.int64)
         fold[known] = np.random.default_rng(seed).permutation(apart)[groups] % FOLDS
         for k in range(FOLDS):
             hidden = known & (fold == k)
             seen = replace(labels, gold=np.where(hidden, -1, truth).astype(np.int32))
-            posterior[hidden] = aggregate(seen, Mixed()).probability[hidden]
+            posterior[hidden] = aggregate(seen, model).probability[hidden]
     right = np.full(len(items), np.nan)
     right[items] = runs.truth[items, posterior.argmax(axis=1)]
     row = {"taught by": int(known.sum()) if apart >= TEACH else 0}
     row |= {"accuracy": everyone[0].mean(right, confidence)} if known.any() else {}
+    value = worth(result.labels, result.fit.state)
+    row |= {"votes": value.votes} | ({} if value.closed is None else {"closed": value.closed})
     doubts = [*(group.describe(names) for group in result.copies), *([result.doubt] if result.doubt else [])]
     return result, row | ({"doubt": "; ".join(doubts)} if doubts else {})

@@ -72,7 +72,8 @@ SECTIONS = {
     "panel": Section(
         "Panel",
         "all judges together; alpha: their agreement with each other (Krippendorff); taught by: items with a true "
-        "class; accuracy: where it has not seen the class",
+        "class; accuracy: where it has not seen the class; votes: independent votes per item that the judges are "
+        "worth; closed: part of the gap from the plurality to judges who err independently",
         "",
     ),
 }

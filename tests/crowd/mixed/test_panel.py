@@ -4,7 +4,6 @@ import pytest
 from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
-from hutch.crowd.mixed import panel as panel_of_judges
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.online import stream_of
@@ -44,33 +43,62 @@ def test_a_little_gold_says_whom_to_believe(panel):
     assert (taught[2].probability[known].argmax(axis=1) == taught[2].labels.gold[known]).all()
 
 
-def test_forecasts_are_the_tempered_posterior_and_what_each_label_adds(panel):
-    rows, truth = panel
-    labels = from_triples(rows, gold={f"t{i}": truth[f"t{i}"] for i in range(40)})
-    state = Mixed().start(labels, None)
-    alike = TwoLevel().fit(from_triples(rows)).posterior
-    score = np.log(alike + 1e-9) / (1 + 0.5 * (12 - 1))
-    for place, item in enumerate(labels.label_items):
-        score[item] += state.scratch["factor"][labels.workers[place], labels.labels[place]]
-    wanted = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
-    assert np.exp(state.items["forecast"]) == pytest.approx(wanted, abs=1e-9)
-    assert np.abs(state.scratch["factor"]).max() > 0.1
+@pytest.fixture(scope="module")
+def lies():
+    """Three of four judges repeat somebody who is mostly wrong, one is right in .85, and another always says 1."""
+    random = np.random.default_rng(1)
+    truth = (random.random(400) < 0.8).astype(int)
+    lie = np.where(random.random(400) < 0.7, 1 - truth, truth)
+    rows = []
+    for i in range(400):
+        for j in range(3):
+            rows.append((f"liar{j}", f"t{i}", str(lie[i] if random.random() < 0.9 else 1 - lie[i])))
+        rows.append(("honest", f"t{i}", str(truth[i] if random.random() < 0.85 else 1 - truth[i])))
+        rows.append(("lazy", f"t{i}", "1"))
+    return rows, {f"t{i}": str(k) for i, k in enumerate(truth)}
 
 
-@pytest.mark.parametrize("gold", [5, 40])
-def test_weights_are_where_gold_and_ridge_pull_alike(panel, gold):
+@pytest.mark.parametrize("size", [10, 20, 50])
+@pytest.mark.parametrize("crowd", ["panel", "lies"])
+def test_it_is_hardly_worse_than_any_of_its_experts(crowd, size, request):
+    rows, truth = request.getfixturevalue(crowd)
+    gold = {f"t{i}": truth[f"t{i}"] for i in range(size)}
+    _, loss, result = measured(rows, truth, gold, Mixed())
+    codes = np.array([int(truth[name]) for name in result.labels.item_names], np.int32)
+    codes[:size] = -1
+    counts = np.bincount([int(each) for each in gold.values()], minlength=2) + 1
+    shares = log_loss(np.tile(counts / counts.sum(), (400, 1)), codes)
+    unseen = from_triples(rows)
+    alone = log_loss(aggregate(unseen, TwoLevel(judges=True)).probability, codes)
+    assert loss < min(shares, alone) + 0.02
+    assert loss < np.log(2)
+
+
+def test_an_adversary_is_turned_around(lies):
+    rows, truth = lies
+    liars = [row for row in rows if row[0].startswith("liar")]
+    gold = {f"t{i}": truth[f"t{i}"] for i in range(100)}
+    right, loss, _ = measured(liars, truth, gold, Mixed())
+    assert right > 0.75 and loss < 0.5  # the class shares alone have log-loss .50
+
+
+def test_a_panel_that_is_right_gains_from_gold_with_every_label(panel):
     rows, truth = panel
-    labels = from_triples(rows, gold={f"t{i}": truth[f"t{i}"] for i in range(gold)})
-    state = Mixed().start(labels, None)
-    known = labels.gold >= 0
-    missed = np.eye(2)[labels.gold[known]] - np.exp(state.items["forecast"][known])
-    place = np.cumsum(known) - 1
-    pull = np.zeros_like(state.workers["weights"])
-    for worker, item, label in zip(labels.workers, labels.label_items, labels.labels, strict=True):
-        if known[item]:
-            pull[worker] += np.outer(np.eye(2)[label] - 0.5, missed[place[item]])
-    assert np.abs(pull).max() > 0.1
-    assert panel_of_judges.RIDGE * state.workers["weights"] == pytest.approx(pull, abs=0.02)
+    losses = [
+        measured(rows, truth, {f"t{i}": truth[f"t{i}"] for i in range(size)}, Mixed())[1] for size in (10, 40, 160)
+    ]
+    assert losses[0] > losses[1] > losses[2]
+
+
+def test_probabilities_do_not_depend_on_the_order_of_judges(panel):
+    rows, truth = panel
+    gold = {f"t{i}": truth[f"t{i}"] for i in range(40)}
+    one = measured(rows, truth, gold, Mixed())[2]
+    other = measured(sorted(rows, key=lambda row: (int(row[1][1:]), row[0] < "judge5", row[0])), truth, gold, Mixed())[
+        2
+    ]
+    assert other.labels.item_names == one.labels.item_names
+    assert other.probability == pytest.approx(one.probability, abs=0.02)
 
 
 def test_what_gold_taught_is_kept(panel, tmp_path):
@@ -82,6 +110,9 @@ def test_what_gold_taught_is_kept(panel, tmp_path):
     _, history = load(str(tmp_path / "model"))
     assert measured(later, truth, {}, Mixed(), Options(test=True), history)[0] > 0.85
     assert measured(later, truth, {}, Mixed(), None, history)[0] > 0.85
+    more = measured(later, truth, {f"t{i}": truth[f"t{i}"] for i in range(200, 240)}, Mixed(), None, history)
+    assert more[1] < measured(later, truth, {}, Mixed(), None, history)[1]
+    assert more[2].fit.state.shared["gold_counts"].sum() == 80
 
 
 def test_without_gold_nothing_can_be_said(panel):

@@ -53,6 +53,10 @@ def model_of(given: CrowdOptions, reference: tuple[str, ...]) -> tuple[CrowdMode
         model = "mixed"  # gold determines the weight of each judge
     if given.all_judges and model is None and method == "batch" and not history:
         settled = {"judges": True} | settled
+    if given.least_accuracy is not None:
+        if not given.all_judges or history or method != "batch" or model not in (None, "mixed"):
+            raise UsageError("--least-accuracy: needs --all-judges, and neither another model, --method online nor -i")
+        settled = {"least_accuracy": given.least_accuracy} | settled
     if reference:
         if model is not None and not _wants_people(model):
             wanted = "wanted mixed, which tells people from judges"
@@ -88,6 +92,10 @@ def suited_model(
     from hutch.crowd.models.two_level import TwoLevel
 
     default = type(model) is TwoLevel and not model.parameters.judges
+    if type(model) is TwoLevel and model.parameters.judges and (labels.gold >= 0).any():
+        from hutch.crowd.mixed.model import Mixed
+
+        return Mixed(least_accuracy=model.parameters.least_accuracy)  # gold determines the weight of each judge
     return suited(labels) if default else model
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from hutch.crowd.label_stream import Seen
 
 
+_CHANCE = 0.01  # below which gold is hardly of one class by chance
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrowdOptions:
     """The options of `hutch crowd`, by their names.
@@ -58,6 +61,17 @@ class CrowdOptions:
     all_judges: Annotated[
         bool, Option("--all-judges", help="No worker's labels define the classes: all are judges; gold helps.")
     ] = False
+    least_accuracy: Annotated[
+        float | None,
+        Option(
+            "--least-accuracy",
+            metavar="P",
+            help="With --all-judges: share of tasks in which the judges' most probable class is surely right. "
+            "Probabilities then cost no more than equal shares, whatever errors the judges have in common.",
+            show_default="0.5; 0.77 of more than 20 judges",
+            rich_help_panel="Model",
+        ),
+    ] = None
     next: Annotated[int, Option("--next", min=0, metavar="N", help="List N tasks to label next.")] = 0
     ask_of: Annotated[
         str | None,
@@ -272,6 +286,13 @@ class CrowdOptions:
             self.notice(f"{self.labels}: {counted(nameless, 'label')} without a worker: all are taken as one person's")
         if labels.unmatched_gold:
             self.notice(f"{self.gold or self.labels}: gold without labels: {counted(labels.unmatched_gold, 'task')}")
+
+    def notice_one_sided(self, labels: "Labels") -> None:
+        """Tell of gold that is all of one class, where that is hardly chance."""
+        gold = labels.gold[labels.gold >= 0]
+        if len(gold) and (gold == gold[0]).all() and (labels.labels == gold[0]).mean() ** len(gold) < _CHANCE:
+            name = labels.classes[int(gold[0])]
+            self.notice(f"{self.labels}: all gold is {name!r}: gold that is not drawn at random misleads the panel")
 
     def notice_seen(self, seen: "Seen") -> None:
         """Tell how a stream was read, what was left out, and, whatever `quiet` says, of tasks that came back."""

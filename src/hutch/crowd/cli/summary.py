@@ -48,6 +48,10 @@ def lines_of(summary: Mapping[str, Any]) -> list[str]:
         if name in whole and not (name in _IF_ANY and not whole[name]) and not (name in _OF_STREAMS and batch)
     ]
     lines += [named(name, value) for name, value in summary.get("score", {}).items()]
+    if "panel" in summary:
+        from hutch.crowd.mixed.worth import sentences  # not at the top: few runs have a panel
+
+        lines += [named("panel", sentence) for sentence in sentences(summary["panel"])]
     for group in summary.get("copies", ()):
         lines.append(f"{'copies' if group['one_voice'] else 'copies or experts':<20} {', '.join(group['workers'])}")
     for number, row in enumerate(summary.get("each", ())):

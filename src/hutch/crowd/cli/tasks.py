@@ -85,6 +85,11 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     summary |= result.events
     if result.events:
         summary["new_classes"] = data.classes[len(history.classes) :] if history else []
+    if given.all_judges and model.name in ("two_level", "mixed") and options.method == "batch":
+        from hutch.crowd.mixed.worth import worth  # here as below: imported only by runs that need it
+
+        summary["panel"] = worth(data, result.fit.state).summary
+        given.notice_one_sided(data)
     if declared := getattr(model.parameters, "reference", ()):
         from hutch.crowd.mixed.model import matches  # here as below: imported only by runs that need it
 

@@ -28,6 +28,7 @@ PAIRS = Way(
         "shards",
         "ray",
         "all_judges",
+        "least_accuracy",
         "detail",
     ),
     "cannot be combined with --pairs",

@@ -46,6 +46,7 @@ class MixedParameters(Parameters):
         people_rho: correlation of the errors of people on one item.
         ordered: classes are ordered; None: if they are 3 to 12 whole numbers.
         seed: of the divisions into folds.
+        least_accuracy: without a reference, as of `TwoLevel`.
     """
 
     iterations: Annotated[int, Within(ge=1, le=100_000)] = 10
@@ -54,6 +55,7 @@ class MixedParameters(Parameters):
     people_rho: Annotated[float, Within(ge=0)] = 0.3
     ordered: bool | None = None
     seed: Annotated[int, Within(ge=0)] = 0
+    least_accuracy: Annotated[float, Within(ge=0, le=1)] | None = None
 
 
 class Mixed(CrowdModel):
@@ -102,7 +104,7 @@ class Mixed(CrowdModel):
         compact = replace(judges, workers=(np.cumsum(~reference) - 1).astype(np.int32)[judges.workers])
         ordered = self.ordered(labels.classes)
         if alone:
-            log_forecast = panel.forecast(labels, state, history, learn)
+            log_forecast = panel.forecast(labels, state, history, learn, self.parameters.least_accuracy)
             if learn:
                 np.add.at(state.workers["said"], (labels.workers, labels.labels), 1.0)
         elif learn and len(labels):

@@ -44,7 +44,7 @@ class Trust:
     """How far posteriors can be trusted.
 
     Attributes:
-        size: s, in (0, 1].
+        size: s, in (0, 1]; of judges times the factor that their agreement and the insurance leave: see `insurance`.
         halves: e_h, in (0, 1].
         rho: correlation of the errors of an item's labels, ≥ 0.
         floor: mass spread over all classes.

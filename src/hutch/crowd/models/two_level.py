@@ -17,6 +17,7 @@ from hutch.crowd.models.one_coin import OneCoin, OneCoinParameters
 from hutch.crowd.models.trust import (
     DIVISIONS,
     DIVISIONS_OF_MANY,
+    FLOOR,
     MANY,
     Trust,
     errors_in_common,
@@ -53,6 +54,8 @@ class TwoLevelParameters(Parameters):
         drift: online: a worker's labels lose this share of their weight per label of the stream.
         judges: in batch: all workers are judges such as language models, whose errors have so much in common that
             probabilities are drawn towards equal shares; those of people are drawn towards the shares of the classes.
+        least_accuracy: of judges: share of items in which the panel is surely right; None: .5, of more than 20 judges
+            .77. See `insurance`.
     """
 
     iterations: Annotated[int, Within(ge=1, le=100_000)] = 12
@@ -62,6 +65,7 @@ class TwoLevelParameters(Parameters):
     warm_up: Annotated[int, Within(ge=0)] = 10
     drift: Annotated[float, Within(ge=0, le=1)] = 0.0
     judges: bool = False
+    least_accuracy: Annotated[float, Within(ge=0, le=1)] | None = None
 
 
 class TwoLevel(CrowdModel):
@@ -141,7 +145,8 @@ class TwoLevel(CrowdModel):
             return super().probability(labels, fit)
         trust, counts = fit.state.shared["trust"], np.diff(labels.item_ptr)
         if not trust.any():
-            trust[...] = astuple(self._trust(some_of(labels), fit.state, many=len(labels) > MANY))
+            found = self._trust(some_of(labels), fit.state, many=len(labels) > MANY)
+            trust[...] = astuple(self._insured(labels, fit, found) if self.parameters.judges else found)
         known, prior = Trust(*trust.tolist()), self.class_prior(fit.state)
         if not self.parameters.judges:
             votes = labels.vote_share() * counts[:, None]
@@ -150,10 +155,30 @@ class TwoLevel(CrowdModel):
             return towards_prior(
                 fit.posterior, prior, known.exponents_of_people(counts), votes, known.floor, 2 * known.floor * enough
             )
-        found = tempered(fit.posterior, known.exponents(counts), known.floor)
-        leaned = found + known.floor * known.halves * (prior - 1 / len(prior))  # errors are rare where classes are
+        return self._of_judges(labels, fit, known)
+
+    def _of_judges(self, labels: Labels, fit: Fit, known: Trust) -> Array:
+        """Posteriors of judges drawn towards equal shares."""
+        prior = self.class_prior(fit.state)
+        found = tempered(fit.posterior, known.exponents(np.diff(labels.item_ptr)), known.floor)
+        lean = known.floor * known.size * known.halves
+        leaned = found + lean * (prior - 1 / len(prior))  # errors are rare where classes are
         same = leaned.argmax(axis=1) == found.argmax(axis=1)
         return np.where(same[:, None], leaned, found)
+
+    def _insured(self, labels: Labels, fit: Fit, known: Trust) -> Trust:
+        """The trust in judges, who may err together: see `insurance`."""
+        from hutch.crowd.models import insurance  # not at the top: most crowds are of people
+
+        own, few = self.parameters.least_accuracy, insurance.judges_of(labels) <= insurance.FEW
+        right = own if own is not None else insurance.LEAST_ACCURACY if few else insurance.LEAST_OF_MANY
+        shown, known = insurance.evidence(labels), replace(known, floor=FLOOR)
+
+        def under(factor: float) -> Array:
+            return self._of_judges(labels, fit, replace(known, size=known.size * shown * factor))
+
+        kept = max(shown * insurance.insured(under, right), insurance.SMALLEST)
+        return replace(known, size=known.size * kept)
 
     def _trust(self, labels: Labels, state: State, many: bool) -> Trust:
         """How far the posteriors of a fit can be trusted; with less work for some of many labels."""
