@@ -27,6 +27,7 @@ from hutch.crowd.output import cells
 from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.crowd.returning import Finished
 from hutch.pages.page import is_page
+from hutch.shell.sentences import Verdict, next_command, things
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
