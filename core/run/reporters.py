@@ -191,5 +191,5 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
     if options.events is not None:
         found.append(EventsTo(options.events))
     if not options.quiet:
-        found += [Table(), Bar()]
+        found += [Table(verdict=options.learn), Bar()]
     return [*found, MalformedData(), UnexpectedData(engine), Overflow()]

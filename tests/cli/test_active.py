@@ -145,6 +145,9 @@ def test_the_loop(folder):
     answers = [json.dumps({"id": request["id"], "worker": "ada", "label": 1}) for request in asked]
     (folder / "answers.jsonl").write_text("\n".join(answers[:15]) + "\n")
     assert hutch("active", "answer", "answers.jsonl", "--store", "s.db").stdout.startswith("15 new answers, 0")
+    open_ = json.loads(hutch("active", "report", "--store", "s.db", "--json").stdout)
+    assert open_["verdict"][-1] == "5 requests wait for an answer."
+    assert open_["next_command"] == "hutch active serve --store s.db"
     left = hutch("active", "requests", "--store", "s.db").stdout
     assert left.splitlines() == requests.splitlines()[15:]
     again = hutch("active", "answer", "-", "--store", "s.db", "--json", stdin="\n".join(answers))
@@ -155,7 +158,10 @@ def test_the_loop(folder):
     report = json.loads(hutch("active", "report", "--store", "s.db", "--json").stdout)
     assert (report["requests"], report["answered"], report["classes"]) == (20, 20, {"1": 20})
     assert report["estimate"]["low"] <= report["estimate"]["loss"] <= report["estimate"]["high"]
-    assert "20 requests: 20 answered" in hutch("active", "report", "--store", "s.db").stdout
+    text = hutch("active", "report", "--store", "s.db").stdout
+    assert "20 requests: 20 answered" in text
+    assert report["verdict"][0].startswith("The predictions are wrong on an estimated ")
+    assert " ".join(report["verdict"]) in " ".join(text.split()) and report["next_command"] is None
     log = [json.loads(line)["event"] for line in hutch("active", "log", "--store", "s.db").stdout.splitlines()]
     assert log == ["ask"] + ["answer"] * 20 + ["learn"] * 2
 

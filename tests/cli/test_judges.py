@@ -166,3 +166,24 @@ def test_every_spelling_of_html_is_a_page(run, tmp_path):
     for name in ("r.HTML", "r.htm"):
         run("--report", tmp_path / name)
         assert (tmp_path / name).read_text().startswith("<!doctype html>")
+
+
+def test_a_log_and_people_without_names(hutch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    good = random.random(90) < 0.6
+    said = good ^ (random.random(90) < 0.1)
+    (tmp_path / "judge_v2.csv").write_text("trace_id,label\n" + "".join(f"s{i},{s}\n" for i, s in enumerate(said)))
+    (tmp_path / "human.csv").write_text("trace_id,label\n" + "".join(f"s{i},{g}\n" for i, g in enumerate(good[:60])))
+    found = json.loads(hutch("judges", "judge_v2.csv", "--people", "human.csv", "--json", "--quiet").out)
+    assert found["judges"][0]["judge"] == "judge_v2" and found["judges"][0]["items"] == 60
+    assert found["next_command"] == "hutch judges judge_v2.csv --people human.csv --report judges.html"
+
+
+def test_a_judge_who_always_says_the_same_is_no_better_than_that(hutch, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("row,annotation,judge\n" + "".join(f"{i},{'pass' if i else 'fail'},pass\n" for i in range(10)))
+    found = json.loads(hutch("judges", path, "--reference", "annotation", "--json", "--quiet").out)
+    assert "not surely more often than one who always says 'pass' (90 %)" in found["verdict"][0]
+    assert found["verdict"][1] == "Only 1 item is 'fail', too few to tell how many of them it finds."
+    assert found["judges"][0]["kappa"]["estimate"] == 0

@@ -27,7 +27,7 @@ BEST, WORST = 0.25, 1.6
 CONFIDENCE = 0.95
 MEASURED = ("two_level", "many_classes", "one_coin", "ordinal")
 """Models whose intervals hold; those of others are too often too sure."""
-_MANY = 100_000
+_MANY = 50_000
 
 
 class Inferred(Protocol):

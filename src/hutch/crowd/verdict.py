@@ -28,6 +28,7 @@ class Findings:
         unsettled: number of tasks whose label is less probable than `SETTLED`.
         tasks: number of tasks with labels.
         differ: number of tasks whose label is not the majority's.
+        judges: workers are declared to be judges, to whom nobody talks.
     """
 
     right: Right
@@ -35,6 +36,7 @@ class Findings:
     unsettled: int
     tasks: int
     differ: int
+    judges: bool = False
 
 
 def findings(result: Inferred, right: Right | None = None) -> Findings:
@@ -52,7 +54,8 @@ def findings(result: Inferred, right: Right | None = None) -> Findings:
     outvoted = share[np.arange(len(best)), best] < share.max(axis=1, initial=0.0) - 1e-12 if len(best) else best > 0
     guessers = _names_of_guessers(result)
     right = right or estimated(result)
-    return Findings(right, guessers, int((top < SETTLED).sum()), int(given.sum()), int(outvoted.sum()))
+    counts = int((top < SETTLED).sum()), int(given.sum()), int(outvoted.sum())
+    return Findings(right, guessers, *counts, judges=result.judges)
 
 
 def _names_of_guessers(result: Inferred) -> list[str]:
@@ -78,7 +81,7 @@ def verdict(found: Findings, command: str = "") -> Verdict:
     >>> verdict(Findings(right, ["w7"], 212, 2040, 300)).sentences[2]
     '212 of 2,040 tasks are not settled, less than 70 % sure.'
     """
-    said = [_right(found.right, found.differ), _guessers(found.guessers)]
+    said = [_right(found.right, found.differ), _guessers(found.guessers, found.judges)]
     if found.unsettled:
         of = f"{number(found.unsettled)} of " if found.unsettled < found.tasks else "All "
         said.append(f"{of}{things(found.tasks, 'task')} {_be(found.unsettled)} not settled, less than 70 % sure.")
@@ -102,8 +105,8 @@ def _right(right: Right, differ: int) -> str:
     return f"{said}; they differ on {number(differ)}."
 
 
-def _guessers(found: Sequence[str]) -> str:
-    advice = "leave them out or talk to them"
+def _guessers(found: Sequence[str], judges: bool) -> str:
+    advice = "leave them out" if judges else "leave them out or talk to them"
     if len(found) > 1:
         return f"{number(len(found))} workers ({names(found)}) answer no better than chance: {advice}."
     return f"Worker {names(found)} answers no better than chance: {advice}." if found else ""

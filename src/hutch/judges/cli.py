@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hutch.core.errors import UsageError, counted
@@ -191,7 +192,15 @@ def _next(
         return next_command("--reference", person) if person else next_command("--people", "people.tsv")
     inside = bool(how.reference) and not people
     plain = not (how.order or how.swapped or how.versions) and runs.values is None and len(logs) == 1
-    if best and plain and by_lot(runs) and (inside or (people and not columns)) and not runs.known.all():
+    nameless = best == Path(logs[0]).stem or (runs.people is not None and "" in runs.people.worker_names)
+    if (
+        best
+        and plain
+        and not nameless
+        and by_lot(runs)
+        and (inside or (people and not columns))
+        and not runs.known.all()
+    ):
         files = [logs[0]] if inside else [people or "", "--judges", logs[0]]
         marks = [word for pattern in how.reference for word in ("--reference", pattern)] if inside else []
         marks += ["--columns", columns] if columns else []

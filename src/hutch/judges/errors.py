@@ -108,7 +108,7 @@ def _beyond(
     ends = min(float(each.min()), 0.0), max(float(each.max()), 1.0)
     found = mean_of_clusters(each, cluster, weights, confidence, ends)
     scale = factor / expected
-    low, high = (1 - scale * max(end, 0.0) for end in (found.high, found.low))
+    low, high = (max(1 - scale * max(end, 0.0), -1.0) for end in (found.high, found.low))
     return replace(found, estimate=1 - factor * ratio, low=low, high=high, deviation=scale * found.deviation)
 
 

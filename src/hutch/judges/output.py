@@ -202,7 +202,7 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         if math.isnan(value):
             return "undefined"
-        if value >= 1 and value == round(value):
+        if value == round(value) and (value >= 1 or value == 0):
             return str(int(value))
         if abs(value) >= 1:
             return f"{value:.{1 if abs(value) >= 10 else 2}f}"

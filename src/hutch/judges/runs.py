@@ -129,8 +129,8 @@ def read_questions(
     how = how or Reading()
     extra = tuple(dict.fromkeys(name for name in (how.order, how.cluster, *how.slices) if name))
     truth = read_gold(gold) if gold is not None else {}
-    asked = replace(how.columns, extra=extra).keeping([*truth.values(), *how.answers])
-    plain = ColumnNames(known=asked.known, unsure=asked.unsure)
+    asked = replace(how.columns, extra=extra, anonymous=True).keeping([*truth.values(), *how.answers])
+    plain = ColumnNames(known=asked.known, unsure=asked.unsure, anonymous=True)
     sources: list[tuple[Any, Read]] = [(path, read_all(path, (), asked)) for path in logs]
     sources += [(people, read_all(people, (), plain))] if people is not None else []
     with reading(called(sources[0][0])):
@@ -171,7 +171,8 @@ def _read(
         mark = f"@{Path(called(path)).stem}" if how.versions and not own else ""
         none = np.zeros((len(piece.codes), len(extra)), np.int32), [[""]] * len(extra)
         further, values = piece.extras if piece.extras and not own else none
-        known = [[name + mark for name in piece.names[0]], *piece.names[1:], *values]
+        nameless = "" if own else Path(called(path)).stem  # a log without a column of judges has one, named after it
+        known = [[(name or nameless) + (mark if name else "") for name in piece.names[0]], *piece.names[1:], *values]
         if again := {name for part, _, _ in parts for name in part[0]} & {*known[0]} if not own else ():
             notices.append(
                 f"{called(path)}: {min(again)!r} is in other logs, too: taken as repeated runs; --versions if not"

@@ -85,6 +85,10 @@ def _worst_error(report: Report, judge: str) -> str:
     rows = [row for row in report.get("classes", ()) if row["judge"] == judge and row["recall"] is not None]
     if not rows:
         return ""
+    few = [row for row in report["classes"] if row["judge"] == judge and row["recall"] is None]
+    if few:
+        number_of = f"{things(few[0]['items'], 'item')} {'is' if few[0]['items'] == 1 else 'are'} {few[0]['class']!r}"
+        return f"Only {number_of}, too few to tell how many of them it finds."
     worst = min(rows, key=lambda row: float(row["recall"].estimate))
     found: Interval = worst["recall"]
     also = f" ({worst['also']})" if "also" in worst else ""

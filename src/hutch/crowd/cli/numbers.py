@@ -27,6 +27,7 @@ from hutch.crowd.output import cells
 from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.crowd.returning import Finished
 from hutch.pages.page import is_page
+from hutch.shell.sentences import Verdict, next_command, things
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -78,12 +79,14 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         if len(of_known) and of_known.mean() < 0.5:
             text = "most answers to tasks whose number is known are far from it: are both in the same unit?"
             given.notice(f"{given.gold or given.labels}: {text}")
-    tasks, answers, score = 0, 0, _Score(given)
+    tasks, answers, score, widths = 0, 0, _Score(given), list[Array]()
     with open_output(given.predictions) if given.predictions else nullcontext() as file:
         for labels, posterior in found:
             mean, deviation = posterior[:, 0], np.sqrt(posterior[:, 1])
             ends = {"low": mean - SURE * deviation, "high": mean + SURE * deviation}
             score.add(labels, mean, ends["low"], ends["high"])
+            if not given.stream:  # whose memory does not grow
+                widths.append(SURE * deviation[np.diff(labels.item_ptr) > 0])
             if file:
                 columns = {"mean": mean, "deviation": deviation, **ends, "ratings": np.diff(labels.item_ptr)}
                 file.write(_text("task", labels.item_names, columns, header=not tasks))
@@ -111,7 +114,21 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if given.stream:
         summary["split_tasks"] = seen.split
     learned = dict(zip(CROWD, crowd.tolist(), strict=True)) if crowd.any() else {}
-    return {**summary, "left_out": seen.problems.total, **unsure_in(seen.problems), **learned, **score.summary}
+    summary |= {"left_out": seen.problems.total, **unsure_in(seen.problems), **learned, **score.summary}
+    return summary | _verdict(given, widths).as_json()
+
+
+def _verdict(given: CrowdOptions, widths: list[Array]) -> Verdict:
+    """How exactly the numbers are known; a stream has no verdict."""
+    if not sum(map(len, widths)):
+        return Verdict(() if given.stream else ("There are no labels.",))
+    half = np.concatenate(widths)
+    usual, most = (float(np.quantile(half, share)) for share in (0.5, 0.95))
+    known = f"Half of {things(len(half), 'task')} are known to within {usual:.2g} or better"
+    said = f"{known}, and 95 % of them to within {most:.2g}, at 95 %, if workers' errors are not shared."
+    if not given.workers:
+        return Verdict((said,), next_command("--workers", "workers.tsv"))
+    return Verdict((said,), "" if given.predictions else next_command("-p", "numbers.tsv"))
 
 
 class _Score:

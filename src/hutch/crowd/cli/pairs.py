@@ -9,6 +9,7 @@ from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.strict_json import dumps
 from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.summary import named
+from hutch.shell.sentences import Verdict, next_command
 
 if TYPE_CHECKING:
     from hutch.crowd.data.values import Problems
@@ -31,6 +32,7 @@ def run(options: CrowdOptions, method: str) -> None:
     from hutch.crowd.data.values import Problems
     from hutch.crowd.pairs import report
     from hutch.crowd.pairs.islands import bridges, warning
+    from hutch.crowd.pairs.verdict import sentences
     from hutch.crowd.pairs.votes import read_votes
 
     if is_stdout(options.predictions) and is_stdout(options.workers):
@@ -71,6 +73,9 @@ def run(options: CrowdOptions, method: str) -> None:
         summary["bridges"] = [{"left": one, "right": other} for one, other in pairs]
     if options.next:
         summary["next"] = report.next_pairs(state, tally, options.next)
+    said = sentences(rows, int(tally.outcomes.sum()))
+    command = next_command("--next", "10") if rows and not options.next and options.labels != "-" else ""
+    summary |= Verdict(said, command).as_json()
     text = dumps(summary) if options.json else "\n".join(_lines(summary))
     print(text, file=sys.stderr if is_stdout(options.predictions) or is_stdout(options.workers) else sys.stdout)
 
@@ -114,7 +119,7 @@ def _learned(
 
 def _lines(summary: dict[str, Any]) -> list[str]:
     """The summary for people."""
-    tables = ("strengths", "next", "score", "groups", "bridges")
+    tables = ("strengths", "next", "score", "groups", "bridges", "verdict", "next_command")
     plain = {name: value for name, value in summary.items() if name not in tables} | summary.get("score", {})
     lines = [named(name, value, "not known") for name, value in plain.items()]
     rows = summary["strengths"]
@@ -131,4 +136,4 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     if summary.get("next"):
         lines += ["", "ask next"]
         lines += [f"{row['left']}  {row['right']}  {row['gain']:.4f} nats" for row in summary["next"]]
-    return lines
+    return [*lines, *Verdict.of_json(summary).lines()]

@@ -17,6 +17,9 @@ from hutch.crowd.data.labels import Labels
 from hutch.crowd.data.unsure import Unsure
 from hutch.crowd.data.values import unsure_in
 from hutch.crowd.models.model import CrowdModel
+from hutch.crowd.right import estimated
+from hutch.crowd.verdict import findings, verdict
+from hutch.shell.sentences import MOST, Verdict, next_command, number, percent, things
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, found: dict[str, Labels]) -> dict[str, Any]:
@@ -56,7 +59,21 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, found: dict[st
         "left_out": first.problems.total,
         **unsure_in(first.problems),
         "each": [_row(*each) for each in results.items()],
+        **_verdict(given, results).as_json(),
     }  # fmt: skip
+
+
+def _verdict(given: CrowdOptions, results: dict[str, Aggregate]) -> Verdict:
+    """How many labels are right, for as many questions as there is room, the worst answered first."""
+    right = {question: estimated(result) for question, result in results.items()}
+    told = sorted(((each.found, name) for name, each in right.items() if each.found), key=lambda pair: pair[0])
+    said = [f"{name}: Hutch is right on an estimated {percent(*found)} of {things(right[name].tasks, 'task')}."
+            for found, name in told]  # fmt: skip
+    said += [f"{name}: cannot tell how many labels are right, because {each.why}." for name, each in right.items()
+             if not each.found]  # fmt: skip
+    if len(said) > MOST:
+        said[MOST - 1 :] = [f"--json has a verdict for each of the other {number(len(said) - MOST + 1)} questions."]
+    return Verdict(tuple(said), "" if given.predictions else next_command("-p", "answers.tsv"))
 
 
 def _row(question: str, result: Aggregate) -> dict[str, Any]:
@@ -66,4 +83,5 @@ def _row(question: str, result: Aggregate) -> dict[str, Any]:
         "krippendorff_alpha", "krippendorff_ordinal", "doubt",
     )  # fmt: skip
     whole = output.summary(result)
-    return {"question": question} | {name: whole[name] for name in names if name in whole}
+    said = {"verdict": list(verdict(findings(result)).sentences)}
+    return {"question": question} | {name: whole[name] for name in names if name in whole} | said

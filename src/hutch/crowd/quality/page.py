@@ -6,6 +6,8 @@ from typing import BinaryIO
 import numpy as np
 
 from hutch.crowd.quality.text import Quality
+from hutch.crowd.report import TOO_FEW
+from hutch.crowd.verdict import GUESSES
 from hutch.pages.page import Head, intervals_plot, plain, table, write_html
 from hutch.pages.plots import new_figure, svg_of
 
@@ -46,21 +48,29 @@ def write_page(file: BinaryIO, quality: Quality, title: str, top: Head | None = 
     pairs = table(heads, quality.pair_rows(_ROWS // 4), (2, 3, 4))
     parts += ["<h2>Pairs of workers</h2>", _pairs_plot(quality), pairs]
     tasks = table(("task", "agreement", "labels"), quality.task_rows(_ROWS // 4), (1,))
-    parts += ["<h2>Tasks</h2>", _tasks_plot(agreed), tasks, "<h2>Labels that are probably wrong</h2>"]
+    parts += ["<h2>Tasks</h2>", _tasks_plot(agreed), tasks, f"<h2>{_suspects(len(found))}</h2>"]
     heads = ("task", "worker", "label", "suggested", "probability wrong")
     parts.append(table(heads, quality.suspect_rows(_ROWS), (4,)))
     write_html(file, title, parts, top)
 
 
+def _suspects(count: int) -> str:
+    some = f": the surest {_ROWS} of {count}" if count > _ROWS else ""
+    return f"Labels that are probably wrong{some}"
+
+
 def _workers(quality: Quality) -> str:
     report, labels = quality.workers, quality.result.labels
+    shown = quality.by_accuracy()[:_ROWS]
     rows = [
-        (labels.worker_names[w] or "(anonymous)", str(report.labels[w]), f"{report.accuracy[w]:.3f}",
+        (labels.worker_names[w] or "(anonymous)", str(report.labels[w]),
+         "too few" if np.isnan(report.accuracy[w]) else f"{report.accuracy[w]:.3f}",
          f"{report.low[w]:.3f} to {report.high[w]:.3f}", f"{report.spam[w]:.3f}",
          ", ".join(f"{k} as {label} {p:.2f}" for k, label, p in report.top_confusions(w, labels.classes, 2)))
-        for w in quality.by_accuracy()[:_ROWS]
+        for w in shown
     ]  # fmt: skip
-    return table(("worker", "labels", "accuracy", "95 %", "spam", "confuses"), rows, (1, 2, 3, 4))
+    guess = [k for k, w in enumerate(shown) if report.spam[w] >= GUESSES and report.labels[w] >= TOO_FEW]
+    return table(("worker", "labels", "accuracy", "95 %", "spam", "confuses"), rows, (1, 2, 3, 4), guess)
 
 
 def _workers_plot(quality: Quality) -> str:
@@ -70,7 +80,8 @@ def _workers_plot(quality: Quality) -> str:
         return ""
     names = [labels.worker_names[w] for w in shown]
     ends = [(report.low[w], report.accuracy[w], report.high[w]) for w in shown]
-    return intervals_plot(names, ends, "accuracy on a task of usual difficulty, with its 95 % interval", 0, 1)
+    chance = 1 / max(len(labels.classes), 1)
+    return intervals_plot(names, ends, "accuracy on a task of usual difficulty, with its 95 % interval", 0, 1, chance)
 
 
 def _pairs_plot(quality: Quality) -> str:
