@@ -48,7 +48,9 @@ def test_it_says_what_the_command_says(capfd: pytest.CaptureFixture[str], tmp_pa
     before, command, _ = said.partition("\nNext: ")
     assert repr(hutch.crowd(path)) == before == repr(hutch.crowd(votes()))
     assert command and "Majority voting is right on an estimated" in " ".join(before.split())
-    assert "image_id" in hutch.crowd(votes())._repr_html_()
+    found = hutch.crowd(votes())
+    assert "image_id" in found._repr_html_()
+    assert found.verdict and found.verdict[0].split()[0] in repr(found)
 
 
 def test_a_column_per_rater_with_the_tasks_in_the_index() -> None:

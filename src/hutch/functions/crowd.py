@@ -49,6 +49,11 @@ class Crowd(Result):
         """What `hutch crowd` prints."""
         return "\n".join(lines_of(self.summary))
 
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """At most three sentences: how many labels are right, who answers by chance, what is not settled."""
+        return tuple(self.summary["verdict"])
+
     def to_frame(self) -> Any:
         """A row per task: `task label confidence ratings`, and `q:` with the probability of each class.
 
