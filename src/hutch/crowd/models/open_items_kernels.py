@@ -33,10 +33,10 @@ ITEM, FIRST, LAST, COUNT, PLACE = range(5)
 WORKER, LABEL, NEXT = range(3)
 """Places in `Open.labels`."""
 LABELS, REFRESH, CURSOR, CREDIT, OPENED, RECORDS, FREE = range(7)
-NODES, FREE_NODE, HEAPED, CORRECTED, REOPENED, CLOSED = range(7, 13)
+NODES, FREE_NODE, HEAPED, CORRECTED, REOPENED, CLOSED, MOST = range(7, 14)
 """Places in `Open.clock`: labels met; labels at which strengths are estimated next; record visited last; visits due, in
 1024ths; open items; records in use or free; free records; labels in use or free; first free label, -1 for none; items
-in `Open.surest`; labels corrected; closed items opened again; items closed."""
+in `Open.surest`; labels corrected; closed items opened again; items closed; most labels that an item had."""
 VISITS, WARM_UP, DRIFT, ROOM, EFFORT = range(5)
 """Places in the settings: open items visited after each label; labels of a worker until posteriors weigh as much as the
 rule of `learned`; rate per label at which labels lose weight; most open items, 0 for any number; labels of an item up
@@ -96,7 +96,7 @@ class Open(NamedTuple):
         earlier: int32 [item], labels that were dropped when it was closed.
         base: float64 [item, class], evidence of these.
         slots: int32 [worker], row of the tables.
-        clock: int64 [13], see `LABELS` and following.
+        clock: int64 [14], see `LABELS` and following.
     """
 
     records: NDArray[np.int32]
