@@ -34,7 +34,7 @@ class LiveCrowd:
     ...     for worker in ("ann", "bob", "cy"):
     ...         crowd.update(worker, f"t{task}", "cat" if task % 2 or worker == "cy" else "dog")
     >>> {name: round(p, 2) for name, p in crowd.posterior("t0").items()}
-    {'cat': 0.05, 'dog': 0.95}
+    {'cat': 0.03, 'dog': 0.97}
     >>> crowd.tell("t0", "dog")
     >>> round(crowd.posterior("t0")["dog"], 3), crowd.accuracy("ann") > crowd.accuracy("cy")
     (0.975, True)

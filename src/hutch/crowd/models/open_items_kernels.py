@@ -26,7 +26,7 @@ NATS = 1048576.0
 _LEAST_NATS, _LEAST = -1000.0, 1e-300
 _FLOOR, _TINY, _HUGE = 1e-4, 1e-100, 1e100
 _MOST_SHARE = (1 << SHARE_BITS) - 1
-_RIGHT = 0.8  # share of right labels of workers who are not known
+_RIGHT = 0.9  # share of right labels of workers who are not known
 
 ITEM, FIRST, LAST, COUNT, PLACE = range(5)
 """Places in `Open.records`: the item, -1 if free; first and last label; number of labels; place in `Open.surest`."""
@@ -83,7 +83,8 @@ class Open(NamedTuple):
     Attributes:
         records: int32 [record, 5], see `ITEM` and following.
         times: int64 [record], number of the item's last label in the stream.
-        sure: float64 [record], the largest probability of a class at the last visit.
+        sure: float64 [record], at the last visit: the largest probability of a class and a clear item under the first
+            crowd, which has the murkiest items and so is the most cautious.
         q: int64 [record, crowd, 2 classes], what the item contributes: clear classes, then murky ones.
         labels: int32 [node, 3], see `WORKER` and following.
         came: int64 [node], number of the label in the stream.
@@ -381,5 +382,5 @@ def put_in(crowds, opened, r, desk, n, unit, settings):
     weigh(crowds, desk.weights)
     opened.sure[r] = 0.0
     for k in range(len(desk.clear)):
-        opened.sure[r] = max(opened.sure[r], mixed(desk, k))
+        opened.sure[r] = max(opened.sure[r], desk.p[0, k])
     contribute(crowds, opened, r, desk, n, 1, settings)
