@@ -95,7 +95,7 @@ def drift(seeds: int) -> None:
     tasks, workers, per = 6000, 40, 5
     print("| model | drift | workers who change | error of their accuracy | of all | right, second half | objective |")
     for model in (TwoLevel, Nominal):
-        for rate in (0.0, 3e-4, 1e-3, 3e-3):
+        for rate in (0.0, 3e-5, 1e-4, 3e-4) if model is TwoLevel else (0.0, 3e-4, 1e-3, 3e-3):  # per label, per task
             for share in (0.3, 0.0):
                 figures = []
                 for seed in range(seeds):

@@ -7,7 +7,7 @@ import numpy as np
 from hutch.crowd.models.special import digamma
 
 ONE = 1 << 32
-FLOOR, HABIT, RIGHT, MOST = 1e-4, 15.0, 0.8, 300.0
+FLOOR, HABIT, RIGHT, MOST = 1e-4, 15.0, 0.9, 300.0
 
 
 class Twin:

@@ -16,7 +16,10 @@ _SHOWN = (
     "krippendorff_interval", "gold", "split_tasks", "mean", "deviation", "noise", "bias", "level_deviation", "wild",
     "open_tasks", "closed_tasks", "reopened_tasks", "corrected_labels", "late_gold", "new_classes",
 )  # fmt: skip
-_IF_ANY = ("duplicates", "contradictions", "left_out", "ties", "gold")
+_IF_ANY = (
+    "duplicates", "contradictions", "left_out", "ties", "gold",
+    "closed_tasks", "reopened_tasks", "corrected_labels", "late_gold", "new_classes",
+)  # fmt: skip
 """What a text leaves out where there is none."""
 _OF_STREAMS = ("iterations", "objective")
 """What a text leaves out in batch, where nothing is decided by it; `--json` has all."""

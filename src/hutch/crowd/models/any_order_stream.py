@@ -139,6 +139,20 @@ class AnyOrderStream(Stream):
             self._widen(labels.classes[: int(said[end]) + 1 if end < len(said) else None])
         return np.asarray(np.bincount(coming[:, 1], found, labels.items), np.float64)
 
+    def learn_one(self, worker: str, task: str, label: str) -> None:
+        """Learn one label; its class may be new."""
+        item, who = self._items.add([task]), self._workers.add([worker])
+        self._meet()
+        if label not in self.classes:
+            self._widen([*self.classes, label])
+        said = np.array([self.classes.index(label)], np.int64)
+        self.engine.learn(item, who, said, self._workers.places.get("", -1))
+
+    @property
+    def tasks(self) -> list[str]:
+        """All tasks met, in the order of their first label."""
+        return [*self._items.names]
+
     def _meet(self) -> None:
         """Tell the engine of new names."""
         engine = self.engine

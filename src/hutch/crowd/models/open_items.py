@@ -35,7 +35,7 @@ CLARITIES = (0.05, 0.4, 1.0)
 FIRST_REFRESH = 500
 """Labels after which strengths are estimated first; then at each doubling."""
 _SKILL = 0.7  # of a new worker, and P(label | its class) of a new population
-_CLOCK = 13
+_CLOCK = 14
 
 
 class Settings(NamedTuple):
@@ -222,20 +222,23 @@ class OpenItems:
         """
         old, crowds, opened = self.classes, self.crowds, self.opened
         shape = len(crowds.evidence), len(crowds.masses)
-        new = OpenItems.empty(classes, shape[1], tuple(crowds.strengths[:, CLARITY]))
-        part = (1 - _SKILL) / max(classes - 1, 1) if old > 1 else 1 / classes
-        new.crowds.population[:, :, :old] = part
-        new.crowds.population[:, :old, :old] = crowds.population * (1 - (classes - old) * part)
+        strengths = crowds.strengths
+        new = OpenItems.empty(classes, shape[1], tuple(strengths[:, CLARITY]), float(strengths[0, HABIT]))
+        part, kept = (1 - _SKILL) / max(classes - 1, 1), ["level_counts", "evidence", "origin"]
+        if old > 1:  # else nothing can have been learned of confusions
+            new.crowds.population[:, :, :old] = part
+            new.crowds.population[:, :old, :old] = crowds.population * (1 - (classes - old) * part)
+            kept.append("strengths")
         new.crowds.habit_prior[:, :old] = crowds.habit_prior * old / classes
-        for name in ("counts", "rows", "habits", "masses", "skill", "class_counts"):
+        for name in ("counts", "rows", "habits", "masses", "class_counts", *(["skill"] if old > 1 else [])):
             _put(getattr(new.crowds, name), getattr(crowds, name))
-        same = {name: getattr(crowds, name) for name in ("strengths", "level_counts", "evidence", "origin")}
+        same = {name: getattr(crowds, name) for name in kept}
         self.crowds = new.crowds._replace(**same, fixed_prior=crowds.fixed_prior)
         q = np.zeros((*opened.q.shape[:2], 2 * classes), np.int64)
         q[..., :old], q[..., classes : classes + old] = opened.q[..., :old], opened.q[..., old:]
         shares = np.zeros((*opened.shares.shape[:2], classes), np.uint16)
         shares[..., :old] = opened.shares
-        least = opened.base.min(axis=1, keepdims=True, initial=np.inf)
+        least = opened.base.min(axis=1, keepdims=True) if old else np.ones((len(opened.base), 1))
         base = np.concatenate([opened.base, np.repeat(least, classes - old, axis=1)], axis=1)
         self.opened = opened._replace(q=q, shares=shares, base=base)
 

@@ -21,6 +21,7 @@ from hutch.crowd.models.open_items_kernels import (
     LABEL,
     LABELS,
     LAST,
+    MOST,
     NEXT,
     NODES,
     OPENED,
@@ -59,7 +60,7 @@ def packed(engine: OpenItems) -> Arrays:
     item = opened.records[records, ITEM].copy()
     pointer, nodes = _nodes(opened.records[records], opened.labels)
     closed = np.flatnonzero(opened.earlier[items]).astype(np.int32)
-    clock[[OPENED, RECORDS, FREE, NODES, FREE_NODE, HEAPED]] = 0  # these follow from the rest
+    clock[[OPENED, RECORDS, FREE, NODES, FREE_NODE, HEAPED, MOST]] = 0  # these follow from the rest
     return {
         "item": item, "count": np.diff(pointer).astype(np.int32), "time": opened.times[records],
         "sure": opened.sure[records], "q": opened.q[records],
@@ -110,8 +111,8 @@ def unpack(engine: OpenItems, found: Mapping[str, NDArray[Any]]) -> None:
     engine.room_for(count, labels)
     opened, taken = engine.opened, np.flatnonzero(item >= 0)
     opened.clock[:] = found["clock"]
-    opened.clock[[OPENED, RECORDS, FREE, NODES, FREE_NODE, HEAPED]] = (
-        len(taken), count, len(found["free"]), labels, -1, 0,
+    opened.clock[[OPENED, RECORDS, FREE, NODES, FREE_NODE, HEAPED, MOST]] = (
+        len(taken), count, len(found["free"]), labels, -1, 0, found["count"].max(initial=0),
     )  # fmt: skip
     records = opened.records[:count]
     records[:, ITEM], records[:, COUNT], records[:, PLACE] = item, found["count"], -1

@@ -26,17 +26,17 @@ NATS = 1048576.0
 _LEAST_NATS, _LEAST = -1000.0, 1e-300
 _FLOOR, _TINY, _HUGE = 1e-4, 1e-100, 1e100
 _MOST_SHARE = (1 << SHARE_BITS) - 1
-_RIGHT = 0.8  # share of right labels of workers who are not known
+_RIGHT = 0.9  # share of right labels of workers who are not known
 
 ITEM, FIRST, LAST, COUNT, PLACE = range(5)
 """Places in `Open.records`: the item, -1 if free; first and last label; number of labels; place in `Open.surest`."""
 WORKER, LABEL, NEXT = range(3)
 """Places in `Open.labels`."""
 LABELS, REFRESH, CURSOR, CREDIT, OPENED, RECORDS, FREE = range(7)
-NODES, FREE_NODE, HEAPED, CORRECTED, REOPENED, CLOSED = range(7, 13)
+NODES, FREE_NODE, HEAPED, CORRECTED, REOPENED, CLOSED, MOST = range(7, 14)
 """Places in `Open.clock`: labels met; labels at which strengths are estimated next; record visited last; visits due, in
 1024ths; open items; records in use or free; free records; labels in use or free; first free label, -1 for none; items
-in `Open.surest`; labels corrected; closed items opened again; items closed."""
+in `Open.surest`; labels corrected; closed items opened again; items closed; most labels that an item had."""
 VISITS, WARM_UP, DRIFT, ROOM, EFFORT = range(5)
 """Places in the settings: open items visited after each label; labels of a worker until posteriors weigh as much as the
 rule of `learned`; rate per label at which labels lose weight; most open items, 0 for any number; labels of an item up
@@ -83,7 +83,8 @@ class Open(NamedTuple):
     Attributes:
         records: int32 [record, 5], see `ITEM` and following.
         times: int64 [record], number of the item's last label in the stream.
-        sure: float64 [record], the largest probability of a class at the last visit.
+        sure: float64 [record], at the last visit: the largest probability of a class and a clear item under the first
+            crowd, which has the murkiest items and so is the most cautious.
         q: int64 [record, crowd, 2 classes], what the item contributes: clear classes, then murky ones.
         labels: int32 [node, 3], see `WORKER` and following.
         came: int64 [node], number of the label in the stream.
@@ -96,7 +97,7 @@ class Open(NamedTuple):
         earlier: int32 [item], labels that were dropped when it was closed.
         base: float64 [item, class], evidence of these.
         slots: int32 [worker], row of the tables.
-        clock: int64 [13], see `LABELS` and following.
+        clock: int64 [14], see `LABELS` and following.
     """
 
     records: NDArray[np.int32]
@@ -381,5 +382,5 @@ def put_in(crowds, opened, r, desk, n, unit, settings):
     weigh(crowds, desk.weights)
     opened.sure[r] = 0.0
     for k in range(len(desk.clear)):
-        opened.sure[r] = max(opened.sure[r], mixed(desk, k))
+        opened.sure[r] = max(opened.sure[r], desk.p[0, k])
     contribute(crowds, opened, r, desk, n, 1, settings)

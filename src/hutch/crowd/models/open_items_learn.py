@@ -22,6 +22,7 @@ from hutch.crowd.models.open_items_kernels import (
     LABEL,
     LABELS,
     LAST,
+    MOST,
     NATS,
     NEXT,
     NODES,
@@ -172,6 +173,7 @@ def _append(opened, r, worker, label):
         record[FIRST] = node
     record[LAST] = node
     record[COUNT] += 1
+    opened.clock[MOST] = max(opened.clock[MOST], record[COUNT])
     return node
 
 
@@ -197,14 +199,10 @@ def _lighten(crowds, opened, desk, settings):
             contribute(crowds, opened, r, desk, gather(opened, r, desk), 1, settings)
 
 
-@helper
-def _most(opened):
-    """Most labels of an open item."""
-    most = _FEWEST
-    for r in range(opened.clock[RECORDS]):
-        if opened.records[r, ITEM] >= 0:
-            most = max(most, opened.records[r, COUNT])
-    return np.int64(most)
+@inlined
+def _room(opened):
+    """Labels for which a desk needs room: those of any open item, and one more."""
+    return max(opened.clock[MOST], _FEWEST) + 1
 
 
 @helper
@@ -272,7 +270,7 @@ def learn(crowds, opened, items, workers, labels, begin, anonymous, settings, ob
     Returns:
         the first label that was not learned: strengths must be estimated first, or there are no more.
     """
-    desk, clock = desk_of(crowds, _most(opened) + 1), opened.clock
+    desk, clock = desk_of(crowds, _room(opened)), opened.clock
     _ready(opened, settings)
     for t in range(begin, len(items)):
         if clock[LABELS] >= clock[REFRESH]:
@@ -311,7 +309,7 @@ def tell(crowds, opened, item, gold, settings):
     if r < 0:
         opened.gold[item] = gold
         return
-    desk = desk_of(crowds, _most(opened) + 1)
+    desk = desk_of(crowds, _room(opened))
     _ready(opened, settings)
     n = gather(opened, r, desk)
     contribute(crowds, opened, r, desk, n, -1, settings)
@@ -325,7 +323,7 @@ def tell(crowds, opened, item, gold, settings):
 @compiled
 def sweep(crowds, opened, settings):
     """Judge every open item again."""
-    desk = desk_of(crowds, _most(opened) + 1)
+    desk = desk_of(crowds, _room(opened))
     _ready(opened, settings)
     for r in range(opened.clock[RECORDS]):
         if opened.records[r, ITEM] >= 0:
@@ -335,7 +333,7 @@ def sweep(crowds, opened, settings):
 @compiled
 def recount(crowds, opened, settings, sign):
     """Put in (1) or take out (-1) what all open items contribute."""
-    desk = desk_of(crowds, _most(opened) + 1)
+    desk = desk_of(crowds, _room(opened))
     for r in range(opened.clock[RECORDS]):
         if opened.records[r, ITEM] >= 0:
             contribute(crowds, opened, r, desk, gather(opened, r, desk), sign, settings)
@@ -353,10 +351,10 @@ def read(crowds, opened, items, pointer, slots, labels, settings, posterior, cle
         clear: float64 (n), out: probability that the item is not murky, or the class decides a murky label.
         total: float64 (n), out: log-probability of its labels.
     """
-    room = _most(opened)
+    room = _room(opened)
     for i in range(len(items)):
         room = max(room, pointer[i + 1] - pointer[i])
-    own, desk = desk_of(crowds, room + 1), desk_of(crowds, room + 1)
+    own, desk = desk_of(crowds, room), desk_of(crowds, room)
     unit, classes, even = unit_of(crowds, opened, settings), posterior.shape[1], np.ones(posterior.shape[1])
     weigh(crowds, desk.weights)
     for i in range(len(items)):
