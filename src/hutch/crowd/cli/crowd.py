@@ -24,6 +24,11 @@ def crowd(given: CrowdOptions) -> None:
     if given.features is not None:
         raise UsageError("--features: needs --pairs")
     given = replace(given, read_as=given.asked)
+    if given.follow:
+        from hutch.crowd.cli.follow import run as follow
+
+        follow(given)
+        return
     from hutch.core.run.output import is_stdout
     from hutch.crowd.cli.model import model_of
     from hutch.crowd.cli.summary import show

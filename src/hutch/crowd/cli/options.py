@@ -145,6 +145,14 @@ class CrowdOptions:
             rich_help_panel="Streams and shards",
         ),
     ] = None
+    follow: Annotated[
+        bool,
+        Option(
+            "--follow",
+            help="Learn each label as it comes, and print a line whenever the verdict of its task changes.",
+            rich_help_panel="Streams and shards",
+        ),
+    ] = False
     shards: Annotated[
         int | None,
         Option(

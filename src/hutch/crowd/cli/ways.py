@@ -48,6 +48,13 @@ STREAM = Way(
     ("workers", "report", "suspects", "next", "score", "detail"),
     "a stream keeps no tasks and no workers; leave out --stream",
 )
+FOLLOW = Way(
+    (
+        "gold", "reference", "all_judges", "next", "ask_of", "report", "suspects", "workers", "predictions", "score",
+        "detail", "test", "passes", "shards", "ray", "stream", "multi_label", "pairs", "ordered", "model",
+    ),
+    "cannot be combined with --follow, which learns label by label with two_level",
+)  # fmt: skip
 
 
 def questions(names: str) -> Way:

@@ -1,0 +1,90 @@
+"""`hutch crowd --follow`: a line whenever the verdict of a task changes."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hutch.crowd.live import LiveCrowd
+
+
+def labels(tasks: int = 80, seed: int = 0) -> list[tuple[str, str, str]]:
+    """Labels of four workers of three classes, in any order."""
+    random = np.random.default_rng(seed)
+    rows = [
+        (worker, f"t{task}", f"c{task % 3 if random.random() < right else random.integers(3)}")
+        for worker, right in (("ann", 0.95), ("bob", 0.9), ("cy", 0.8), ("dee", 0.4))
+        for task in range(tasks)
+    ]
+    return [rows[k] for k in random.permutation(len(rows))]
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Path:
+    path = tmp_path / "labels.csv"
+    path.write_text("reviewer,ticket,category\n" + "".join(",".join(row) + "\n" for row in labels()))
+    return path
+
+
+def test_the_last_line_of_each_task_is_its_verdict(stream: Path, tmp_path: Path, hutch: Callable[..., Any]) -> None:
+    said = hutch("crowd", stream, "--follow", "-f", tmp_path / "live.model", "--json")
+    assert said.code == 0
+    assert said.err.splitlines()[-1].startswith("320 labels of 80 tasks; ") and "wrote " in said.err
+    found = [json.loads(line) for line in said.out.splitlines()]
+    last = {row["task"]: row for row in found}
+    assert len(last) == 80 and len(found) < 320
+    assert sum(row["label"] == f"c{int(task[1:]) % 3}" for task, row in last.items()) > 70
+    crowd = LiveCrowd()
+    for worker, task, label in labels():
+        crowd.update(worker, task, label)
+    again = LiveCrowd.load(tmp_path / "live.model")
+    assert again.posterior("t5") == crowd.posterior("t5")
+    told = dict[str, Any]()
+    for row in found:  # each line says something new
+        before = told.get(row["task"])
+        new = before is None or row["label"] != before["label"] or row["state"] != before["state"]
+        assert new or abs(row["confidence"] - before["confidence"]) >= 0.0999
+        told[row["task"]] = row
+
+
+def test_cut_into_files_it_says_the_same(stream: Path, tmp_path: Path, hutch: Callable[..., Any]) -> None:
+    whole = hutch("crowd", stream, "--follow", "-f", tmp_path / "whole", "--quiet", "--classes", "c0,c1,c2")
+    head, *rows = stream.read_text().splitlines(keepends=True)
+    for name, part, more in (("a", rows[:150], []), ("b", rows[150:], ["-i", tmp_path / "part"])):
+        (tmp_path / name).write_text(head + "".join(part))
+        more = more or ["--classes", "c0,c1,c2"]
+        assert hutch("crowd", tmp_path / name, "--follow", "-f", tmp_path / "part", "--quiet", *more).code == 0
+    assert whole.code == 0
+    one, other = LiveCrowd.load(tmp_path / "whole"), LiveCrowd.load(tmp_path / "part")
+    assert [one.posterior(f"t{k}") for k in range(80)] == [other.posterior(f"t{k}") for k in range(80)]
+
+
+def test_lines_that_are_not_labels(monkeypatch: pytest.MonkeyPatch, hutch: Callable[..., Any]) -> None:
+    text = "ann\tt1\tcat\n\nbob\tt1\tdog\ncy\tt1\tunsure\ncy\tt1\n\nann\tt2\t\nann\tt2\tdog\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    said = hutch("crowd", "-", "--follow")
+    assert said.code == 0 and "-:5: got no worker, task and label: left out" in said.err
+    assert said.err.splitlines()[-1] == "3 labels of 2 tasks; 0 settled; 1 line left out"
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        ("a,b\n1,2\n", [], "-:1:1: got a, b; wanted worker, task and label"),
+        ("who,what,that,label\n", [], "-:1:1: got who, what, that, label; wanted"),
+        ("a,b,c\n1,2,3\n", ["--columns", "worker=x"], "-:1:1: no column 'x'; got a, b, c"),
+        ("a,b,c\n", ["--stream"], "--stream: cannot be combined with --follow"),
+        ("a,b,c\n", ["-p", "out.tsv"], "--predictions: cannot be combined with --follow"),
+    ],
+)
+def test_what_is_refused(
+    monkeypatch: pytest.MonkeyPatch, hutch: Callable[..., Any], text: str, more: list[str], message: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    said = hutch("crowd", "-", "--follow", *more)
+    assert said.code in (1, 2) and message in said.err and not said.out
