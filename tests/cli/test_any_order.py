@@ -147,3 +147,30 @@ def test_what_cannot_be_is_refused(hutch, put, rows):
     done = hutch("crowd", "all.tsv", "-i", "old.model")
     assert done.code == 1 and "old.model: got an online two_level model that learned task by task" in done.err
     assert "make it again from the labels" in done.err
+
+
+def test_a_stream_that_only_scores_wants_tasks_together(hutch, put, rows):
+    put("all.tsv", rows)
+    hutch("crowd", "all.tsv", *ONLINE, *CLASSES, "-f", "all.model")
+    put("long.tsv", rows * 60)  # more than a piece of the file
+    done = hutch("crowd", "long.tsv", "--quiet", "-i", "all.model", "-t", "--stream", "-p", "p.txt")
+    assert "a stream that only scores takes them as another task: leave out --stream" in done.err
+
+
+def test_several_labels_per_task_come_back_too(hutch, put, rows):
+    parts = [row.replace("c0", "c0|c1") for row in rows]
+    put("a.tsv", parts[:600])
+    put("b.tsv", parts[600:])
+    options = (*ONLINE, "--multi-label", "--model", "two_level", *CLASSES)
+    assert hutch("crowd", "a.tsv", *options, "-f", "a.model").code == 0
+    done = hutch("crowd", "b.tsv", "--quiet", "--multi-label", "-i", "a.model", "-f", "b.model", "-p", "b.txt")
+    assert done.code == 0 and not done.err
+    put("all.tsv", parts)
+    assert hutch("crowd", "all.tsv", *options, "-p", "all.txt").code == 0
+    whole, last = (
+        dict(line.split("\t", 1) for line in Path(path).read_text().splitlines()[1:]) for path in ("all.txt", "b.txt")
+    )
+    assert (
+        len(last) > 250
+        and np.mean([whole[task].split("\t")[0] == row.split("\t")[0] for task, row in last.items()]) > 0.97
+    )

@@ -6,8 +6,8 @@
 Each simulated crowd has --items items with 5 labels each; half of the crowds have 60 workers, half 200. `nominal`
 crowds have 4 classes and are drawn by Mineiro's model, `ratings` are degrees from 1 to 5, `questions` have 2 classes,
 as each label of tasks with several labels has. Printed are means over the crowds of accuracy and log-loss of the vote
-share, of batch, and of one pass, afterwards and (not calibrated) of each item before it was learned, and the crowd that
-is farthest below batch. Scores are 0, 2, .. 100: the truth with a bias and a noise of each worker.
+share, of batch, and of one pass, afterwards and (not calibrated) of each item before it was learned (two_level: after),
+and the crowd that is farthest below batch. Scores are 0, 2, .. 100: the truth with a bias and a noise of each worker.
 --blocks varies the first block, the others and the iterations. --people names folders with labels.tsv (worker TAB item
 TAB label) and gold.tsv (item TAB label). Streams of a million labels in ten pieces show their state, memory, time.
 """

@@ -23,7 +23,7 @@ from hutch.crowd.read.labels import notices_of
 from hutch.crowd.read.multi_label import answers_to
 from hutch.crowd.read.source import pieces_of
 from hutch.crowd.read.triples import Triples, described, of_table
-from hutch.crowd.returning import Finished, warning
+from hutch.crowd.returning import APART, Finished, warning
 
 Pieces = Iterator[Triples]
 
@@ -42,6 +42,7 @@ class Seen:
         first: the first of them, and its place.
         new_classes: classes that were not known before their first label.
         over: tasks that are over, of earlier runs, too.
+        consequence: of a task that comes back: see `returning.warning`.
     """
 
     problems: Problems = field(default_factory=Problems)
@@ -51,10 +52,11 @@ class Seen:
     first: tuple[str, str] = ("", "")
     new_classes: list[str] = field(default_factory=list)
     over: Finished = field(default_factory=Finished)
+    consequence: str = APART
 
     def warning(self) -> str:
         """What to say of tasks that came back; empty without any."""
-        return warning(*self.first, self.split) if self.split else ""
+        return warning(*self.first, self.split, self.consequence) if self.split else ""
 
 
 def label_blocks(
@@ -282,19 +284,18 @@ def run_blocks(
     for block in blocks:
         found = []
         for name, labels in block.items():
-            stream = streams[name]
-            hashed = stream.in_slots(labels)
+            stream, count = streams[name], len(labels)
             if first_pass is None:
-                whole = stream.with_earlier(labels, learned=False)
-                posterior, _, objective = stream.score(stream.in_slots(whole))
+                labels = stream.with_earlier(labels, learned=False)
+                posterior, _, objective = stream.score(stream.in_slots(labels))
             else:
-                progress = stream.learn(hashed, first_pass)
+                progress = stream.learn(stream.in_slots(labels), first_pass)
                 if table:
                     table(labels, progress)
                 posterior, objective = progress.posterior, float(progress.objective.mean())
             found += [stream.probability(labels, posterior)] if file else []
         totals.tasks += labels.items
-        totals.labels += len(labels)
+        totals.labels += count
         totals.objective += (objective - totals.objective) * labels.items / totals.tasks
         if file and several:
             set_rows(file, labels, [*streams], np.stack(found, axis=1)[:, :, 1])

@@ -58,15 +58,20 @@ def _hashes(tasks: Sequence[str]) -> NDArray[np.int64]:
     return np.frombuffer(digests, "<i8").astype(np.int64)
 
 
-def warning(task: str, place: str, count: int) -> str:
+APART = "this model takes them as another task: sort the rows by task; two_level, the default, takes them in any order"
+SCORED_APART = "a stream that only scores takes them as another task: leave out --stream"
+SEVERAL_ROWS = "-p has a row of the task for each time: the last counts"
+"""What becomes of the labels of a task that comes back."""
+
+
+def warning(task: str, place: str, count: int, consequence: str = APART) -> str:
     """What to say of tasks that came back.
 
     Args:
         task: the first of them.
         place: where its labels are.
         count: how often one came back, at least.
+        consequence: `APART`, `SCORED_APART` or `SEVERAL_ROWS`.
     """
-    return (
-        f"got labels of task {task!r} at {place}, after those of other tasks; this model takes them as another task "
-        f"(at least {counted(count, 'time')}): sort the rows by task; two_level, the default, takes them in any order"
-    )
+    often = f"at least {counted(count, 'time')}"
+    return f"got labels of task {task!r} at {place}, after those of other tasks ({often}); {consequence}"

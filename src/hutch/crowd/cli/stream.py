@@ -34,7 +34,7 @@ from hutch.crowd.models.ordered import scale_of
 from hutch.crowd.questions import apart, together
 from hutch.crowd.read.labels import read_gold
 from hutch.crowd.read.multi_label import ANSWERS, read_sets
-from hutch.crowd.returning import Finished
+from hutch.crowd.returning import SCORED_APART, SEVERAL_ROWS, Finished
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -56,6 +56,8 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if options.passes > 1 and path == "-":
         raise UsageError("--passes: each pass reads the labels again: wanted a file, got standard input")
     totals, seen, table = Totals(), Seen(over=Finished(history)), None if given.multi_label else Table(given.notice)
+    if model.any_order:
+        seen.consequence = SCORED_APART if options.test else SEVERAL_ROWS
     known = history.classes if history else given.class_names
 
     def read(seen: Seen) -> Iterator[dict[str, Labels]]:

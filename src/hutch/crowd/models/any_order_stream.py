@@ -78,8 +78,9 @@ class AnyOrderStream(Stream):
         self._items, self._workers = (Numbers.of(_names(name, old.open.get(name))) for name in _NAMES)
         engine.meet(len(self._items.names), self.slots_of(self._workers.names))
         if history:
-            arrays: dict[str, Any] = {name: array.copy() for name, array in (old.workers | old.shared).items()}
-            engine.crowds = engine.crowds._replace(**{name: arrays[name] for name in _WORKERS + _SHARED})
+            found = old.workers | old.shared
+            arrays = {name: _like(name, found.get(name), getattr(engine.crowds, name)) for name in _WORKERS + _SHARED}
+            engine.crowds = engine.crowds._replace(**arrays)
             unpack(engine, old.open)
             if known < len(classes):
                 engine.widen(len(classes))
@@ -328,6 +329,18 @@ class AnyOrderStream(Stream):
         places = {"closed_tasks": CLOSED, "reopened_tasks": REOPENED, "corrected_labels": CORRECTED}
         counts = {name: int(self.engine.opened.clock[place]) for name, place in places.items()}
         return {"open_tasks": int(self.engine.opened.clock[OPENED]), **counts, "late_gold": self._late_gold}
+
+
+def _like(name: str, array: NDArray[Any] | None, fresh: NDArray[Any]) -> NDArray[Any]:
+    """A copy of a saved array, of the shape and type that kernels rely on.
+
+    Raises:
+        ModelError: it has another.
+    """
+    if array is None or array.shape != fresh.shape or array.dtype != fresh.dtype:
+        got = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+        raise ModelError(f"{name} of the crowd model: got {got}, wanted {fresh.dtype} of shape {fresh.shape}")
+    return array.copy()
 
 
 def _latest(keys: NDArray[np.int64], single: NDArray[np.bool_]) -> NDArray[np.int64]:
