@@ -236,3 +236,22 @@ def test_headers_that_do_not_fit_and_requests_whose_answers_are_not_read() -> No
             assert process.wait(30) == 0
         finally:
             process.kill()
+
+
+def test_a_client_that_sends_all_before_it_reads_gets_the_answer_to_a_body_that_is_too_large(model: Path) -> None:
+    """As Python's http.client does: a connection that is closed while it sends is an error without an answer."""
+    serving = [*HUTCH, "serve", "model", "--port", "0", "--max-body", "100000"]
+    with subprocess.Popen(serving, cwd=model.parent, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r":(\d+)\s", process.stdout.readline())
+            assert found is not None
+            line = b"|a b\n" * 1000
+            for body, more in ((line * 8_000, {}), (iter([line] * 8_000), {"encode_chunked": True})):
+                with closing(http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)) as client:
+                    client.request("POST", "/v1/predict", body, {"Content-Type": "text/plain"}, **more)
+                    answer = client.getresponse()
+                    assert (answer.status, answer.getheader("connection")) == (413, "close")
+                    assert b"wanted at most 100000" in answer.read() or more
+        finally:
+            process.terminate()

@@ -9,6 +9,7 @@ import inspect
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -23,6 +24,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _ONCE = ("host", "content-type", "content-encoding", "content-length", "authorization", "idempotency-key", "origin")
 _UTF8 = ("utf-8", "utf8", "us-ascii")
 _UNREAD = (401, 403, 408, 413)
+_DISCARDED = 1 << 27
+"""Bytes of a body that is too large which are read, so that its client is not cut off before it reads the answer."""
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -311,6 +314,7 @@ async def _body(receive: Receive, headers: Mapping[str, str], limits: Limits) ->
     if not (length.isascii() and length.isdigit() and len(length) < 18):
         raise Refused(400, "content-length: wanted a number")
     if int(length) > limits.body:
+        await _discard(receive, headers, limits)
         raise Refused(413, f"got a body of {length} bytes, wanted at most {limits.body}")
     pieces, total, more = [], 0, True
     try:
@@ -322,7 +326,26 @@ async def _body(receive: Receive, headers: Mapping[str, str], limits: Limits) ->
                 pieces.append(message.get("body", b""))
                 total, more = total + len(pieces[-1]), message.get("more_body", False)
                 if total > limits.body:
-                    raise Refused(413, f"got a body beyond {limits.body} bytes")
+                    break
     except TimeoutError:
         raise Refused(408, f"got no whole body in {limits.body_seconds:g} s") from None
+    if total > limits.body:
+        pieces.clear()
+        if more:
+            await _discard(receive, headers, limits)
+        raise Refused(413, f"got a body beyond {limits.body} bytes")
     return b"".join(pieces)
+
+
+async def _discard(receive: Receive, headers: Mapping[str, str], limits: Limits) -> None:
+    """Read what a client still sends, within limits: many look for an answer only when they have sent all.
+
+    A client that asks before it sends (`Expect: 100-continue`) is answered at once.
+    """
+    total, more = 0, "expect" not in headers
+    with suppress(TimeoutError):
+        async with asyncio.timeout(limits.body_seconds):
+            while more and total < _DISCARDED:
+                message = await receive()
+                total += len(message.get("body", b""))
+                more = message["type"] == "http.request" and message.get("more_body", False)
