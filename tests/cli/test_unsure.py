@@ -7,6 +7,9 @@ from typer.testing import CliRunner
 
 from hutch.core.errors import DataError, HutchError, UsageError
 from hutch.crowd.cli.crowd import crowd
+from hutch.crowd.data.asked import ColumnNames
+from hutch.estimate.files import read_items
+from hutch.label.votes import read_votes
 from hutch.shell.declared import as_app
 
 app = as_app(crowd, "crowd")
@@ -144,3 +147,18 @@ def test_a_task_that_nobody_knows_has_no_label(data, tmp_path):
 def test_votes_on_pairs_have_no_such_word(data):
     with pytest.raises(UsageError, match="--unsure: cannot be combined with --pairs"):
         invoke(data(), "--pairs", "--unsure", "x")
+
+
+def test_hutch_label_refuses_such_a_word_until_it_is_left_out(data):
+    path = str(data())
+    with pytest.raises(DataError, match="got the label 'Not sure', wanted a class: --columns unsure='Not sure' leaves"):
+        read_votes(path)
+    assert read_votes(path, ColumnNames(unsure=("Not sure",))).names[2] == ["no", "yes"]
+    assert "Not sure" in read_votes(path, ColumnNames().keeping(["Not sure"])).names[2]
+
+
+def test_hutch_estimate_counts_it_as_any_label(tmp_path):
+    people = tmp_path / "people.tsv"
+    people.write_text("".join(f"ann\tt{i}\t{('yes', 'no', 'unsure')[i % 3]}\n" for i in range(30)))
+    assert "unsure" in read_items(people).classes
+    assert "unsure" not in read_items(people, columns=ColumnNames(unsure=("unsure",))).classes

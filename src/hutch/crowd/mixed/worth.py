@@ -83,7 +83,7 @@ def worth(labels: Labels, state: State) -> Worth:
     numbers = len(known), float(right.mean()), float(plural.mean()), free
     if gap < 0.01:
         return Worth(judges, votes, agree, *numbers)
-    closed, error = float(gain.mean()) / gap, float(gain.std()) / np.sqrt(len(known)) / gap
+    closed, error = float(gain.mean()) / gap, float(gain.std() / np.sqrt(len(known))) / gap
     return Worth(judges, votes, agree, *numbers, closed, closed - _Z * error, closed + _Z * error)
 
 
