@@ -21,6 +21,7 @@ from hutch.core.run.output import (
     raw_of,
     write_now,
 )
+from hutch.core.run.beside_constant import BesideConstant
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.run import Reporter, Run, RunOptions
 from hutch.core.run.table import Table
@@ -191,5 +192,7 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
     if options.events is not None:
         found.append(EventsTo(options.events))
     if not options.quiet:
-        found += [Table(verdict=options.learn), Bar()]
+        found += [Table(), Bar()]
+    if options.learn:
+        found.append(BesideConstant(options.quiet))
     return [*found, MalformedData(), UnexpectedData(engine), Overflow()]

@@ -83,6 +83,7 @@ class Outcome:
         exit_code: 128 + the number of the signal that ended the run early; 1 if labels were needed and none came;
             else 0.
         table_used: share of the weight table's rows that are used, an estimate; None if unknown.
+        verdict: what was found, in sentences; None without learning.
     """
 
     done: PassesDone
@@ -90,6 +91,7 @@ class Outcome:
     problems: int
     exit_code: int
     table_used: float | None = None
+    verdict: tuple[str, ...] | None = None
 
     def as_json(self) -> str:
         """One object for `--json`."""
@@ -106,6 +108,7 @@ class Outcome:
                 "problems": self.problems,
                 "interrupted": self.exit_code > 1,
                 "table_used": self.table_used,
+                **({} if self.verdict is None else {"verdict": [*self.verdict]}),
             }
         )
 
@@ -133,11 +136,13 @@ class Reporter:
         scores: whether it needs the scores of all classes.
         problems: number of problems it has found in the data.
         lost: whether its output no longer reaches anyone; None if it writes no results.
+        said: what it has found, a sentence; empty: nothing.
     """
 
     scores = False
     problems = 0
     lost: bool | None = None
+    said = ""
 
     def open(self, run: "Run", stack: ExitStack) -> None:
         """Called before the first batch.
@@ -234,7 +239,8 @@ class Run:
         problems = sum(reporter.problems for reporter in self._reporters)
         used = share_used(self.engine)
         share = None if used is None else float(f"{used:.3g}")
-        return Outcome(done, self.progress.seconds, problems, interruption.exit_code or int(failed), share)
+        said = tuple(reporter.said for reporter in self._reporters if reporter.said) if options.learn else None
+        return Outcome(done, self.progress.seconds, problems, interruption.exit_code or int(failed), share, said)
 
     def _about_no_labels(self, done: PassesDone) -> str:
         """Message if nothing was learned for want of labels; else empty."""

@@ -117,24 +117,6 @@ def table_head(run: Run) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def beside_constant(average: float, constant: float | None, its_loss: float | None) -> str:
-    """A sentence on the average loss beside that of the best constant; empty where that is not known.
-
-    Args:
-        average: loss over the examples.
-        constant, its_loss: as from `BestConstant.of`, over the same examples.
-
-    >>> beside_constant(0.716, 0.0, 0.693)
-    'On these examples the model was no better than always predicting 0: an average loss of 0.716 against 0.693.'
-    """
-    if constant is None or its_loss is None or math.isnan(average):
-        return ""
-    losses = f"an average loss of {average:.3g} against {its_loss:.3g}"
-    if average >= its_loss:
-        return f"On these examples the model was no better than always predicting {constant:.3g}: {losses}."
-    return f"On these examples the model was better than always predicting {constant:.3g}: {losses}."
-
-
 class Table(Reporter):
     """Prints the table.
 
@@ -144,7 +126,6 @@ class Table(Reporter):
         more: further lines of the footer.
         best_constant: show in the footer which constant would have done best.
         table_used: show in the footer how full the weight table is, which VW does not.
-        verdict: end in a sentence on the best constant, which VW does not.
     """
 
     def __init__(
@@ -155,10 +136,9 @@ class Table(Reporter):
         more: Callable[[Run, PassesDone], Iterable[str]] = lambda run, done: (),
         best_constant: bool = True,
         table_used: bool = True,
-        verdict: bool = False,
     ) -> None:
         self._head, self._counted, self._more, self._table_used = head, counted, more, table_used
-        self._best, self._verdict = BestConstant() if best_constant else None, verdict
+        self._best = BestConstant() if best_constant else None
 
     def open(self, run: Run, stack: ExitStack) -> None:
         run.notes.say(self._head(run))
@@ -170,24 +150,28 @@ class Table(Reporter):
 
     def close(self, run: Run, done: PassesDone) -> None:
         seen = self._counted(done.statistics)
-        constant = self._best_constant(run, seen)
         footer = table_footer(
             seen,
             passes=done.passes,
-            best_constant=constant,
+            best_constant=best_constant(run, self._best, seen),
             best_holdout=done.best_holdout,
             table_used=share_used(run.engine) if self._table_used and run.options.learn else None,
             more=self._more(run, done),
         )
         run.notes.say(footer)
-        said = beside_constant(seen.average_loss, *constant) if self._verdict and done.best_holdout is None else ""
-        if said:
-            run.notes.say(f"\n{said}")
 
-    def _best_constant(self, run: Run, seen: Statistics) -> tuple[float | None, float | None]:
-        choice = getattr(run.engine.layers[-1].parameters, "loss", None)
-        if self._best is None or run.engine.takes != Labels.SIMPLE or not isinstance(choice, LossChoice):
-            return None, None
-        shared = run.engine.shared[0]
-        label_range = (float(shared["min_label"]), float(shared["max_label"]))
-        return self._best.of(choice.name, seen, dict(choice.parameters), label_range)
+
+def best_constant(run: Run, best: BestConstant | None, seen: Statistics) -> tuple[float | None, float | None]:
+    """The best constant of a run and its loss, as from `BestConstant.of`.
+
+    Args:
+        run: of a chain.
+        best: that saw its labels; None: nothing did.
+        seen: counters of the run.
+    """
+    choice = getattr(run.engine.layers[-1].parameters, "loss", None)
+    if best is None or run.engine.takes != Labels.SIMPLE or not isinstance(choice, LossChoice):
+        return None, None
+    shared = run.engine.shared[0]
+    label_range = (float(shared["min_label"]), float(shared["max_label"]))
+    return best.of(choice.name, seen, dict(choice.parameters), label_range)

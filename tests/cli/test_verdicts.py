@@ -90,4 +90,8 @@ def test_training_is_compared_with_a_constant(hutch, here, signal, wanted):
     (here / "data.vw").write_text("".join(lines))
     out = hutch("train", "data.vw", "--loss_function", "logistic").err
     assert f"On these examples the model {wanted} always predicting" in out
+    found = json.loads(hutch("train", "data.vw", "--loss_function", "logistic", "--quiet", "--json").out)
+    assert found["verdict"][0] in out
+    twice = ("train", "data.vw", "--loss_function", "logistic", "--passes", "2", "--quiet", "--json")
+    assert json.loads(hutch(*twice).out)["verdict"] == []
     assert "always predicting" not in hutch("vw", "data.vw", "--loss_function", "logistic").err
