@@ -174,3 +174,14 @@ def test_several_labels_per_task_come_back_too(hutch, put, rows):
         len(last) > 250
         and np.mean([whole[task].split("\t")[0] == row.split("\t")[0] for task, row in last.items()]) > 0.97
     )
+
+
+def test_rows_with_a_time_are_learned_in_its_order(hutch, put):
+    rows = [f"{w},t{i},{'ab'[i % 2]},{9 * i + k:05}\n" for i in range(40) for k, w in enumerate(("ann", "bob", "cy"))]
+    put("times.csv", ["worker,task,label,time\n", *rows[1:][::-1], "ann,t1,a,99999\n", rows[0]])
+    put("order.csv", ["worker,task,label\n", *(row.rsplit(",", 1)[0] + "\n" for row in rows), "ann,t1,a\n"])
+    done = hutch("crowd", "times.csv", "--method", "online", "--columns", "time=time", "-f", "a.model", "--json")
+    assert "of two answers of a worker to a task the last counts" in done.err
+    assert json.loads(done.out)["corrected_labels"] == 1
+    assert hutch("crowd", "order.csv", *ONLINE, "-f", "b.model").code == 0
+    assert Path("a.model").read_bytes() == Path("b.model").read_bytes()

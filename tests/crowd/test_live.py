@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import ConfigError, ModelError, UsageError
 from hutch.crowd.aggregate import Options, aggregate, save
 from hutch.crowd.data.labels import from_triples
@@ -88,3 +89,29 @@ def test_what_is_refused(votes, tmp_path):
     save(str(tmp_path / "other"), Nominal(), Options("online"), found.fit.state)
     with pytest.raises(ModelError, match="got model nominal, method online; wanted two_level"):
         LiveCrowd.load(tmp_path / "other")
+
+
+def test_forged_files_are_refused_or_harmless(votes, tmp_path):
+    random = np.random.default_rng(0)
+    learned(votes, most_open=25, slots=16).save(tmp_path / "sound")
+    arrays, metadata = load_model(tmp_path / "sound", kind="crowd")
+    names, results = [name for name in arrays if not name.endswith("names") and arrays[name].size], []
+    for _ in range(60):
+        forged = {name: array.copy() for name, array in arrays.items()}
+        array = forged[str(random.choice(names))].reshape(-1)
+        numbers = np.array([0.0, 1.0, -1.0, 7.0, 60.0, 1e9, 1e17, np.nan, np.inf])
+        if array.dtype.kind != "f":
+            limits = np.iinfo(array.dtype)
+            numbers = np.clip(numbers[:7], limits.min, min(limits.max, 1 << 62))
+        array[random.integers(array.size)] = random.choice(numbers)
+        save_model(tmp_path / "forged", forged, metadata, kind="crowd")
+        try:
+            crowd = LiveCrowd.load(tmp_path / "forged", most_open=int(random.choice([0, 10])))
+        except ModelError:
+            results.append("refused")
+            continue
+        for vote in votes[:20]:
+            crowd.update(*vote)
+        assert len(crowd.posterior("t1")) == 3
+        results.append("harmless")
+    assert {*results} == {"refused", "harmless"}

@@ -42,7 +42,7 @@ class Options:
     """How to aggregate.
 
     Attributes:
-        method: `batch` EM over stored labels, or `online`, one item at a time.
+        method: `batch` EM over stored labels, or `online`, label by label or task by task, as the model has it.
         passes: online: over the labels.
         slots: online: rows of the worker table.
         test: only score, without learning.

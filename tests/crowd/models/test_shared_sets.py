@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hutch.crowd.data.labels import from_codes
+from hutch.crowd.models.any_order_stream import AnyOrderStream
 from hutch.crowd.models.calibration import accuracy, calibrate, calibration_error, log_loss
 from hutch.crowd.models.online import run, stream_of
 from hutch.crowd.models.two_level import TwoLevel
@@ -40,6 +42,24 @@ def test_batch_and_online_reach_their_means():
     assert found[0] >= 0.8185
     assert (found[1:] <= [0.76, 0.50, 0.07]).all()
     assert (np.mean(differences, axis=0) > [-0.015, -0.01]).all()
+
+
+@pytest.mark.slow
+def test_shuffled_labels_in_ten_saved_parts_come_near_batch():
+    scores = {}
+    for name, labels, truth in folders():
+        rows = np.random.default_rng(9001).permutation(labels.coming)
+        names, state = (labels.worker_names, labels.item_names, labels.classes), None
+        for part in np.array_split(rows, 10):
+            stream = AnyOrderStream(TwoLevel(), labels.classes, SLOTS, state)
+            stream.learn(from_codes(part, *names, classes=labels.classes, arrivals=True), first_pass=True)
+            state = stream.final_state()
+        kept = stream.kept(labels.item_names)
+        found = stream.score(kept)[0]
+        scores[name] = accuracy(found, truth), log_loss(stream.probability(kept, found), truth)
+    mean = np.mean([*scores.values()], axis=0)
+    assert mean[0] > 0.8226 and mean[1] < 0.50, mean
+    assert scores["rte"][0] >= 0.925 and scores["bluebird"][0] >= 0.87
 
 
 def test_repeated_labels_are_counted_as_published():

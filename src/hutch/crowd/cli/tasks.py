@@ -24,7 +24,7 @@ from hutch.crowd.data.values import unsure_in
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
 from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
-from hutch.crowd.read.labels import read_gold, read_questions
+from hutch.crowd.read.labels import ALL_COUNT, THE_LAST_COUNTS, read_gold, read_questions
 from hutch.crowd.read.prices import read_prices
 from hutch.crowd.returning import Finished, warning
 from hutch.shell.sentences import Verdict, typed_command
@@ -44,7 +44,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         DataError: labels or gold that cannot be used.
     """
     prices = read_prices(given.labels, given.read_as) if given.next else {}
-    found = _labels(given, options, history)
+    found = _labels(given, model, options, history)
     if len(found) > 1:
         from hutch.crowd.cli.questions import run as run_questions
 
@@ -124,7 +124,7 @@ def returning(
     return over
 
 
-def _labels(given: CrowdOptions, options: Options, history: State | None) -> dict[str, Labels]:
+def _labels(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Labels]:
     """The labels that count, of each question; reports the others."""
     path = given.labels
     known = history.classes if history else given.class_names
@@ -135,7 +135,8 @@ def _labels(given: CrowdOptions, options: Options, history: State | None) -> dic
     found = read_questions(path, known, history.worker_names if history else (), truth, asked, online)
     data = next(iter(found.values()))
     for notice in data.notices:
-        given.notice(f"{path}: {notice}")
+        corrects = online and model.any_order
+        given.notice(f"{path}: {notice.replace(ALL_COUNT, THE_LAST_COUNTS) if corrects else notice}")
     for line in data.problems.lines(path):
         given.notice(line)
     if len(found) > 1:

@@ -110,7 +110,10 @@ class AnyOrderStream(Stream):
         self.engine.settings[ROOM] = most
 
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
-        """Learn in the order of coming; in later passes, judge all open tasks again."""
+        """Learn in the order of coming; in later passes, judge all open tasks again.
+
+        The posteriors are those after the last of these labels; the objective is of each label before it came.
+        """
         objective = self._learn(labels) if first_pass else np.zeros(0)
         if not first_pass:
             self.engine.sweep()

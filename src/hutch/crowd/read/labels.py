@@ -21,6 +21,10 @@ from hutch.crowd.read.source import Source, called, read_source
 from hutch.crowd.read.tools.tool import Places
 from hutch.crowd.read.triples import Triples, described, of_export, of_table
 
+ALL_COUNT = "all answers of a worker to a task count, not the last"
+THE_LAST_COUNTS = "of two answers of a worker to a task the last counts"
+"""What is said of rows that have a time: of models in batch, and of a stream in any order."""
+
 
 @dataclass(frozen=True)
 class Read:
@@ -129,9 +133,7 @@ def notices_of(places: Places, told: str, words: Sequence[str] = ()) -> tuple[st
     by_name = not (places.tool or places.questions or places.choices or "question" in places.at)
     notices = [places.doubt, "" if by_name else f"read as {told}"]
     if "time" in places.at:
-        notices.append(
-            "rows are taken in the order of their time; all answers of a worker to a task count, not the last"
-        )
+        notices.append(f"rows are taken in the order of their time; {ALL_COUNT}")
     if "None" in words:  # the other words are hardly names of classes
         notices.append("cells with None are taken as empty; --classes names it if it is a class")
     return tuple(filter(None, notices))
