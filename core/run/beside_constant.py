@@ -2,8 +2,8 @@
 
 import math
 
-from hutch.core.chain.engine import Outputs
 from hutch.core.batch import Batch
+from hutch.core.chain.engine import Outputs
 from hutch.core.run.best_constant import BestConstant
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.run import Reporter, Run

@@ -10,6 +10,7 @@ from hutch.core.chain.derived import first_class
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ConfigError, DataError
+from hutch.core.run.beside_constant import BesideConstant
 from hutch.core.run.occupancy import advice
 from hutch.core.run.output import (
     Lines,
@@ -21,7 +22,6 @@ from hutch.core.run.output import (
     raw_of,
     write_now,
 )
-from hutch.core.run.beside_constant import BesideConstant
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.run import Reporter, Run, RunOptions
 from hutch.core.run.table import Table
