@@ -7,9 +7,9 @@ _MEANS, _QUESTIONS, _LOT, _FILES, _STACK = (
     f"src/hutch/estimate/{name}.py" for name in ("means", "questions", "lot", "files", "stack")
 )
 _ALT_TEST = "src/hutch/judges/alt_test.py"
-_MIXED, _PANEL, _NAMES, _ROWS, _FORM, _STREAM = (
+_MIXED, _PANEL, _RIDGE, _NAMES, _ROWS, _FORM, _STREAM = (
     f"src/hutch/crowd/{name}.py"
-    for name in ("mixed/model", "mixed/panel", "data/names", "read/rows", "read/form", "mixed/stream")
+    for name in ("mixed/model", "mixed/panel", "mixed/ridge", "data/names", "read/rows", "read/form", "mixed/stream")
 )
 _MULTINOMIAL, _CHECKED, _ROUNDS = (
     "reductions/multinomial.py",
@@ -25,6 +25,7 @@ TESTS: dict[str, list[str]] = {
     "checked mode": ["tests/core/kernel/test_checked.py"],
     "judges": ["tests/judges/test_alt_test.py"],
     _PANEL: ["tests/crowd/mixed/test_panel.py"],
+    _RIDGE: ["tests/crowd/mixed/test_panel.py"],
     _MIXED: ["tests/crowd/mixed/test_stream.py"],
     _STREAM: ["tests/crowd/mixed/test_stream.py"],
     _NAMES: ["tests/crowd/data/test_names.py", "tests/crowd/read/test_labels.py"],
@@ -135,9 +136,10 @@ FAULTS: tuple[Fault, ...] = (
     Fault("judges", "people have slots of judges in a stream", _STREAM, "* 2 + judge.astype(np.int32)", "* 2 + 1"),
     Fault("judges", "classes begin with half a count", _MIXED, 'state.shared["class_counts"] + 1',
           'state.shared["class_counts"] + 0.5'),
-    Fault("judges", "what gold teaches is not held back", _PANEL, " - RIDGE * b)", ")"),
+    Fault("judges", "what gold teaches is not held back", _RIDGE, " - RIDGE * b)", ")"),
     Fault("judges", "an earlier run's weights are forgotten", _PANEL,
-          "weights[tuple(slice(n) for n in before.shape)] = before", "pass"),
+          'workers["weights"][...] = taught.learned(workers["weights"], known)',
+          'workers["weights"][...] = taught.learned(workers["weights"] * 0, known)'),
     Fault("judges", "names that begin within a character are whole", _NAMES,
           "return not (self._text[begins] & 0xC0 == 0x80).any()", "return True"),
     Fault("judges", "semicolons separate where there are more commas", _FORM, "semicolons >= roles - 1 > commas",

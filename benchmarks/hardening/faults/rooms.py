@@ -152,7 +152,7 @@ FAULTS: tuple[Fault, ...] = (
           "np.full(len(self.before.exponents), RIDGE)"),
     Fault("mixed crowds", "what judges explain is not doubted", _GUARD,
           "(1 - (mean - error) /", "(1 - mean /"),
-    Fault("mixed crowds", "judges alone are not tempered", _PANEL,
+    Fault("mixed crowds", "judges alone are not tempered", "src/hutch/crowd/mixed/ridge.py",
           "/ (1 + CORRELATION * max(per_item - 1, 0))", "/ 1"),
     Fault("pairs", "what workers leave open does not widen intervals", _PAIRS,
           "row[touched[q]] -= u * packed[0, q] + v * packed[1, q] + w * packed[2, q]", "row[touched[q]] -= 0.0"),

@@ -43,7 +43,7 @@ FAULTS: tuple[Fault, ...] = (
           "        if False:\n            raise Refused(400, f\"got the query"),
     Fault("http", "a body of the largest size is refused by its length", _APPLICATION, "if int(length) > limits.body:",
           "if int(length) >= limits.body:"),
-    Fault("http", "a body of the largest size is refused as it comes", _APPLICATION, "if total > limits.body:",
+    Fault("http", "a body of the largest size is refused as it comes", _APPLICATION, "                if total > limits.body:",
           "if total >= limits.body:"),
     Fault("http", "a charset in quotes is refused", _APPLICATION, "value.strip().strip('\"').lower()",
           "value.strip().lower()"),
