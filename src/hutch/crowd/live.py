@@ -87,7 +87,7 @@ class LiveCrowd:
         return float(np.diagonal(rows) @ self._stream.class_prior())
 
     def events(self) -> dict[str, int]:
-        """Open tasks; tasks closed and opened again, labels corrected and late gold, since the first label."""
+        """Open tasks; tasks closed and opened again, and labels corrected, since the first; late gold since loading."""
         return self._stream.events()
 
     def save(self, path: str | Path) -> None:

@@ -328,7 +328,7 @@ class AnyOrderStream(Stream):
         return rows.reshape(classes, classes)
 
     def events(self) -> dict[str, int]:
-        """Tasks open now; tasks closed, and opened again, labels corrected, and late gold since the first label."""
+        """Tasks open now; tasks closed and opened again, labels corrected, since the first; late gold since loading."""
         places = {"closed_tasks": CLOSED, "reopened_tasks": REOPENED, "corrected_labels": CORRECTED}
         counts = {name: int(self.engine.opened.clock[place]) for name, place in places.items()}
         return {"open_tasks": int(self.engine.opened.clock[OPENED]), **counts, "late_gold": self._late_gold}
