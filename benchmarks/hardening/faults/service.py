@@ -44,7 +44,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("http", "a body of the largest size is refused by its length", _APPLICATION, "if int(length) > limits.body:",
           "if int(length) >= limits.body:"),
     Fault("http", "a body of the largest size is refused as it comes", _APPLICATION,
-          "    if total > limits.body:\n        pieces.clear()", "    if total >= limits.body:\n        pieces.clear()"),
+          "    if total > limits.body:\n        pieces", "    if total >= limits.body:\n        pieces"),
     Fault("http", "a charset in quotes is refused", _APPLICATION, "value.strip().strip('\"').lower()",
           "value.strip().lower()"),
     Fault("http", "compressed bodies are read as they are", _APPLICATION, 'if encoding.strip().lower() != "identity":',

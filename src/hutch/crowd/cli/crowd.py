@@ -53,7 +53,9 @@ def crowd(given: CrowdOptions) -> None:
     with waiting("crowd", given.quiet):
         summary = run(given, chosen, options, history)
     show(summary, given, any(map(is_stdout, written)))
-    if files := [path for path in (*written, given.final) if path and not is_stdout(path)]:
+    if files := [
+        path for path in (*written, given.final) if path and not (is_stdout(path) or path.startswith("/dev/"))
+    ]:
         given.notice(f"wrote {', '.join(files)}")
 
 
