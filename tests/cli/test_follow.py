@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hutch.core.errors import UsageError
 from hutch.crowd.live import LiveCrowd
 
 
@@ -70,6 +71,21 @@ def test_lines_that_are_not_labels(monkeypatch: pytest.MonkeyPatch, hutch: Calla
     said = hutch("crowd", "-", "--follow")
     assert said.code == 0 and "-:5: got no worker, task and label: left out" in said.err
     assert said.err.splitlines()[-1] == "3 labels of 2 tasks; 0 settled; 1 line left out"
+
+
+def test_a_label_is_corrected_and_withdrawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, hutch: Callable[..., Any]
+) -> None:
+    rows = labels()
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{text}ann\tt1\tc2\nbob\tt1\t\ncy\tt1\tnot sure\nzoe\tt1\t\n"))
+    said = hutch("crowd", "-", "--follow", "--json", "-f", tmp_path / "m")
+    assert said.code == 0 and said.err.splitlines()[-1].startswith("318 labels of 80 tasks; ")
+    last = [json.loads(line) for line in said.out.splitlines() if '"t1"' in line][-1]
+    assert (last["task"], last["label"], last["labels"]) == ("t1", "c2", 2)
+    crowd = LiveCrowd.load(tmp_path / "m")
+    with pytest.raises(UsageError, match="withdraw: got worker 'bob' and task 't1', which have no label"):
+        crowd.withdraw("bob", "t1")
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,15 @@ class LiveCrowd:
         """Learn a label; it replaces an earlier one of the worker and the task, unless the worker has no name."""
         self._stream.learn_one(worker, task, label)
 
+    def withdraw(self, worker: str, task: str) -> None:
+        """Forget the worker's label of a task, as if it had never come.
+
+        Raises:
+            UsageError: there is none, or its task was closed.
+        """
+        if not self._stream.withdraw(worker, task):
+            raise UsageError(f"withdraw: got worker {worker!r} and task {task!r}, which have no label in an open task")
+
     def tell(self, task: str, label: str) -> None:
         """The class of a task is known.
 

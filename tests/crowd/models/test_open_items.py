@@ -218,3 +218,35 @@ def test_what_a_file_says_of_open_items_must_fit_together(name, change):
     fresh.crowds = engine.crowds
     with pytest.raises(ModelError, match=rf"open\.{name}"):
         unpack(fresh, found)
+
+
+@pytest.mark.parametrize("most", [0, 40])
+def test_what_is_withdrawn_leaves_nothing(most):
+    """Counts are those of the labels that are left, to the integer, however many are withdrawn, and in any order."""
+    rows, _ = shuffled()
+    engine = feed(empty(), rows)
+    engine.settings[kernels.ROOM] = most
+    random = np.random.default_rng(3)
+    gone = random.permutation(len(rows))[:300]
+    for place in gone.tolist():
+        assert engine.withdraw(int(rows[place, 0]), int(rows[place, 1]))
+        assert not engine.withdraw(int(rows[place, 0]), int(rows[place, 1]))
+    pointer, workers, labels = engine.labels_of(np.arange(150))
+    left = np.delete(rows, gone, axis=0)
+    kept = np.stack([np.repeat(np.arange(150), np.diff(pointer)), workers, labels], axis=1)
+    assert sorted(kept.tolist()) == sorted(left.tolist())
+    again = feed(engine, rows[gone[:50]])
+    kernels.recount(again.crowds, again.opened, again.settings, -1)
+    for name in COUNTS:
+        assert not getattr(again.crowds, name).any(), name
+
+
+def test_evidence_goes_with_a_label():
+    rows, _ = shuffled(items=30)
+    engine = feed(empty(30), rows)
+    before = engine.crowds.evidence.copy()
+    extra = np.array([[0, int(np.setdiff1d(np.arange(WORKERS), rows[rows[:, 0] == 0, 1])[0]), 1]])
+    feed(engine, extra)
+    assert (engine.crowds.evidence != before).any()
+    engine.withdraw(0, int(extra[0, 1]))
+    np.testing.assert_array_equal(engine.crowds.evidence, before)

@@ -29,7 +29,8 @@ def run(given: CrowdOptions) -> None:
     """Learn labels line by line, and print `task label confidence labels state` whenever a task's verdict changes.
 
     It changes if another class is the most probable one, if its probability has moved by `STEP`, or if it has come to
-    `SETTLED`. A line that cannot be read is told and left out.
+    `SETTLED`. A worker's second label of a task replaces the first; an empty one, or "unsure", takes it away. A line
+    that cannot be read is told and left out.
 
     Args:
         given: the options of the command.
@@ -41,7 +42,7 @@ def run(given: CrowdOptions) -> None:
     given.refuse(*FOLLOW)
     crowd = _crowd(given)
     told: dict[str, tuple[str, float, bool]] = {}
-    counts: dict[str, int] = {}
+    said: dict[str, set[str]] = {}
     wrong = 0
     try:
         for number, fields in _rows(given):
@@ -50,17 +51,24 @@ def run(given: CrowdOptions) -> None:
                 given.notice(at(given.labels, number, None, "got no worker, task and label: left out"))
                 continue
             worker, task, label = fields
-            if not counts and not given.json:
+            if not said and not given.json:
                 print("task\tlabel\tconfidence\tlabels\tstate", flush=True)
-            crowd.update(worker, task, label)
-            counts[task] = counts.get(task, 0) + 1
+            known = said.setdefault(task, set()) if label else said.get(task, set())
+            if label:
+                crowd.update(worker, task, label)
+                known.add(worker or f"\0{number}")  # each nameless label is one more
+            elif worker in known:
+                crowd.withdraw(worker, task)
+                known.remove(worker)
+            else:
+                continue
             found = crowd.posterior(task)
             best = max(found, key=found.__getitem__)
             share, before = found[best], told.get(task, ("", 0.0, False))
             settled = share >= SETTLED and len(found) > 1
             if best != before[0] or abs(share - before[1]) >= STEP or settled and not before[2]:
                 told[task] = best, share, settled
-                _print(given, task, best, share, counts[task], "settled" if settled else "open")
+                _print(given, task, best, share, len(known), "settled" if settled else "open")
     except KeyboardInterrupt:
         given.notice("interrupted")
     if given.final:
@@ -68,9 +76,8 @@ def run(given: CrowdOptions) -> None:
         given.notice(f"wrote {given.final}")
     settled_tasks = sum(settled for _, _, settled in told.values())
     left = f"; {counted(wrong, 'line')} left out" if wrong else ""
-    given.notice(
-        f"{counted(sum(counts.values()), 'label')} of {counted(len(counts), 'task')}; {settled_tasks} settled{left}"
-    )
+    seen = f"{counted(sum(map(len, said.values())), 'label')} of {counted(len(said), 'task')}"
+    given.notice(f"{seen}; {settled_tasks} settled{left}")
 
 
 def _crowd(given: CrowdOptions) -> LiveCrowd:
@@ -111,11 +118,8 @@ def _rows(given: CrowdOptions) -> Iterator[tuple[int, tuple[str, str, str] | Non
             cells = next(csv.reader([line], delimiter=table.separator))
             row = [cells[place].strip() for place in places] if len(cells) > max(places) else ["", "", ""]
             worker, task, label = row
-            if not task or not label or label in MISSING or asked.is_unsure(label):
-                if not task or (label and not asked.is_unsure(label) and label not in MISSING):
-                    yield number, None
-                continue
-            yield number, (worker, task, label)
+            none = not label or label in MISSING or asked.is_unsure(label)
+            yield number, (worker, task, "" if none else label) if task else None
 
 
 def _places(name: str, first: list[str], asked: ColumnNames, line: int) -> tuple[list[int], bool]:

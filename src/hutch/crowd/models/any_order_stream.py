@@ -152,6 +152,11 @@ class AnyOrderStream(Stream):
         said = np.array([self.classes.index(label)], np.int64)
         self.engine.learn(item, who, said, self._workers.places.get("", -1))
 
+    def withdraw(self, worker: str, task: str) -> bool:
+        """Take a worker's label of a task away; returns whether it was there, and its task open."""
+        item, who = self._items.places.get(task), self._workers.places.get(worker)
+        return item is not None and who is not None and worker != "" and self.engine.withdraw(item, who)
+
     @property
     def tasks(self) -> list[str]:
         """All tasks met, in the order of their first label."""

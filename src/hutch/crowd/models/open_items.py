@@ -181,6 +181,10 @@ class OpenItems:
         """The class of an item becomes known."""
         kernels.tell(self.crowds, self.opened, item, gold, self.settings)
 
+    def withdraw(self, item: int, worker: int) -> bool:
+        """A worker takes back the label of an open item; returns whether there was one."""
+        return bool(kernels.withdraw(self.crowds, self.opened, item, worker, self.settings))
+
     def sweep(self) -> None:
         """Judge every open item again, under strengths from all counts."""
         self.estimate()

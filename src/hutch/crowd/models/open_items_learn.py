@@ -321,6 +321,41 @@ def tell(crowds, opened, item, gold, settings):
 
 
 @compiled
+def withdraw(crowds, opened, item, worker, settings):
+    """Take a worker's label of an open item away, and what it said for the crowds; returns whether there was one."""
+    r = np.int64(opened.where[item])
+    if r < 0:
+        return False
+    desk = desk_of(crowds, _room(opened))
+    _ready(opened, settings)
+    n = gather(opened, r, desk)
+    found = -1
+    for j in range(n):
+        if opened.labels[desk.nodes[j], WORKER] == worker:
+            found = j
+    if found < 0:
+        return False
+    contribute(crowds, opened, r, desk, n, -1, settings)
+    node, record = np.int64(desk.nodes[found]), opened.records[r]
+    if found:
+        opened.labels[desk.nodes[found - 1], NEXT] = opened.labels[node, NEXT]
+    else:
+        record[FIRST] = opened.labels[node, NEXT]
+    if found == n - 1:
+        record[LAST] = desk.nodes[found - 1] if found else -1
+    for m in range(len(desk.told)):
+        crowds.evidence[m] -= opened.foretold[node, m]
+    opened.labels[node, NEXT], opened.clock[FREE_NODE] = opened.clock[FREE_NODE], node
+    record[COUNT] -= 1
+    n = gather(opened, r, desk)
+    put_in(crowds, opened, r, desk, n, unit_of(crowds, opened, settings), settings)
+    if settings[ROOM] > 0:
+        _sift(opened, np.int64(opened.records[r, PLACE]))
+    _visit_others(crowds, opened, desk, settings)
+    return True
+
+
+@compiled
 def sweep(crowds, opened, settings):
     """Judge every open item again."""
     desk = desk_of(crowds, _room(opened))
