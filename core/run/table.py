@@ -18,17 +18,24 @@ from hutch.core.run.run import Reporter, Run
 TABLE_HEADER = """\
 average  since         example        example        current        current  current
 loss     last          counter         weight          label        predict features"""
+NARROW_HEADER = """\
+average  since      example     example        current        current  current
+loss     last       counter      weight          label        predict features"""
+_WIDE, _NARROW = (12, 14), (9, 11)
+"""Widths of the counter and of the weight: VW's, and those with which a row fits a terminal of 80 columns."""
 
 
-def table_row(event: ProgressEvent) -> str:
-    """A row of VW's table.
+def table_row(event: ProgressEvent, narrow: bool = False) -> str:
+    """A row of VW's table; narrow, it fits 80 columns.
 
     >>> table_row(ProgressEvent(0.5, 0.25, 2, 2.0, 1.0, -0.4512, 15))
     '0.500000 0.250000            2            2.0         1.0000        -0.4512       15'
     """
     label = "unknown" if event.label is None else _cell(event.label)
+    counter, weight = _NARROW if narrow else _WIDE
     columns = (
-        f"{_loss(event.average_loss):8} {_loss(event.since_last):8} {event.examples:12d} {event.weight:14.1f} "
+        f"{_loss(event.average_loss):8} {_loss(event.since_last):8} {event.examples:{counter}d} "
+        f"{event.weight:{weight}.1f} "
         f"{label:>14} {_cell(event.prediction):>14} {event.features:8d}"
     )
     return columns + (" h" if event.holdout else "")
@@ -92,7 +99,7 @@ _BASE_TITLES = {"learning rate": "learning_rate", "initial_t": "initial_t", "pow
 
 
 def table_head(run: Run) -> str:
-    """VW's lines before its first row, as far as they have a meaning for this chain."""
+    """VW's lines before its first row, as far as they have a meaning for this chain, and the narrow header."""
     options, engine = run.options, run.engine
     base = engine.layers[-1].parameters
     lines = [
@@ -112,7 +119,7 @@ def table_head(run: Run) -> str:
         f"Enabled learners: {', '.join(layer.name for layer in reversed(engine.layers))}",
         f"Input label = {engine.takes.value.upper()}",
         f"Output pred = {_PREDICTIONS.get(engine.predicts, engine.predicts.value.upper())}",
-        TABLE_HEADER,
+        NARROW_HEADER,
     ]
     return "\n".join(line for line in lines if line)
 
@@ -121,7 +128,7 @@ class Table(Reporter):
     """Prints the table.
 
     Args:
-        head: all lines up to the first row.
+        head: all lines up to the first row; under the usual one rows are narrow.
         counted: the counters that the footer shows, of those of the run.
         more: further lines of the footer.
         best_constant: show in the footer which constant would have done best.
@@ -142,7 +149,8 @@ class Table(Reporter):
 
     def open(self, run: Run, stack: ExitStack) -> None:
         run.notes.say(self._head(run))
-        run.progress.views.append(lambda event: run.notes.say(table_row(event)))
+        narrow = self._head is table_head
+        run.progress.views.append(lambda event: run.notes.say(table_row(event, narrow)))
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
         if self._best is not None and run.progress.pass_number == 1:

@@ -73,8 +73,8 @@ def test_the_report_is_vw_s(hutch: Run, data: Path, tmp_path: Path) -> None:
         "Enabled learners: linear",
         "Input label = SIMPLE",
         "Output pred = SCALAR",
-        "average  since         example        example        current        current  current",
-        "loss     last          counter         weight          label        predict features",
+        "average  since      example     example        current        current  current",
+        "loss     last       counter      weight          label        predict features",
     ]
     row = re.compile(r"\d\.\d{6} \d\.\d{6} +(\d+) +\1\.0 +-?1\.0000 +-?\d\.\d{4} +[56]")
     found = [row.fullmatch(line) for line in report[11:14]]

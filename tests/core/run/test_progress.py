@@ -14,7 +14,7 @@ from hutch.core.errors import UsageError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.best_constant import BestConstant
 from hutch.core.run.progress import Progress, ProgressEvent, Schedule, event_json, parse_schedule
-from hutch.core.run.table import TABLE_HEADER, table_footer, table_row
+from hutch.core.run.table import NARROW_HEADER, TABLE_HEADER, table_footer, table_row
 
 
 class Recorded:
@@ -97,6 +97,8 @@ def test_a_holdout_row_is_marked() -> None:
 def test_columns_stand_below_their_titles() -> None:
     row = table_row(ProgressEvent(0.5, 0.5, 1, 1.0, 1.0, 0.0, 10))
     assert {len(line) for line in TABLE_HEADER.splitlines()} == {len(row)}
+    event = ProgressEvent(0.5, 0.5, 123_456_789, 123_456_789.0, 1.0, 0.0, 12_345_678, holdout=True)
+    assert {len(line) for line in NARROW_HEADER.splitlines()} == {len(table_row(event, narrow=True)) - 2} == {78}
 
 
 @pytest.mark.parametrize(
