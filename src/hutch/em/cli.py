@@ -66,9 +66,9 @@ def fit(
     seed: Annotated[int, Option(metavar="N", help="Seed of the random start.")] = 0,
     test: Annotated[Path | None, Option(metavar="FILE", help="Rows to score at the end.")] = None,
     initial: Annotated[
-        Path | None, Option("-i", "--initial", metavar="MODEL", help="Continue from this model.")
+        Path | None, Option("-i", "--initial-model", metavar="MODEL", help="Continue from this model.")
     ] = None,
-    final: Annotated[Path | None, Option("-f", "--final", metavar="MODEL", help="Write the model here.")] = None,
+    final: Annotated[Path | None, Option("-f", "--final-model", metavar="MODEL", help="Write the model here.")] = None,
     shards: Annotated[
         int | None,
         Option(min=1, metavar="N", help="Fit in N processes, each to a part of the rows; DATA may be a glob."),
@@ -187,7 +187,7 @@ def _fit_in_shards(
 @app.command()
 def transform(
     data: Data,
-    initial: Annotated[Path, Option("-i", "--initial", metavar="MODEL", help="What `hutch em fit` wrote.")],
+    initial: Annotated[Path, Option("-i", "--initial-model", metavar="MODEL", help="What `hutch em fit` wrote.")],
     predictions: Annotated[
         Path | None,
         Option("-p", "--predictions", metavar="FILE", help="Write them here, .npy or .csv.", show_default="print CSV"),

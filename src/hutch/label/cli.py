@@ -116,7 +116,7 @@ def label(
         str | None, Option(metavar="A,B", help="The classes.", show_default="those in the files of votes")
     ] = None,
     posteriors: Annotated[
-        Path | None, Option("-p", "--posteriors", metavar="FILE", help="Write labels and probabilities here.")
+        Path | None, Option("-p", "--predictions", metavar="FILE", help="Write labels and probabilities here.")
     ] = None,
     budget: Annotated[
         float | None, Option(min=0, metavar="X", help="Spend at most this much.", show_default="no limit")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = Group("Choose which labels to ask for, and learn them.")
 
-Initial = Annotated[Path, Option("-i", "--initial", metavar="MODEL", help="The model, with `active` on top.")]
+Initial = Annotated[Path, Option("-i", "--initial-model", metavar="MODEL", help="The model, with `active` on top.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
 
@@ -211,7 +211,7 @@ def answer(
 @app.command()
 def learn(
     model: Initial,
-    final: Annotated[Path, Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
+    final: Annotated[Path, Option("-f", "--final-model", metavar="MODEL", help="Write the model here.")],
     store: StoreFile,
     as_json: AsJson = False,
 ) -> None:

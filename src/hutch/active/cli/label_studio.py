@@ -25,10 +25,10 @@ AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
 @app.command()
 def serve(
-    model: Annotated[Path, Option("-i", "--initial", metavar="MODEL", help="The model, with `active` on top.")],
+    model: Annotated[Path, Option("-i", "--initial-model", metavar="MODEL", help="The model, with `active` on top.")],
     store: StoreFile,
     final: Annotated[
-        Path | None, Option("-f", "--final", metavar="MODEL", help="Write the model here.", show_default="MODEL")
+        Path | None, Option("-f", "--final-model", metavar="MODEL", help="Write the model here.", show_default="MODEL")
     ] = None,
     host: Annotated[str, Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, metavar="N", help="Port; 0: any free one.")] = 9090,

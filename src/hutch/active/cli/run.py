@@ -36,12 +36,14 @@ def check_stop(predictions: float | None) -> None:
 def run(
     pool: Annotated[str, Argument(metavar="POOL", help="Lines or a table, whose labels are ignored.")],
     store: StoreFile,
-    final: Annotated[Path, Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
+    final: Annotated[Path, Option("-f", "--final-model", metavar="MODEL", help="Write the model here.")],
     config: Annotated[
         str | None, Option("-C", "--config", metavar="FILE", help="The chain, with `active` on top.")
     ] = None,
     overrides: Overrides = None,
-    initial: Annotated[Path | None, Option("-i", "--initial", metavar="MODEL", help="Start from this model.")] = None,
+    initial: Annotated[
+        Path | None, Option("-i", "--initial-model", metavar="MODEL", help="Start from this model.")
+    ] = None,
     count: Annotated[
         int, Option("-n", min=1, metavar="K", help="Labels to ask for at a time, and to learn at a time.")
     ] = 10,

@@ -38,7 +38,7 @@ def export(
 def replay(
     model: ModelFile,
     store: StoreFile,
-    final: Annotated[Path, Option("-f", "--final", metavar="MODEL", help="Write the model here.")],
+    final: Annotated[Path, Option("-f", "--final-model", metavar="MODEL", help="Write the model here.")],
     through: Annotated[
         int | None, Option(min=0, metavar="N", help="Learn the log up to entry N.", show_default="all of it")
     ] = None,
