@@ -174,7 +174,7 @@ def judges(
                 file.write("".join(f"{line}\n" for line in lines).encode())
     told = {"read_as": list(runs.forms)} | ({"questions": whole} if several else whole[question]) | verdict.as_json()
     text = dumps(told) if json else "\n".join(lines)
-    print(text, file=sys.stderr if "-" in (report, predictions) else sys.stdout)
+    print(text, file=sys.stderr if "-" in (report, predictions) else sys.stdout, flush=True)
     if (files := [path for path in (predictions, report) if path and path != "-"]) and not quiet:
         print(f"wrote {', '.join(files)}", file=sys.stderr)
 

@@ -36,7 +36,7 @@ def show(summary: dict[str, Any], options: CrowdOptions, aside: bool) -> None:
         aside: other output goes to standard output; print it on standard error.
     """
     text = dumps(summary) if options.json else "\n".join(lines_of(summary))
-    print(text, file=sys.stderr if aside else sys.stdout)
+    print(text, file=sys.stderr if aside else sys.stdout, flush=True)  # before what else is said on standard error
 
 
 def lines_of(summary: Mapping[str, Any]) -> list[str]:
