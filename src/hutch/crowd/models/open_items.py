@@ -163,7 +163,7 @@ class OpenItems:
         """
         clock, room = self.opened.clock, int(self.settings[ROOM])
         known = int(clock[RECORDS])
-        records = known + int(np.count_nonzero(self.opened.where[np.unique(items)] < 0))
+        records = known + int(np.count_nonzero(self.opened.where[_different(items)] < 0))
         records = max(known, min(records, room)) if room else records
         self.room_for(records, int(clock[NODES]) + len(items))
         objective, done = np.zeros(len(items)), 0
@@ -197,7 +197,7 @@ class OpenItems:
     def estimated(self) -> Crowds:
         """The crowds with new strengths; the state keeps its own."""
         crowds = self.crowds
-        met = np.unique(self.opened.slots[: self.workers])
+        met = _different(self.opened.slots[: self.workers])
         unit = self.unit()
         found = {name: getattr(crowds, name).copy() for name in ("skill", "population", "habit_prior", "strengths")}
         for m in range(len(crowds.evidence)):
@@ -295,3 +295,8 @@ class OpenItems:
 def _put(target: NDArray[Any], source: NDArray[Any]) -> None:
     """Write a smaller array into the begin of a larger one."""
     target[tuple(slice(n) for n in source.shape)] = source
+
+
+def _different(numbers: NDArray[Any]) -> NDArray[Any]:
+    """The different ones of some numbers, ascending."""
+    return np.unique(numbers, return_counts=True)[0]  # without counts it imports masked arrays

@@ -217,7 +217,8 @@ def contribute(crowds, opened, r, desk, n, sign, settings):
 def class_prior(crowds, m, prior):
     """P(class) of a crowd into `prior`: counts plus one each, or as given."""
     if len(crowds.fixed_prior):
-        prior[:] = crowds.fixed_prior
+        for k in range(len(prior)):  # of slices Numba makes code that cannot be kept
+            prior[k] = crowds.fixed_prior[k]
         return
     total = 0.0
     for k in range(len(prior)):
@@ -327,7 +328,8 @@ def learned(crowds, opened, r, m, desk, n, gold, top, trust):
     classes, clarity = len(votes), crowds.strengths[m, CLARITY]
     class_prior(crowds, m, rule)
     if gold >= 0:
-        rule[:] = votes
+        for k in range(len(rule)):
+            rule[k] = votes[k]
     nats, total = n * math.log(_RIGHT * max(classes - 1, 1) / (1.0 - _RIGHT)), 0.0
     for k in range(classes):
         rule[k] *= math.exp(nats * (votes[k] - top))

@@ -91,7 +91,8 @@ class Triples:
 
     def unsure_in(self, labels: Labels) -> Unsure:
         """The answers without knowledge, by the codes of labels that were made from these triples."""
-        answers = np.unique(self.unsure[self.unsure[:, :2].min(axis=1, initial=0) >= 0][:, :2], axis=0)
+        known = self.unsure[self.unsure[:, :2].min(axis=1, initial=0) >= 0][:, :2]
+        answers = np.unique(known, axis=0, return_counts=True)[0]  # without counts it imports masked arrays
         workers = recoded(answers[:, 0], self.names[0], labels.worker_names) if len(answers) else answers[:, 0]
         items, wide = answers[:, 1], np.int64(len(labels.worker_names))
         new = ~np.isin(items * wide + workers, labels.label_items * wide + labels.workers)
