@@ -115,3 +115,21 @@ def test_forged_files_are_refused_or_harmless(votes, tmp_path):
         assert len(crowd.posterior("t1")) == 3
         results.append("harmless")
     assert {*results} == {"refused", "harmless"}
+
+
+def test_after_corrections_final_verdicts_are_read_from_a_copy_that_is_judged_again():
+    crowd, random = LiveCrowd(["a", "b"]), np.random.default_rng(0)
+    truth = {f"t{k}": "ab"[k % 2] for k in range(60)}
+    for task, label in truth.items():
+        for worker in "vwxyz":
+            crowd.update(worker, task, label if random.random() < 0.8 else "ab"[label == "a"])
+    stream = crowd._stream
+    assert stream.settled() is stream
+    for task, label in truth.items():
+        crowd.update("v", task, label)
+    before = crowd.posterior("t0")
+    other = stream.settled()
+    assert other is not stream and crowd.posterior("t0") == before
+    labels = other.kept(["t0"])
+    assert other.score(labels)[0].tolist() != stream.score(labels)[0].tolist()
+    assert other.settled().score(labels)[0].shape == (1, 2)

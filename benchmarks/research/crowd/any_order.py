@@ -68,6 +68,7 @@ def learn(crowd: Crowd, rows: Array, parts: int = 1, room: int = 0, **parameters
 
 def probability(stream: AnyOrderStream, names: Sequence[str]) -> Array:
     """Calibrated probabilities of tasks."""
+    stream = stream.settled()
     labels = stream.kept(names)
     return stream.probability(labels, stream.score(labels)[0])
 

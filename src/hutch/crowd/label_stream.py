@@ -237,7 +237,7 @@ def run_pieces(stream: AnyOrderStream, pieces: Iterable[Labels], table: Table | 
 def write_tasks(stream: AnyOrderStream, met: Iterable[str], file: BinaryIO, scale: Array | None) -> None:
     """Write the posterior of each task of a run, by all labels that it ever got."""
     file.write(posterior_header(stream.classes, scale is not None))
-    names = [*met]
+    names, stream = [*met], stream.settled()
     for begin in range(0, len(names), _BLOCK):
         labels = stream.kept(names[begin : begin + _BLOCK])
         posterior, _, _ = stream.score(stream.in_slots(labels))

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,6 +200,16 @@ class AnyOrderStream(Stream):
                 self._tell(item, code[label])
                 told += 1
         return told
+
+    def settled(self) -> Self:
+        """A copy whose open tasks are all judged again, if labels were corrected: what was wrong has taught others."""
+        if not self.engine.opened.clock[CORRECTED]:
+            return self
+        found = copy(self)
+        found.engine = deepcopy(self.engine)
+        found.engine.sweep()
+        found.state = found.live_state()
+        return found
 
     def with_earlier(self, labels: Labels, learned: bool) -> Labels:
         """All labels of these tasks that the stream keeps; with those given, if they were not learned."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,10 @@ class Stream(ABC):
     @abstractmethod
     def learn(self, labels: Labels, first_pass: bool) -> Progress:
         """Learn from every item once, in order; `labels.workers` are slots."""
+
+    def settled(self) -> Self:
+        """The stream from which final verdicts are read; it does not learn."""
+        return self
 
     def with_earlier(self, labels: Labels, learned: bool) -> Labels:
         """The labels, and those of the same items that came before, where a stream keeps them.
@@ -214,7 +219,8 @@ def run(stream: Stream, labels: Labels, passes: int, report: Callable[[Labels, P
             report(labels, progress)
     if passes and len(labels):
         stream.check()
-    posterior, informative, objective = stream.score(stream.in_slots(stream.with_earlier(labels, passes > 0)))
+    judge = stream.settled()
+    posterior, informative, objective = judge.score(judge.in_slots(judge.with_earlier(labels, passes > 0)))
     return Fit(stream.final_state(), posterior, passes, objective, True, informative)
 
 
