@@ -39,9 +39,10 @@ class Rows:
         (True, False)
         """
         for name, value in record.items():
-            if name not in self.whole and (
-                value is None or isinstance(value, Real) or (isinstance(value, str) and name in self._columns)
-            ):
+            if name in self.unused:
+                continue
+            cell = isinstance(value, Real) or (isinstance(value, str) and name in self._columns)
+            if value is None or (cell and name not in self.whole):
                 return True
         return False
 

@@ -25,6 +25,10 @@ def labels(tasks: int = 80, seed: int = 0) -> list[tuple[str, str, str]]:
     return [rows[k] for k in random.permutation(len(rows))]
 
 
+def typed(text: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(text.encode()))
+
+
 @pytest.fixture
 def stream(tmp_path: Path) -> Path:
     path = tmp_path / "labels.csv"
@@ -67,7 +71,7 @@ def test_cut_into_files_it_says_the_same(stream: Path, tmp_path: Path, hutch: Ca
 
 def test_lines_that_are_not_labels(monkeypatch: pytest.MonkeyPatch, hutch: Callable[..., Any]) -> None:
     text = "ann\tt1\tcat\n\nbob\tt1\tdog\ncy\tt1\tunsure\ncy\tt1\n\nann\tt2\t\nann\tt2\tdog\n"
-    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    monkeypatch.setattr(sys, "stdin", typed(text))
     said = hutch("crowd", "-", "--follow")
     assert said.code == 0 and "-:5: got no worker, task and label: left out" in said.err
     assert said.err.splitlines()[-1] == "3 labels of 2 tasks; 0 settled; 1 line left out"
@@ -78,7 +82,7 @@ def test_a_label_is_corrected_and_withdrawn(
 ) -> None:
     rows = labels()
     text = "".join("\t".join(row) + "\n" for row in rows)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{text}ann\tt1\tc2\nbob\tt1\t\ncy\tt1\tnot sure\nzoe\tt1\t\n"))
+    monkeypatch.setattr(sys, "stdin", typed(f"{text}ann\tt1\tc2\nbob\tt1\t\ncy\tt1\tnot sure\nzoe\tt1\t\n"))
     said = hutch("crowd", "-", "--follow", "--json", "-f", tmp_path / "m")
     assert said.code == 0 and said.err.splitlines()[-1].startswith("318 labels of 80 tasks; ")
     last = [json.loads(line) for line in said.out.splitlines() if '"t1"' in line][-1]
@@ -101,6 +105,21 @@ def test_a_label_is_corrected_and_withdrawn(
 def test_what_is_refused(
     monkeypatch: pytest.MonkeyPatch, hutch: Callable[..., Any], text: str, more: list[str], message: str
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    monkeypatch.setattr(sys, "stdin", typed(text))
     said = hutch("crowd", "-", "--follow", *more)
     assert said.code in (1, 2) and message in said.err and not said.out
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08\x00\xff\xfe", bytes(range(128, 256)), b"a,b,caf\xe9\n"])
+def test_what_is_no_text_is_refused(content: bytes, tmp_path: Path, hutch: Callable[..., Any]) -> None:
+    (tmp_path / "x").write_bytes(content)
+    said = hutch("crowd", tmp_path / "x", "--follow")
+    assert said.code == 1 and ":1: got bytes that are no text, wanted lines of text in UTF-8" in said.err
+
+
+def test_other_encodings_and_classes_that_are_not_named(tmp_path: Path, hutch: Callable[..., Any]) -> None:
+    (tmp_path / "x").write_bytes("ann;t1;caf\xe9\nbob;t1;tea\ncy;t1;caf\xe9\n".encode("cp1252"))
+    said = hutch("crowd", tmp_path / "x", "--follow", "--encoding", "cp1252", "--classes", "caf\xe9,milk", "--json")
+    assert said.code == 0 and json.loads(said.out.splitlines()[-1])["label"] == "caf\xe9"
+    assert ":2: got the label 'tea', wanted one of --classes" in said.err
+    assert said.err.splitlines()[-1].startswith("2 labels of 1 task; ") and "1 line left out" in said.err

@@ -136,3 +136,30 @@ def test_a_label_of_doubt_is_no_class_unless_it_is_named() -> None:
         hutch.crowd(frame, classes=["cat", "dog"])
     named = hutch.crowd(frame, classes=["cat", "dog", "not sure", "skip"])
     assert named.aggregate.labels.classes == ["cat", "dog", "not sure", "skip"] and "unsure" not in named.summary
+
+
+def test_labels_keep_their_type_whatever_else_has_the_same_values() -> None:
+    frame = votes().assign(answer=lambda rows: np.where(rows.answer == "cat", 101, 102))  # among the ids of images
+    frame["image_id"] = frame.image_id.astype(str)
+    found = hutch.crowd(frame, ordered=False).to_frame()
+    assert set(found.label) == {101, 102}
+    assert set(found.index) == set(frame.image_id)
+    truths = hutch.crowd(votes().assign(answer=lambda rows: rows.answer == "cat")).to_frame().label
+    assert truths.map(type).eq(bool).all()
+
+
+def test_what_is_no_table_of_labels_is_refused_by_name() -> None:
+    frame = votes()
+    with pytest.raises(UsageError, match="got Series, wanted a frame"):
+        hutch.crowd(frame.answer)
+    with pytest.raises(UsageError, match="got list, wanted a frame"):
+        hutch.crowd([("ann", "t", "cat")])
+    with pytest.raises(DataError, match="X: column 'answer' appears twice"):
+        hutch.crowd(pd.concat([frame, frame[["answer"]]], axis=1))
+
+
+def test_gold_that_does_not_fit_is_said() -> None:
+    with pytest.warns(UserWarning, match="gold has the class 'catt', which no label has"):
+        hutch.crowd(votes(), gold={100: "catt", 101: "dog"})
+    with pytest.warns(UserWarning, match="gold without labels: 1 task"):
+        hutch.crowd(votes(), gold={"elsewhere": "cat", 101: "dog"})

@@ -63,3 +63,20 @@ def test_what_functions_may_not_say() -> None:
         hutch.label(range(50), CLASSES, judges={}, people=people, target=1.0)
     with pytest.raises(UsageError, match="classes: got"):
         hutch.label(range(50), ["a", "a"], judges={}, people=people)
+
+
+def test_a_judge_is_never_taken_for_people() -> None:
+    wrong: Any = (lambda items: ["spam"] * len(items), 0.1)
+    people: Any = (lambda items: ["ham"] * len(items), 1.0)
+    with pytest.raises(UsageError, match="judges: got one named 'people', wanted another name"):
+        hutch.label(range(80), CLASSES, judges={"people": wrong}, people=people)
+    found = hutch.label(range(80), CLASSES, judges={"person": wrong}, people=people)
+    assert (found.to_frame().label == "ham").mean() >= 0.95
+
+
+def test_nothing_to_label_and_labels_that_are_lists_are_refused() -> None:
+    people: Any = (lambda items: ["ham"] * len(items), 1.0)
+    with pytest.raises(UsageError, match="items: got none"):
+        hutch.label([], CLASSES, judges={}, people=people)
+    with pytest.raises(DataError, match=r"j: got the label .'spam'.; did you mean 'spam'"):
+        hutch.label(range(50), CLASSES, judges={"j": (lambda items: [["spam"]] * len(items), 0.1)}, people=people)

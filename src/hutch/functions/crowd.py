@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hutch.core.errors import UsageError, warn
+from hutch.core.errors import UsageError, counted, warn
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.choice import default_model
 from hutch.crowd.cli.model import create_model
@@ -36,7 +36,7 @@ class Crowd(Result):
         aggregate: everything that was inferred.
         summary: the numbers that the command prints, by name.
         package: of the frames: `pandas`, `polars` or `pyarrow`.
-        originals: the values of a frame that stand for names of tasks and workers.
+        originals: the values of a frame that stand for names of tasks, workers and classes.
     """
 
     aggregate: Aggregate
@@ -104,8 +104,10 @@ class Crowd(Result):
         return intervals_figure(names, ends, "accuracy", 0.0, 1.0)
 
     def _frame(self, index: str, columns: dict[str, Any]) -> Any:
-        known = self.originals.get(index, {})
-        return make_frame(self.package, index, columns | {index: [known.get(name, name) for name in columns[index]]})
+        for role in {index, "label"} & columns.keys():
+            known = self.originals.get(role, {})
+            columns[role] = [known.get(name, name) for name in columns[role]]
+        return make_frame(self.package, index, columns)
 
 
 def crowd(
@@ -156,6 +158,9 @@ def crowd(
     if declared:
         read, ordered = read_labels(labels, declared, (), truth, asked), in_order if ordered is None else ordered
     notices = [line for line in read.notices if not line.startswith("read as")]  # the summary says it
+    strange = sorted(set((truth or {}).values()) - {read.classes[code] for code in set(read.labels.tolist())})
+    notices += [f"gold has the class {name!r}, which no label has" for name in strange]
+    notices += [f"gold without labels: {counted(read.unmatched_gold, 'task')}"] if read.unmatched_gold else []
     for line in (*notices, *read.problems.lines(called(labels))):
         warn(line)
     patterns = (reference,) if isinstance(reference, str) else tuple(reference)
@@ -184,4 +189,5 @@ def _classes_of(truth: Any) -> dict[str, str]:
 def _originals(labels: Any, read: Labels) -> dict[str, Mapping[str, Any]]:
     if not is_frame(labels):
         return {}
-    return {"task": originals_of(labels, read.item_names), "worker": originals_of(labels, read.worker_names)}
+    names = {"task": read.item_names, "worker": read.worker_names, "label": read.classes}
+    return {role: originals_of(labels, known) for role, known in names.items()}

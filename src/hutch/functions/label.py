@@ -1,6 +1,6 @@
 """`hutch.label`: labels at a promised accuracy for the least money, from functions that label."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from hutch.label.posterior import Array, Votes
 from hutch.label.verdict import sentences
 from hutch.shell.sentences import Verdict
 
+_PEOPLE = "people"
 Labeller = Callable[[list[Any]], Sequence[Any]]
 """Takes items, and returns the label of each, in the same order; None where it cannot tell."""
 
@@ -90,11 +91,15 @@ def label(
             raise UsageError(f"{name}: got {share:g}, wanted a number between 0 and 1")
     if len(classes) < 2 or len(set(classes)) < len(classes):
         raise UsageError(f"classes: got {list(classes)}, wanted two different names or more")
+    if not len(items):
+        raise UsageError("items: got none, wanted one or more")
+    if _PEOPLE in judges:
+        raise UsageError(f"judges: got one named {_PEOPLE!r}, wanted another name, which the bill tells from people")
     named = dict(sorted(judges.items(), key=lambda pair: pair[1][1]))
     sellers = [Seller(name, price) for name, (_, price) in named.items()]
     buyer = _Asked(list(items), list(classes), named, people)
     settings = Settings(target, confidence, budget, seed)
-    outcome = Loop(len(items), len(classes), sellers, Seller("people", people[1]), buyer, settings).run()
+    outcome = Loop(len(items), len(classes), sellers, Seller(_PEOPLE, people[1]), buyer, settings).run()
     said = sentences(
         outcome.state, target, outcome.low, outcome.accuracy, confidence, len(items), buyer.bill, people[1] * len(items)
     )
@@ -114,7 +119,7 @@ class _Asked:
         self._items, self._codes = items, {name: code for code, name in enumerate(classes)}
         self._judges, self._people = list(judges.items()), people
         self._known: dict[tuple[str, int], int] = {}
-        self.bill = dict.fromkeys([*judges, "people"], 0.0)
+        self.bill = dict.fromkeys([*judges, _PEOPLE], 0.0)
 
     @property
     def spent(self) -> float:
@@ -129,11 +134,11 @@ class _Asked:
 
     def people(self, fixes: Places, audits: Places, chances: Array) -> Iterator[int]:
         """People's labels; the whole batch is asked for at once."""
-        yield from self._ask("people", *self._people, [*fixes.tolist(), *audits.tolist()])
+        yield from self._ask(_PEOPLE, *self._people, [*fixes.tolist(), *audits.tolist()])
 
     def answered(self, items: Places) -> Iterator[tuple[int, int]]:
         """Those of the last batch that were not needed for the proof: they are paid, and used."""
-        return ((item, self._known["people", item]) for item in items.tolist() if ("people", item) in self._known)
+        return ((item, self._known[_PEOPLE, item]) for item in items.tolist() if (_PEOPLE, item) in self._known)
 
     def _ask(self, name: str, labeller: Labeller, price: float, items: list[int]) -> list[int]:
         new = [item for item in items if (name, item) not in self._known]
@@ -149,6 +154,6 @@ class _Asked:
     def _code(self, name: str, answer: Any) -> int:
         if answer is None:
             return UNKNOWN
-        if answer not in self._codes:
+        if not isinstance(answer, Hashable) or answer not in self._codes:
             raise DataError(f"{name}: got the label {answer!r}; {did_you_mean(str(answer), self._codes)}")
         return self._codes[answer]

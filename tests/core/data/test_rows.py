@@ -92,3 +92,9 @@ def test_the_last_example_is_not_taken_for_a_row(tmp_path: Path) -> None:
     chain = chain_of({"label": "y"})
     chain.learn([{"y": 1, "words": ["a", "b"], "who": "ann"}] * 3)
     assert chain.predict([{"words": ["a", "b"], "who": "ann"}]) == chain.predict("|words a b |who ann")
+
+
+def test_a_missing_text_is_no_feature() -> None:
+    chain = chain_of({"label": "y", "text": ["note"]})
+    assert chain.learn([{"y": 1, "note": None}]) == chain_of({"label": "y"}).learn(["1 |"])
+    assert chain.predict([{"note": None}, {"note": None}]).tolist() == [chain.predict("|").item()] * 2

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
+from hutch.core.data.places import opened
 from hutch.core.errors import DataError, at, counted
 from hutch.core.parameters import values_of
 from hutch.core.strict_json import dumps
@@ -46,9 +46,9 @@ def run(given: CrowdOptions) -> None:
     wrong = 0
     try:
         for number, fields in _rows(given):
-            if fields is None:
+            if isinstance(fields, str):
                 wrong += 1
-                given.notice(at(given.labels, number, None, "got no worker, task and label: left out"))
+                given.notice(at(given.labels, number, None, f"{fields}: left out"))
                 continue
             worker, task, label = fields
             if not said and not given.json:
@@ -100,26 +100,46 @@ def _print(given: CrowdOptions, task: str, label: str, share: float, labels: int
     print(dumps(row) if given.json else "\t".join(map(str, row.values())), flush=True)
 
 
-def _rows(given: CrowdOptions) -> Iterator[tuple[int, tuple[str, str, str] | None]]:
-    """The number of each line, and its worker, task and label; None for a line without these."""
+def _rows(given: CrowdOptions) -> Iterator[tuple[int, tuple[str, str, str] | str]]:
+    """The number of each line, and its worker, task and label, empty for none; or why it is left out.
+
+    Raises:
+        DataError: the first line is no text, or does not say which columns are which.
+    """
     asked = given.read_as or ColumnNames()
-    asked = asked.answering(given.class_names, given.unsure or ())
-    with nullcontext(sys.stdin) if given.labels == "-" else open(given.labels, encoding="utf-8-sig") as lines:
-        numbered = ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, 1))
-        first = next(((number, line) for number, line in numbered if line.strip()), None)
-        if first is None:
-            return
-        table = table_of(first[1].encode(), len(_ROLES), first[0])
-        assert table is not None
-        places, header = _places(given.labels, table.first, asked, first[0])
-        for number, line in numbered if header else chain([first], numbered):
+    asked, encoding = asked.answering(given.class_names, given.unsure or ()), given.encoding or "utf-8-sig"
+    with nullcontext(sys.stdin.buffer) if given.labels == "-" else opened(given.labels) as lines:
+        places: list[int] = []
+        for number, raw in enumerate(lines, 1):
+            try:
+                line = raw.decode(encoding).rstrip("\r\n")
+            except UnicodeError:
+                if not places:
+                    wanted = (
+                        f"wanted lines of text in {given.encoding or 'UTF-8'}, not compressed; or leave out --follow"
+                    )
+                    raise DataError(at(given.labels, number, None, f"got bytes that are no text, {wanted}")) from None
+                yield number, f"got bytes that are not {given.encoding or 'UTF-8'}"
+                continue
             if not line.strip():
                 continue
-            cells = next(csv.reader([line], delimiter=table.separator))
+            if not places:
+                table = table_of(line.encode(), len(_ROLES), number)
+                assert table is not None
+                separator = table.separator
+                places, header = _places(given.labels, table.first, asked, number)
+                if header:
+                    continue
+            cells = next(csv.reader([line], delimiter=separator))
             row = [cells[place].strip() for place in places] if len(cells) > max(places) else ["", "", ""]
             worker, task, label = row
             none = not label or label in MISSING or asked.is_unsure(label)
-            yield number, (worker, task, "" if none else label) if task else None
+            if not task:
+                yield number, "got no worker, task and label"
+            elif not none and asked.classes and label not in asked.classes:
+                yield number, f"got the label {label!r}, wanted one of --classes {given.classes}"
+            else:
+                yield number, (worker, task, "" if none else label)
 
 
 def _places(name: str, first: list[str], asked: ColumnNames, line: int) -> tuple[list[int], bool]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
+from hutch.core.data.roles import refuse_twice
 from hutch.core.errors import DataError, counted, did_you_mean, warn
 from hutch.core.strict_json import dumps
 from hutch.crowd.data.codes import known_first
@@ -53,7 +54,8 @@ class FrameVotes:
 
 def is_frame(data: Any) -> bool:
     """Whether labels are a frame, and not rows."""
-    return hasattr(data, "__arrow_c_stream__") or (hasattr(data, "iloc") and hasattr(data, "columns"))
+    columns = hasattr(data, "columns") or hasattr(data, "column_names")  # a single one is no frame
+    return columns and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc"))
 
 
 def read_frame(frame: Any) -> FrameVotes:
@@ -105,6 +107,7 @@ def text_of(frame: Any) -> bytes:
     """
     if hasattr(frame, "reset_index") and (frame.index.name is not None or frame.index.nlevels > 1):
         frame = frame.reset_index()
+    refuse_twice([str(name) for name in _names(frame)])
     columns = [[_cell(value) for value in _values(frame[name])] for name in _names(frame)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -114,14 +117,14 @@ def text_of(frame: Any) -> bytes:
 
 
 def originals_of(frame: Any, names: Sequence[str]) -> dict[str, Any]:
-    """The values that stand for some names: those of the first column, or of the index, that has all of them."""
+    """The values that stand for some names: those of the column, or of the index, that has them and fewest others."""
     index = [frame.index] if hasattr(frame, "reset_index") else []
-    wanted = set(names)
+    wanted, found = set(names), list[dict[str, Any]]()
     for column in (*(frame[name] for name in _names(frame)), *index):
         known = {_cell(value): value for value in _values(column)}
         if wanted <= known.keys():
-            return known
-    return {}
+            found.append(known)
+    return min(found, key=len, default={})
 
 
 def declared_of(frame: Any, classes: Sequence[str]) -> tuple[list[str], bool]:

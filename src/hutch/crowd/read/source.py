@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,11 +53,13 @@ def pieces_of(path: str | Path, encoding: str = "", chunk_bytes: int = CHUNK_BYT
         DataError: the file cannot be read, or its bytes do not fit the encoding.
         UsageError: the encoding is unknown.
     """
+    if not is_frame(path) and not isinstance(path, str | os.PathLike):
+        raise UsageError(f"got {type(path).__name__}, wanted a frame of pandas, polars or Arrow, or the path of a file")
     name, line = called(path), 1
-    if is_frame(path):
-        yield Source(name, text_of(path))
-        return
     with reading(name):
+        if is_frame(path):
+            yield Source(name, text_of(path))
+            return
         for data in _decoded((bytes(chunk.data) for chunk in Chunks([path], chunk_bytes)), encoding):
             yield Source(name, data, line)
             line += data.count(b"\n")
