@@ -114,7 +114,7 @@ def test_what_is_refused(
 def test_what_is_no_text_is_refused(content: bytes, tmp_path: Path, hutch: Callable[..., Any]) -> None:
     (tmp_path / "x").write_bytes(content)
     said = hutch("crowd", tmp_path / "x", "--follow")
-    assert said.code == 1 and ":1: got bytes that are no text, wanted lines of text in UTF-8" in said.err
+    assert said.code == 1 and ":1: got bytes that are no text, wanted lines in UTF-8" in said.err
 
 
 def test_other_encodings_and_classes_that_are_not_named(tmp_path: Path, hutch: Callable[..., Any]) -> None:

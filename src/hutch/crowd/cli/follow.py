@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from hutch.core.data.places import opened
 from hutch.core.errors import DataError, at, counted
 from hutch.core.parameters import values_of
 from hutch.core.strict_json import dumps
@@ -108,16 +107,14 @@ def _rows(given: CrowdOptions) -> Iterator[tuple[int, tuple[str, str, str] | str
     """
     asked = given.read_as or ColumnNames()
     asked, encoding = asked.answering(given.class_names, given.unsure or ()), given.encoding or "utf-8-sig"
-    with nullcontext(sys.stdin.buffer) if given.labels == "-" else opened(given.labels) as lines:
+    with nullcontext(sys.stdin.buffer) if given.labels == "-" else open(given.labels, "rb") as lines:
         places: list[int] = []
         for number, raw in enumerate(lines, 1):
             try:
                 line = raw.decode(encoding).rstrip("\r\n")
             except UnicodeError:
                 if not places:
-                    wanted = (
-                        f"wanted lines of text in {given.encoding or 'UTF-8'}, not compressed; or leave out --follow"
-                    )
+                    wanted = f"wanted lines in {given.encoding or 'UTF-8'}, not compressed; or leave out --follow"
                     raise DataError(at(given.labels, number, None, f"got bytes that are no text, {wanted}")) from None
                 yield number, f"got bytes that are not {given.encoding or 'UTF-8'}"
                 continue
