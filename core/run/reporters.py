@@ -10,7 +10,6 @@ from hutch.core.chain.derived import first_class
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import ConfigError, DataError
-from hutch.core.run.beside_constant import BesideConstant
 from hutch.core.run.occupancy import advice
 from hutch.core.run.output import (
     Lines,
@@ -193,6 +192,4 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
         found.append(EventsTo(options.events))
     if not options.quiet:
         found += [Table(), Bar()]
-    if options.learn:
-        found.append(BesideConstant(options.quiet))
     return [*found, MalformedData(), UnexpectedData(engine), Overflow()]

@@ -1,5 +1,6 @@
 """The runs of `hutch train` and `hutch predict` over data files."""
 
+from hutch.beside_constant import BesideConstant
 from hutch.chain import Chain
 from hutch.core.data.roles import Roles
 from hutch.core.run.reporters import usual_reporters
@@ -26,4 +27,5 @@ def run_files(chain: Chain, options: RunOptions) -> Outcome:
     )
     names = list(map(str, chain.config.input.columns.classes))
     reporters, views = usual_reporters(chain, options, names), [chain.plugins.on_progress]
+    reporters += [BesideConstant(options.quiet)] if options.learn else []
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views)()
