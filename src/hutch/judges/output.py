@@ -10,7 +10,8 @@ from hutch.core.errors import shortened
 from hutch.estimate.means import Interval
 from hutch.judges.lab import Report
 from hutch.judges.measures import FEW, Row
-from hutch.pages.page import Head, intervals_plot, table, write_html
+from hutch.pages.page import Head, intervals_figure, table, write_html
+from hutch.pages.plots import svg_of
 from hutch.shell.help_text import width
 
 _NAME = 26
@@ -179,9 +180,9 @@ def _picture(rows: list[Row], key: str) -> str:
     names = [" ".join(str(row[name]) for name in ("judge", "versions", "of", "class") if name in row) for row in drawn]
     ends = [(row[key].low, row[key].estimate, row[key].high) for row in drawn]
     if key in ("accuracy", "recall", "corrected", "flips", "first"):
-        return intervals_plot(names, ends, key, 0.0, 1.0, 0.5 if key == "first" else None)
+        return svg_of(intervals_figure(names, ends, key, 0.0, 1.0, 0.5 if key == "first" else None))
     lowest, highest = min(low for low, _, _ in ends), max(high for _, _, high in ends)
-    return intervals_plot(names, ends, key, min(lowest, 0), max(highest, 0), 0.0)
+    return svg_of(intervals_figure(names, ends, key, min(lowest, 0), max(highest, 0), 0.0))
 
 
 def shown(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from hutch.core.errors import UsageError
 from hutch.core.version import version
-from hutch.pages.plots import new_figure, svg_of
+from hutch.pages.plots import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,18 +132,6 @@ def table(
     mark = {k: " class='matters'" for k in matters}
     body = "".join(f"<tr{mark.get(k, '')}>{cells(row, 'td')}</tr>" for k, row in enumerate(rows))
     return f"<div><table>{top}{body}</table></div>"
-
-
-def intervals_plot(
-    names: Sequence[str],
-    ends: Sequence[tuple[float, float, float]],
-    meaning: str,
-    least: float,
-    most: float,
-    null: float | None = None,
-) -> str:
-    """`intervals_figure` as an `svg` element."""
-    return svg_of(intervals_figure(names, ends, meaning, least, most, null))
 
 
 def intervals_figure(

@@ -8,7 +8,7 @@ import numpy as np
 from hutch.crowd.quality.text import Quality
 from hutch.crowd.report import TOO_FEW
 from hutch.crowd.verdict import GUESSES
-from hutch.pages.page import Head, intervals_plot, plain, table, write_html
+from hutch.pages.page import Head, intervals_figure, plain, table, write_html
 from hutch.pages.plots import new_figure, svg_of
 
 _ROWS = 100
@@ -81,7 +81,9 @@ def _workers_plot(quality: Quality) -> str:
     names = [labels.worker_names[w] for w in shown]
     ends = [(report.low[w], report.accuracy[w], report.high[w]) for w in shown]
     chance = 1 / max(len(labels.classes), 1)
-    return intervals_plot(names, ends, "accuracy on a task of usual difficulty, with its 95 % interval", 0, 1, chance)
+    return svg_of(
+        intervals_figure(names, ends, "accuracy on a task of usual difficulty, with its 95 % interval", 0, 1, chance)
+    )
 
 
 def _pairs_plot(quality: Quality) -> str:
