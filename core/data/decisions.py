@@ -112,6 +112,9 @@ class DecisionReader(RecordReader):
         found["probabilities"] = np.array([label.probability for label in labels], np.float32)
         return found
 
+    def _numbers(self) -> NDArray[np.int64]:
+        return np.array(self._places, np.int64)
+
     def _wrong(self, i: int, text: str) -> Problem:
         return Problem(text, self._places[i])
 

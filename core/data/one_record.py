@@ -4,27 +4,32 @@ Indices of names are kept, so that a known name is not hashed again. Records tha
 are left to it: it reports the place.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, SEEN
 from hutch.core.data.assemble import as_float, is_composite
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import AnyRoles, Roles
+from hutch.core.data.rows import Pairs, Rows
 from hutch.core.data.words import words_of
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
 from hutch.core.text.parser import ParserOptions
 
-_SMALLEST, _LARGEST = 1.2e-38, 3.4e38  # of normal float32 numbers
+_SMALLEST, LARGEST = 1.2e-38, 3.4e38  # of normal float32 numbers
 _MISSING = float(UNLABELED)
 _LARGEST_CLASS = 1 << 24
+_MAPPINGS = (dict, Mapping)  # the usual one first: asking an abstract class takes long
 _KEPT = 1 << 22
 """Characters of names, words and namespaces that are kept, each counted with `_BESIDE` more."""
 _BESIDE = 64
+Pieces = dict[int, tuple[list[int], list[float]]]
+"""Indices and values of the features of each namespace, by its id."""
 
 
 class _Space:
@@ -37,55 +42,41 @@ class _Space:
         self.words: dict[tuple[str, str], int] = {}
 
 
-class RecordFiller:
-    """Fills one record at a time.
+class KnownNames:
+    """Makes features of the namespaces of records, and keeps the indices of their names.
 
     Args:
-        options: how names are hashed, and the kind of the labels.
-        columns: which keys hold the label, the importance and so on; every other key is a namespace.
-
-    Attributes:
-        arrays: of the record filled last, as kernels see them in a batch; another dict after a reallocation.
+        options: how names are hashed.
+        columns: which keys hold text, whose words are the features.
     """
 
-    def __init__(self, options: ParserOptions, columns: AnyRoles = None) -> None:
+    def __init__(self, options: ParserOptions, columns: Roles) -> None:
         self._options, self._mask = options, (1 << options.bits) - 1
-        roles = Roles.of(columns)
-        self._label, self._importance, self._base = (roles.key(name) for name in ("label", "importance", "base"))
-        self._classes = class_names(roles.classes, options.label)
-        self._special = {roles.key(name) for name in ("label", "importance", "base", "tag", "group")}
-        self._special |= set(map(str, roles.ignore))
-        self._texts, self._columns = frozenset(map(str, roles.text)), roles.columns_learned
+        self._texts, self._columns = frozenset(map(str, columns.text)), columns.columns_learned
         self._spaces: dict[str, _Space] = {}
         self._kept = 0
-        self._make_room(64)
 
-    def _make_room(self, features: int) -> None:
-        self._room = features
-        lengths = {"row_ptr": 2, "row_namespaces": 2, "cost_ptr": 0, "cost_classes": 0, "costs": 0}
-        lengths |= dict.fromkeys(("labels", "importance", "base", "group"), 1)
-        self.arrays = {name: np.zeros(lengths.get(name, features + 1), kind) for name, kind in SEEN.items()}
-
-    def fill(self, record: Mapping[str, Any]) -> bool:
-        """Fill the arrays; returns False for a record that only a batch can take, or refuse.
+    def pieces(self, record: Mapping[str, Any], special: Collection[str] = ()) -> Pieces | None:
+        """The features of a record; None where one is not usual.
 
         Args:
-            record: as `hutch.core.data.records.record_batches` takes it.
+            record: namespaces with their features, as `hutch.core.data.records.record_batches` takes it.
+            special: keys that are no namespaces.
         """
-        pieces: dict[int, tuple[list[int], list[float]]] = {}
+        pieces: Pieces = {}
         for name, features in record.items():
-            if name in self._special:
+            if name in special:
                 continue
             if isinstance(features, str):
                 if name in self._texts:
                     features = words_of(features)
                 elif name in self._columns:  # a cell of a table
-                    return False
+                    return None
             space = self._spaces.get(name) or self._new_space(name)
             items = self._items(features)
             if space is None or items is None or not self._add(space, items, pieces):
-                return False
-        return self._label_and_weight(record) and self._write(pieces)
+                return None
+        return pieces
 
     def _new_space(self, name: Any) -> _Space | None:
         if not isinstance(name, str):
@@ -106,15 +97,15 @@ class RecordFiller:
 
     @staticmethod
     def _items(features: Any) -> Iterable[tuple[Any, Any]] | None:
-        if isinstance(features, Mapping):
+        if isinstance(features, _MAPPINGS):
             return features.items()
+        if isinstance(features, Pairs):
+            return features
         if isinstance(features, str):
             return ((features, 1.0),)
         return [(name, 1.0) for name in features] if isinstance(features, list | tuple) else None
 
-    def _add(
-        self, space: _Space, items: Iterable[tuple[Any, Any]], pieces: dict[int, tuple[list[int], list[float]]]
-    ) -> bool:
+    def _add(self, space: _Space, items: Iterable[tuple[Any, Any]], pieces: Pieces) -> bool:
         """Append a namespace's features that are not zero; returns whether all of them are usual."""
         names = space.names
         indices, values = pieces.get(space.id) or ([], [])
@@ -134,7 +125,7 @@ class RecordFiller:
                 if type(value) is not int and not isinstance(value, Real):
                     return False
                 value = as_float(value)
-            if _SMALLEST < value < _LARGEST or -_LARGEST < value < -_SMALLEST or (self._options.zeros and value == 0):
+            if _SMALLEST < value < LARGEST or -LARGEST < value < -_SMALLEST or (self._options.zeros and value == 0):
                 index = names.get(name)
                 indices.append(self._new_name(space, name) if index is None else index)
                 values.append(value)
@@ -158,6 +149,95 @@ class RecordFiller:
         space.words[name, word] = index
         return index
 
+
+class FilledRows:
+    """Rows with their features in arrays that stay where they are.
+
+    Args:
+        options: whether each row has the constant feature, and its index.
+
+    Attributes:
+        arrays: as kernels see them in a batch; another dict after a reallocation.
+        size: the number of rows.
+    """
+
+    def __init__(self, options: ParserOptions) -> None:
+        self._constant = (CONSTANT_INDEX & ((1 << options.bits) - 1),) if options.constant else ()
+        self._make_room(64, 1)
+
+    def _make_room(self, features: int, rows: int) -> None:
+        self._room, self._rows = features, rows
+        lengths = dict.fromkeys(("row_ptr", "row_namespaces", "cost_ptr"), rows + 1)
+        lengths |= dict.fromkeys(("labels", "importance", "base", "group", "cost_classes", "costs"), rows)
+        lengths["probabilities"] = rows
+        kinds = SEEN | {"probabilities": np.float32}
+        self.arrays = {name: np.zeros(lengths.get(name, features + 1), kind) for name, kind in kinds.items()}
+
+    def fill(self, rows: Sequence[Pieces]) -> None:
+        """Write the features of rows, in place of those that were there."""
+        indices: list[int] = []
+        values: list[float] = []
+        starts: list[int] = []
+        ids: list[int] = []
+        ends, spaces = [0], [0]
+        for pieces in rows:
+            for identity, (some, theirs) in pieces.items():
+                starts.append(len(indices))
+                ids.append(identity)
+                indices += some
+                values += theirs
+            if self._constant:
+                starts.append(len(indices))
+                ids.append(CONSTANT_NAMESPACE)
+                indices += self._constant
+                values.append(1.0)
+            ends.append(len(indices))
+            spaces.append(len(ids))
+        starts.append(len(indices))
+        self.size = len(rows)
+        if len(indices) > self._room or self.size > self._rows:
+            self._make_room(max(2 * len(indices), self._room), max(2 * self.size, self._rows))
+        arrays = self.arrays
+        arrays["indices"][: len(indices)], arrays["values"][: len(values)] = indices, values
+        arrays["namespace_ptr"][: len(starts)], arrays["namespace_id"][: len(ids)] = starts, ids
+        arrays["row_ptr"][: len(ends)], arrays["row_namespaces"][: len(spaces)] = ends, spaces
+
+
+class RecordFiller:
+    """Fills one record at a time.
+
+    Args:
+        options: how names are hashed, and the kind of the labels.
+        columns: which keys hold the label, the importance and so on; every other key is a namespace.
+    """
+
+    def __init__(self, options: ParserOptions, columns: AnyRoles = None) -> None:
+        self._options, roles = options, Roles.of(columns)
+        self._label, self._importance, self._base = (roles.key(name) for name in ("label", "importance", "base"))
+        self._classes = class_names(roles.classes, options.label)
+        self._special = {roles.key(name) for name in ("label", "importance", "base", "tag", "group")}
+        self._special |= set(map(str, roles.ignore))
+        self._names, self._rows, self._cells = KnownNames(options, roles), FilledRows(options), Rows(roles)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Those of the record filled last, as kernels see them in a batch; another dict after a reallocation."""
+        return self._rows.arrays
+
+    def fill(self, record: Mapping[str, Any]) -> bool:
+        """Fill the arrays; returns False for a record that only a batch can take, or refuse.
+
+        Args:
+            record: as `hutch.core.data.records.record_batches` takes it.
+        """
+        if self._cells.are(record):
+            record = self._cells.record(record)
+        pieces = self._names.pieces(record, self._special)
+        if pieces is None:
+            return False
+        self._rows.fill((pieces,))
+        return self._label_and_weight(record)
+
     def _label_and_weight(self, record: Mapping[str, Any]) -> bool:
         label, kind = record.get(self._label), self._options.label
         if label is None:
@@ -172,12 +252,12 @@ class RecordFiller:
             value = as_float(label)
             if value != value:
                 value = _MISSING
-            elif not -_LARGEST < value < _LARGEST:
+            elif not -LARGEST < value < LARGEST:
                 return False
             elif kind == "multiclass" and not (0 <= value <= _LARGEST_CLASS and value.is_integer()):
                 return False
         self.arrays["labels"][0] = value
-        return self._number(record, self._base, "base", 0.0, -_LARGEST) and self._number(
+        return self._number(record, self._base, "base", 0.0, -LARGEST) and self._number(
             record, self._importance, "importance", 1.0, 0.0
         )
 
@@ -186,33 +266,7 @@ class RecordFiller:
         if value is None:
             self.arrays[name][0] = missing
             return True
-        if not isinstance(value, Real) or not least <= as_float(value) < _LARGEST:
+        if not isinstance(value, Real) or not least <= as_float(value) < LARGEST:
             return False
         self.arrays[name][0] = float(value)
-        return True
-
-    def _write(self, pieces: dict[int, tuple[list[int], list[float]]]) -> bool:
-        indices: list[int] = []
-        values: list[float] = []
-        starts, ids = [], []
-        for identity, (some, theirs) in pieces.items():
-            starts.append(len(indices))
-            ids.append(identity)
-            indices += some
-            values += theirs
-        if self._options.constant:
-            starts.append(len(indices))
-            ids.append(CONSTANT_NAMESPACE)
-            indices.append(CONSTANT_INDEX & self._mask)
-            values.append(1.0)
-        size, spaces = len(indices), len(ids)
-        if size > self._room:
-            kept = {name: self.arrays[name] for name in ("labels", "importance", "base")}
-            self._make_room(2 * size)
-            self.arrays |= kept
-        arrays = self.arrays
-        arrays["indices"][:size], arrays["values"][:size] = indices, values
-        starts.append(size)
-        arrays["namespace_ptr"][: spaces + 1], arrays["namespace_id"][:spaces] = starts, ids
-        arrays["row_ptr"][1], arrays["row_namespaces"][1] = size, spaces
         return True

@@ -23,6 +23,7 @@ from hutch.core.data.assemble import (
 )
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import AnyRoles, Roles
+from hutch.core.data.rows import Pairs
 from hutch.core.data.words import words_of
 from hutch.core.errors import DataError, Problem
 from hutch.core.kernel.abi import UNLABELED
@@ -103,16 +104,22 @@ class RecordReader:
             np.array(numbers, np.int32),
             self._spaces.ids,
             self._options,
-            self._row,
+            self._numbers(),
             lambda _, place: f"feature {place + 1}",
             **self._columns(records),
         )
         self._row += len(records)
         return batch
 
+    def _numbers(self) -> int | NDArray[np.int64]:
+        """In messages: the number of the first row, or of each."""
+        return self._row
+
     def _items(self, i: int, namespace: str, features: Any) -> Iterable[tuple[Any, Any]]:
         if isinstance(features, Mapping):
             return features.items()
+        if isinstance(features, Pairs):
+            return features
         if isinstance(features, str):
             return [(features, 1.0)]
         if isinstance(features, list | tuple) and not any(map(is_composite, features)):

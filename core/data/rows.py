@@ -1,12 +1,28 @@
 """Rows of tables as records: a number or a word at the top of a mapping is a cell, the feature that it is in CSV."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 from hutch.core.data.roles import REST, Roles
+from hutch.core.data.words import words_of
 
+_CELLS = frozenset((float, int, str, bool, type(None)))
+"""Types of most cells, known without asking whether they are mappings."""
 _ROLES = ("label", "importance", "base", "tag", "group")
+
+
+class Pairs(list[tuple[str, Any]]):
+    """Features of a namespace, a name and a value each; a name may come several times."""
+
+    @classmethod
+    def of(cls, features: Any) -> Self:
+        """The features that a namespace of a record holds: a mapping, names, or one name."""
+        if isinstance(features, cls):
+            return features
+        if isinstance(features, Mapping):
+            return cls(features.items())
+        return cls((name, 1.0) for name in ([features] if isinstance(features, str) else features))
 
 
 class Rows:
@@ -26,13 +42,17 @@ class Rows:
         listed = {n: [columns] if isinstance(columns, str) else columns for n, columns in spaces.items()}
         self._space = {str(column): name for name, columns in listed.items() for column in columns}
         self._rest = self._space.pop(REST, None)
+        self._order = [str(column) for columns in listed.values() for column in columns] if self._space else []
+        self._texts = frozenset(map(str, roles.text))
         self.unused = {*(roles.key(role) for role in _ROLES if labelled), *map(str, roles.ignore)}
-        self.whole = self.unused | set(map(str, roles.text))
+        self.whole = self.unused | self._texts
         self._categorical = frozenset(map(str, roles.categorical))
         self._columns = roles.columns_learned
 
     def are(self, record: Mapping[str, Any]) -> bool:
         """Whether a mapping is a row: it has a number beside words, or a word in a column that the chain has learned.
+
+        So has one with text that goes to another namespace than its own.
 
         >>> rows = Rows(Roles())
         >>> rows.are({"age": 37, "city": "Oslo"}), rows.are({"user": {"age": 37}, "words": "good"})
@@ -41,6 +61,8 @@ class Rows:
         for name, value in record.items():
             if name in self.unused:
                 continue
+            if name in self._texts and name in self._space:
+                return True
             cell = isinstance(value, Real) or (isinstance(value, str) and name in self._columns)
             if value is None or (cell and name not in self.whole):
                 return True
@@ -50,23 +72,36 @@ class Rows:
         """The record of a row; what holds several features is a namespace.
 
         >>> Rows(Roles()).record({"age": 37, "city": "Oslo", "ad": {"size": 2}})
-        {'': {'age': 37, 'city': 'Oslo'}, 'ad': {'size': 2}}
+        {'': [('age', 37), ('city', 'Oslo')], 'ad': {'size': 2}}
         """
         record: dict[str, Any] = {}
-        for name, value in row.items():
-            if name in self.whole or isinstance(value, Mapping | list | tuple):
-                if value is not None:
-                    record[name] = _joined(value, record[name]) if name in record else value
+        texts = []  # behind all cells, as the words of tables are
+        for name, value in self._in_order(row) if self._order else row.items():
+            if value is None:
                 continue
-            space = self._space.get(name, self._rest)
-            if space is not None and value is not None and value != "":
-                cells = record.get(space, {})
-                if not isinstance(cells, dict) or space in row:
-                    cells = _joined(cells, {})
-                record[space] = {**cells, name: str(value) if name in self._categorical else value}
+            if name in self._texts and isinstance(value, str):
+                texts.append((self._space.get(name, name), value))
+            elif name in self.unused:
+                record[name] = value
+            elif name in self.whole or (type(value) not in _CELLS and isinstance(value, Mapping | list | tuple)):
+                record[name] = Pairs(Pairs.of(value) + record[name]) if name in record else value
+            elif value != "" and (space := self._space.get(name, self._rest)) is not None:
+                self._add(record, space, ((name, str(value) if name in self._categorical else value),))
+        for space, text in texts:
+            self._add(record, space, [(word, 1.0) for word in words_of(text)])
         return record
 
+    def _in_order(self, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """The cells in the order of a table's features, which decides how sums are rounded."""
+        rest = [name for name in row if name not in self._space]
+        for column in [*self._order, *([] if REST in self._order else [REST])]:
+            for name in rest if column == REST else (column,):
+                yield name, row.get(name)
 
-def _joined(features: Any, cells: Mapping[str, Any]) -> dict[str, Any]:
-    """The features of a namespace, and cells beside them."""
-    return {**(features if isinstance(features, Mapping) else dict.fromkeys(features, 1.0)), **cells}
+    @staticmethod
+    def _add(record: dict[str, Any], space: str, features: Iterable[tuple[str, Any]]) -> None:
+        """Add features to a namespace."""
+        found = record.get(space)
+        if type(found) is not Pairs:
+            found = record[space] = Pairs() if found is None else Pairs(Pairs.of(found))
+        found += features

@@ -17,8 +17,10 @@ from hutch.core.data.watch import Watch
 from hutch.core.errors import DataError
 from hutch.core.loss.losses import LossChoice, LossLabels
 from hutch.core.run.one import OneExample
-from hutch.core.run.one_decision import OneDecision, text_of
+from hutch.core.run.one_decision import OneDecision, decision_of
 from hutch.core.run.probabilities import Probabilities
+
+_OF_ACTIONS = (Labels.ACTION_COSTS, Labels.LOGGED_ACTION)
 
 
 class OneByOne(Engine):
@@ -67,19 +69,19 @@ class OneByOne(Engine):
 
     @cached_property
     def _decision(self) -> OneDecision:
-        return OneDecision(self)
+        return OneDecision(self, self.columns)
 
     def predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
         """The predictions of one usual line, record or decision; None for anything else, without running any of it."""
         if not self.decides:
             outputs = self.one.run(examples, learn)
             return None if outputs is None else outputs.predictions.copy()
-        text = text_of(examples) if self.takes.of_decisions else ""
-        if "|" not in text or (learn and not self.shared["weighted_labeled"][0]):  # labels may be missing altogether
+        decision = decision_of(examples) if self.takes in _OF_ACTIONS else ""
+        if not decision or (learn and not self.shared["weighted_labeled"][0]):  # labels may be missing altogether
             return None
         kept = bytes(self.one.counters)
         try:
-            found = self._decision.run(text, learn)
+            found = self._decision.run(decision, learn)
             return None if found is None else found.copy()
         finally:
             if not learn:

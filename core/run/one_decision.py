@@ -1,11 +1,12 @@
-"""One decision at a time, as lines of text: the buffers of a batch are made once and filled again.
+"""One decision at a time, as lines of text or as a record: the buffers of a batch are made once and filled again.
 
 The kernels are those that batches go through, so the results are the same to the bit. Anything unusual is left to
 batches, which report it.
 """
 
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from hutch.core.batch import SEEN, SHARED_ROW, Batch
 from hutch.core.chain.decisions import drive_decisions
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels
+from hutch.core.data.one_decision import DecisionFiller
+from hutch.core.data.roles import AnyRoles
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import LineParser
 from hutch.core.text.state import FIELDS_OF_SEEN
@@ -21,6 +24,32 @@ from hutch.core.text.state import FIELDS_OF_SEEN
 LONGEST_DECISION = 1 << 16
 """Longer ones run as batches; their allocations per call matter little."""
 _UNLABELED, _SHARED = float(UNLABELED), float(SHARED_ROW)
+
+
+class _Filled(NamedTuple):
+    """A decision in arrays.
+
+    Attributes:
+        arrays: those of a batch, and under which names.
+        fields: the names that are not the batch's own.
+        first: row of the first action.
+        rows: of the decision.
+        batch: makes a batch of it.
+    """
+
+    arrays: dict[str, NDArray[Any]]
+    fields: Mapping[str, str]
+    first: int
+    rows: int
+    batch: Callable[[], Batch]
+
+
+def decision_of(examples: Any) -> str | Mapping[str, Any]:
+    """The only decision of what was given: a record, or a text; an empty text if it is something else."""
+    one = examples[0] if type(examples) is list and len(examples) == 1 else examples
+    if isinstance(one, Mapping):
+        return one
+    return text if "|" in (text := text_of(examples)) else ""
 
 
 def text_of(lines: Any) -> str:
@@ -38,12 +67,14 @@ class OneDecision:
 
     Args:
         engine: the chain, whose labels are costs of actions or a logged action.
+        columns: which keys of records hold what.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, columns: AnyRoles = None) -> None:
         self._engine = engine
         self._all_costs = engine.takes is Labels.ACTION_COSTS
         self._parser = LineParser(engine.parser, LONGEST_DECISION)
+        self._filler = DecisionFiller(engine.parser, columns)
         self._constant = int(engine.parser.constant)
         self._run = engine.single_run()
         assert engine._decisions is not None
@@ -54,26 +85,23 @@ class OneDecision:
         self._written: dict[str, NDArray[np.float32]] = {}
         self._predictions = np.zeros(0, np.float32)
 
-    def run(self, text: str, learn: bool) -> NDArray[np.float32] | None:
+    def run(self, decision: str | Mapping[str, Any], learn: bool) -> NDArray[np.float32] | None:
         """Predict a decision, and learn it if `learn` and if it has a label.
 
         Args:
-            text: its lines.
+            decision: its lines, or a record.
             learn: False leaves all weights unchanged.
 
         Returns:
             Scores or probabilities by action, made before learning, which the next call overwrites; None for anything
             but one usual decision, without running any of it.
         """
-        parser = self._parser
-        if not parser.parse_lines(text.encode()):
-            return None
-        arrays, rows = parser.buffers.arrays, parser.buffers.examples
-        first = self._first_action(arrays, rows)
+        self._filled = filled = self._parsed(decision) if isinstance(decision, str) else self._of_record(decision)
+        arrays, _, first, rows, _ = filled
         if first < 0:
             return None
         if arrays is not self._arrays:
-            self._point(arrays)
+            self._point(filled)
         self._driver.make_room(rows, rows * arrays["row_ptr"].item(rows), rows * arrays["row_namespaces"].item(rows))
         self._testing[0] = not learn
         for layer in self._engine.layers:
@@ -81,6 +109,16 @@ class OneDecision:
         self._learning[0], self._size[0] = learn, rows
         drive_decisions(self._driver.address, 0)
         return self._predictions[first:rows]
+
+    def _parsed(self, text: str) -> _Filled:
+        parsed, buffers = self._parser.parse_lines(text.encode()), self._parser.buffers
+        first = self._first_action(buffers.arrays, buffers.examples) if parsed else -1
+        return _Filled(buffers.arrays, FIELDS_OF_SEEN, first, buffers.examples, buffers.batch)
+
+    def _of_record(self, record: Mapping[str, Any]) -> _Filled:
+        filler = self._filler
+        first = filler.fill(record)
+        return _Filled(filler.arrays, {}, first, filler.size, filler.batch)
 
     def _first_action(self, arrays: dict[str, NDArray[Any]], rows: int) -> int:
         """The row of the first action; -1 where the rows are not one decision with a label that has a meaning."""
@@ -99,11 +137,12 @@ class OneDecision:
             good = good and ends == list(range(rows + 1))
         return first if good else -1
 
-    def _point(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def _point(self, filled: _Filled) -> None:
         """Set the addresses of all arrays in the records."""
-        self._arrays, many = arrays, len(arrays["labels"])
+        self._arrays = arrays = filled.arrays
+        many = len(arrays["labels"])
         for name in SEEN:
-            self._run[name] = arrays[FIELDS_OF_SEEN.get(name, name)].ctypes.data
+            self._run[name] = arrays[filled.fields.get(name, name)].ctypes.data
         self._written = {name: np.zeros(many, np.float32) for name in ("predictions", "raw", "queries", "losses")}
         for name, array in self._written.items():
             self._run[name] = array.ctypes.data
@@ -111,7 +150,7 @@ class OneDecision:
         self._driver.point(arrays["probabilities"], self._ranked)
 
     def __len__(self) -> int:
-        return self._parser.buffers.examples
+        return self._filled.rows
 
     def __getattr__(self, name: str) -> Any:  # layers see this in place of a batch; hardly one looks at it
-        return getattr(self._parser.buffers.batch(), name)
+        return getattr(self._filled.batch(), name)

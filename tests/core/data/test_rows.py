@@ -20,13 +20,16 @@ COLUMNS: list[dict[str, Any]] = [
     {"label": "y", "text": ["note"], "categorical": ["age"]},
     {"label": "y", "namespaces": {"who": ["age", "city"], "what": "*"}},
     {"label": "y", "ignore": ["city"], "text": ["note"]},
+    {"label": "y", "text": ["note"], "namespaces": {"what": ["city", "note"], "": "*"}},
+    {"label": "y", "text": ["note"], "namespaces": {"note": ["city"], "": "*"}},
+    {"label": "y", "text": ["note"], "namespaces": {"what": ["note"]}},
 ]
 ROWS = st.fixed_dictionaries(
     {
         "y": st.sampled_from([-1.0, 1.0]),
         "age": st.sampled_from([None, 0.5, 1.0, 37.25]),
         "city": st.sampled_from([None, "Oslo", "Rome"]),
-        "note": st.sampled_from(["Pay twice", "pay, please", "locked"]),
+        "note": st.sampled_from(["Pay, pay twice", "pay, please", "locked"]),
     }
 )
 
@@ -79,13 +82,13 @@ def test_a_text_is_its_words_in_one_record_as_in_many() -> None:
 
 
 def test_a_feature_of_river_may_have_the_name_of_a_role() -> None:
-    assert Rows(Roles(), labelled=False).record({"tag": "a", "label": 2}) == {"": {"tag": "a", "label": 2}}
+    assert Rows(Roles(), labelled=False).record({"tag": "a", "label": 2}) == {"": [("tag", "a"), ("label", 2)]}
 
 
 def test_cells_join_the_namespace_that_a_row_has_already() -> None:
     rows = Rows(Roles(namespaces={"ad": ["size"], "": "*"}))
     for row in ({"ad": {"kind": "big"}, "size": 2}, {"size": 2, "ad": ["kind"]}):
-        assert set(rows.record(row)["ad"]) == {"kind", "size"}
+        assert set(dict(rows.record(row)["ad"])) == {"kind", "size"}
 
 
 def test_the_last_example_is_not_taken_for_a_row(tmp_path: Path) -> None:
