@@ -3,7 +3,7 @@
 What `hutch.core.data.decisions` would refuse, and what is unusual, is left to it: it reports the place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from numbers import Real
 from typing import Any
@@ -107,13 +107,23 @@ class DecisionFiller:
 
     def batch(self) -> Batch:
         """The content as a batch, without copying."""
+        return self._batch(lambda array: array)
+
+    def batch_of(self, record: Mapping[str, Any]) -> Batch | None:
+        """A decision as a batch of its own; None for what `fill` leaves to a reader, or for one with tags."""
+        if "tag" in record or self.fill(record) < 0 or any("tag" in action for action in record["actions"]):
+            return None
+        return self._batch(np.ndarray.copy)
+
+    def _batch(self, seen: Callable[[NDArray[Any]], NDArray[Any]]) -> Batch:
         arrays, rows = self.arrays, self.size
         features, spaces, costs = (arrays[name].item(rows) for name in ("row_ptr", "row_namespaces", "cost_ptr"))
         lengths = dict.fromkeys(("labels", "importance", "base", "group"), rows)
         lengths |= dict.fromkeys(("row_ptr", "row_namespaces", "cost_ptr"), rows + 1)
         lengths |= dict.fromkeys(("cost_classes", "costs", "probabilities"), costs)
         lengths |= {"indices": features, "values": features, "namespace_id": spaces, "namespace_ptr": spaces + 1}
-        return Batch(**{name: arrays[name][:n] for name, n in lengths.items()}, tag_ptr=np.zeros(rows + 1, np.int64))
+        found = {name: seen(arrays[name][:length]) for name, length in lengths.items()}
+        return Batch(**found, tag_ptr=np.zeros(rows + 1, np.int64))
 
 
 def _is_text(tag: Any) -> bool:

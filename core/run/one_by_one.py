@@ -87,6 +87,10 @@ class OneByOne(Engine):
             if not learn:
                 self.one.counters[:] = kept
 
+    def batch_of_decision(self, record: Mapping[str, Any]) -> Batch | None:
+        """A usual decision over actions with features as a batch of its own; None for anything else."""
+        return self._decision.filler.batch_of(record) if self.takes in _OF_ACTIONS else None
+
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
         """Leave the counters as they were."""

@@ -68,13 +68,16 @@ class OneDecision:
     Args:
         engine: the chain, whose labels are costs of actions or a logged action.
         columns: which keys of records hold what.
+
+    Attributes:
+        filler: of records.
     """
 
     def __init__(self, engine: Engine, columns: AnyRoles = None) -> None:
         self._engine = engine
         self._all_costs = engine.takes is Labels.ACTION_COSTS
         self._parser = LineParser(engine.parser, LONGEST_DECISION)
-        self._filler = DecisionFiller(engine.parser, columns)
+        self.filler = DecisionFiller(engine.parser, columns)
         self._constant = int(engine.parser.constant)
         self._run = engine.single_run()
         assert engine._decisions is not None
@@ -116,7 +119,7 @@ class OneDecision:
         return _Filled(buffers.arrays, FIELDS_OF_SEEN, first, buffers.examples, buffers.batch)
 
     def _of_record(self, record: Mapping[str, Any]) -> _Filled:
-        filler = self._filler
+        filler = self.filler
         first = filler.fill(record)
         return _Filled(filler.arrays, {}, first, filler.size, filler.batch)
 

@@ -25,6 +25,8 @@ SOURCE = "<body>"
 TEXT, ARROW = "text/plain", "application/vnd.apache.arrow.stream"
 """The kinds of bodies other than JSON: their content types."""
 _LARGEST_TABLE = 1 << 30
+SMALL = 1 << 14
+"""Bytes of a body that may be read between other requests; larger ones are read in a thread of their own."""
 
 
 class NoMemory(DataError):
@@ -60,6 +62,8 @@ def batches_of(chain: Chain, kind: str, body: bytes, most: float = math.inf) -> 
         return _nonempty([TextParser(replace(chain.parser, strict=True), SOURCE).parse(_utf8(body))])
     if kind == JSON:
         found = _records(body)
+        if isinstance(found, Mapping) and len(body) <= SMALL and (one := chain.batch_of_decision(found)) is not None:
+            return [one]
         records = [found] if isinstance(found, Mapping) else found
         if not isinstance(records, list):
             raise DataError(at(SOURCE, 1, 1, f"got {type(found).__name__}, wanted a record or a list of records"))

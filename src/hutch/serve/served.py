@@ -37,11 +37,9 @@ from hutch.durable.model_file import ModelFile
 from hutch.durable.receipts import described, maker, receipt_of
 from hutch.net.application import JSON
 from hutch.net.limits import Limits
-from hutch.serve.bodies import TEXT, NoMemory, batches_of, check_labels, check_numbers, single, with_choice
+from hutch.serve.bodies import SMALL, TEXT, NoMemory, batches_of, check_labels, check_numbers, single, with_choice
 from hutch.serve.starting import Starting
 
-_SMALL = 1 << 14
-"""Bodies up to so many bytes are read in the loop, larger ones in a thread."""
 _ROWS = 256
 """Examples of a large body that are run before others have their turn."""
 _LARGE_ARRAY = 1 << 20
@@ -209,7 +207,7 @@ class Served:
         Raises:
             DataError: the first place that cannot be used.
         """
-        if len(body) <= _SMALL:
+        if len(body) <= SMALL:
             outputs = self.chain.one.run(single(kind, body), False)
             if outputs is not None:
                 return self._copied(outputs)
@@ -242,7 +240,7 @@ class Served:
     async def _learn(self, kind: str, body: bytes, id: str, ready: list[Batch] | None) -> Answered:
         if self.failure:
             raise StoreError(self.failure)
-        if ready is None and len(body) > _SMALL:
+        if ready is None and len(body) > SMALL:
             ready = await asyncio.to_thread(batches_of, self.chain, kind, body, self.limits.examples)
         elif ready is None and not self.chain.one.can_learn(single(kind, body)):
             ready = batches_of(self.chain, kind, body, self.limits.examples)

@@ -1,11 +1,14 @@
 """One decision at a time through a chain: fast, and to the bit what a batch of it is."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hutch import Chain
+from hutch.core.batch import Batch
+from hutch.core.data.sources import record_batches
 from hutch.core.errors import DataError
 
 COSTS = [["cost_sensitive_with_features", "linear"]]
@@ -71,6 +74,20 @@ def test_a_decision_as_a_record_is_a_batch_of_one(layers: list[Any], monkeypatch
     for name, array in one.arrays().items():
         np.testing.assert_array_equal(array, many.arrays()[name], name)
         np.testing.assert_array_equal(array, together.arrays()[name], name)
+
+
+@pytest.mark.parametrize("layers", [*COSTS, *LOGGED[:1]])
+def test_a_decision_as_a_batch_of_its_own_is_the_readers(layers: list[Any]) -> None:
+    chain, made = Chain.from_config({"weights": {"bits": 10}, "chain": layers}), 0
+    for record in records(layers in COSTS):
+        if (found := chain.batch_of_decision(record)) is not None:
+            made += 1
+            [wanted] = record_batches([record], chain.parser, chain.columns)
+            for field in fields(Batch):
+                one, other = getattr(found, field.name), getattr(wanted, field.name)
+                assert one.dtype == other.dtype
+                np.testing.assert_array_equal(one, other, field.name)
+    assert made > 20
 
 
 def test_decisions_as_records_and_as_text_take_turns() -> None:
