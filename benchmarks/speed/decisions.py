@@ -5,7 +5,8 @@
 
 Each decision has 4 actions of 10 features and 10 features that they share; `-q UA` makes 120 features of an action.
 Printed are the least user and system seconds of the rounds, and the mean losses, which must agree; then the
-microseconds of CPU that a decision takes which a Python program hands to `Workspace.learn`, and to a `Chain`.
+microseconds of CPU that a decision takes which a Python program hands to `Workspace.learn`, and to a `Chain` as a text
+and as a record.
 """
 
 import argparse
@@ -17,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from hutch import Chain
 
@@ -97,8 +99,27 @@ def workspace(module: str) -> Callable[[str], object]:
     return learn
 
 
-def microseconds(learn: Callable[[str], object], decisions: list[str], rounds: int) -> float:
-    """The least mean CPU time of a decision that comes as a text of several lines."""
+def record_of(text: str) -> dict[str, Any]:
+    """A decision's lines as a record."""
+    lines = text.strip().splitlines()
+    found: dict[str, Any] = {"actions": []}
+    for k, line in enumerate(lines):
+        label, features = line.split("|")
+        namespace, *words = features.split()
+        pairs = [word.partition(":") for word in words]
+        row = {namespace: {name: float(value or 1) for name, _, value in pairs}}
+        if k == 0:
+            found["shared"] = row
+            continue
+        found["actions"].append(row)
+        if label:
+            found["chosen"] = k - 1
+            _, found["cost"], found["probability"] = map(float, label.split(":"))
+    return found
+
+
+def microseconds(learn: Callable[[Any], object], decisions: Sequence[Any], rounds: int) -> float:
+    """The least mean CPU time of a decision."""
     best = float("inf")
     for _ in range(rounds):
         begun = time.process_time()
@@ -142,7 +163,10 @@ def main() -> None:
             print(f"{ONE_BY_ONE:16}{ours:8.1f}{theirs:8.1f}{ours / theirs:7.2f}  µs")
             chain = Chain.from_config({"chain": CHAIN})
             found = (microseconds(call, some, options.rounds) for call in (chain.learn, chain.predict))
-            print("{:16}{:8.1f}{:8.1f}".format("learn, predict of Chain", *found), " µs")
+            print("{:26}{:8.1f}{:8.1f}".format("Chain.learn, .predict", *found), " µs")
+            records = list(map(record_of, some))
+            found = (microseconds(call, records, options.rounds) for call in (chain.learn, chain.predict))
+            print("{:26}{:8.1f}{:8.1f}".format("the same with records", *found), " µs")
 
 
 if __name__ == "__main__":
