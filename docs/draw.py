@@ -1,4 +1,4 @@
-"""Draws the pictures of the documentation: those of the page on evidence from the tables of the pages behind it, and
+"""Draws the pictures of the documentation: those of the page on evidence from the tables of benchmarks/results, and
 those of the journeys from the files of `hutch demo`.
 
     python docs/draw.py            # all of them, into docs/pictures/
@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from hutch.pages.plots import new_figure, svg_of
 
 DOCS = Path(__file__).resolve().parent
+RESULTS = DOCS.parent / "benchmarks" / "results"
 PICTURES = DOCS / "pictures"
 HUTCH = str(Path(sys.executable).with_name("hutch"))
 OURS, OTHERS = "#2a6fb0", "#b8bdc4"
@@ -25,8 +26,8 @@ Row = dict[str, str]
 
 
 def table(page: str, first: str) -> list[Row]:
-    """The rows of the first table of a page whose header begins with a name; an empty first cell is that above it."""
-    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    """Rows of the first table of a file whose header begins with a name; an empty first cell is that above it."""
+    lines = (RESULTS / page).read_text(encoding="utf-8").splitlines()
     begin = next(k for k, line in enumerate(lines) if line.startswith(f"| {first} |"))
     header, rows = _cells(lines[begin]), list[Row]()
     for line in lines[begin + 2 :]:
@@ -66,7 +67,7 @@ def bars(
 
 def crowds(axes: Axes) -> None:
     """Accuracy of methods, mean of 13 published crowds."""
-    rows = [row for row in table("explanation/crowds.md", "method") if "online" not in row["method"]]
+    rows = [row for row in table("crowds.md", "method") if "online" not in row["method"]]
     rows.sort(key=lambda row: -number(row["accuracy"]))
     kept = [row for row in rows if row["method"].startswith(("two_level", "crowd-kit"))]
     bars(
@@ -82,10 +83,8 @@ def crowds(axes: Axes) -> None:
 
 def estimate(axes: Axes) -> None:
     """Half-widths of intervals with and without judges."""
-    kept = [
-        row for row in table("explanation/estimate.md", "simulated") if re.match(r"rate, \d+ labels", row["simulated"])
-    ]
-    lines = (DOCS / "explanation/estimate.md").read_text(encoding="utf-8").splitlines()
+    kept = [row for row in table("estimate.md", "simulated") if re.match(r"rate, \d+ labels", row["simulated"])]
+    lines = (RESULTS / "estimate.md").read_text(encoding="utf-8").splitlines()
     names, both = list[str](), list[tuple[float, float]]()
     for row in kept[:3]:
         line = next(line for line in lines if line.startswith(f"| {row['simulated']} |"))
@@ -99,8 +98,8 @@ def estimate(axes: Axes) -> None:
 
 def cheapest(axes: Axes) -> None:
     """Bills of `hutch label` over those of a cascade."""
-    path = "explanation/cheapest-labels.md"
-    text = (DOCS / path).read_text(encoding="utf-8")
+    path = "cheapest-labels.md"
+    text = (RESULTS / path).read_text(encoding="utf-8")
     rows = [row for row in table(path, "items") if row["target"] == ".9"]
     judges = text[text.index("## Language models as judges") : text.index("## Simulated judges")]
     lines = [line for line in judges.splitlines() if line.startswith("| `") and "| .9 |" in line]
@@ -115,7 +114,7 @@ def cheapest(axes: Axes) -> None:
 
 def bandits(axes: Axes) -> None:
     """Mean costs of explorers."""
-    rows = [row for row in table("explanation/bandits.md", "explorer") if not row["explorer"].startswith("the same")]
+    rows = [row for row in table("bandits.md", "explorer") if not row["explorer"].startswith("the same")]
     rows.sort(key=lambda row: number(row["mean cost"]))
     names = [row["explorer"] + ("" if ".yaml" in row["explorer"] else " (VW)") for row in rows]
     bars(axes, names, [number(row["mean cost"]) for row in rows], lambda name: ".yaml" in name, ".3f")
@@ -124,7 +123,7 @@ def bandits(axes: Axes) -> None:
 
 def speed(axes: Axes) -> None:
     """Speed beside Vowpal Wabbit."""
-    lines = (DOCS / "performance.md").read_text(encoding="utf-8").splitlines()
+    lines = (RESULTS / "speed.md").read_text(encoding="utf-8").splitlines()
     begin = next(k for k, line in enumerate(lines) if line.startswith("| | Hutch: wall s"))
     rows = []
     for line in lines[begin + 2 :]:
@@ -139,7 +138,7 @@ def speed(axes: Axes) -> None:
 
 def active(axes: Axes) -> None:
     """Labels needed."""
-    text = (DOCS / "explanation/active-learning.md").read_text(encoding="utf-8")
+    text = (RESULTS / "active-learning.md").read_text(encoding="utf-8")
     names, values = list[str](), list[float]()
     for title, whole in (("Digits", 1437), ("Breast cancer", 455), ("Simulated short messages", 4459)):
         part = text[text.index(f"**{title}") :]

@@ -27,7 +27,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -207,22 +208,39 @@ def _python(text: str, scope: dict[str, Any], folder: Path) -> list[str]:
 
 
 def commands_page() -> str:
-    """The page of all commands, each with an empty console block for its help."""
+    """The page of all commands with their help; groups are only in the first, and what all share is not repeated."""
     import typer.main
 
     from hutch.cli.commands import app
 
     def walk(command: Any, name: str) -> Iterator[str]:
-        yield name
+        if not getattr(command, "no_args_is_help", False) or name == "hutch":
+            yield name
         if hasattr(command, "list_commands"):
             context = typer.Context(command)
             for sub in command.list_commands(context):
                 yield from walk(command.get_command(context, sub), f"{name} {sub}")
 
     lines = ["# Commands", "", "Exit status: 0 done, 1 the run failed, 2 the command line or a chain is wrong.", ""]
+    lines += ["`hutch COMMAND --help` prints the help of a command, which this page has.", ""]
     for name in walk(typer.main.get_command(app), "hutch"):
-        lines += [f"## {name}", "", "```console", f"$ {name} --help", "```", ""]
+        lines += [f"## {name}", "", *(VW_HELP if name == "hutch vw" else ["```text", *_help_lines(name), "```"]), ""]
     return "\n".join(lines)
+
+
+VW_HELP = [
+    "Its options are [Vowpal Wabbit's](coming-from-vw.md#options); `--to-yaml` prints the chain that they stand for."
+]
+
+
+def _help_lines(name: str) -> list[str]:
+    """The help of a command without the option that shows it."""
+    _, text = help_of(f"{name} --help")
+    text = re.sub(r"^  -h, --help +Show this message and exit\.\n", "", text, flags=re.M)
+    return re.sub(r"\n\nOptions:\n(?=\n|\Z)", "\n", text).strip("\n").splitlines()
+
+
+SHARED = "Parameters of several layers"
 
 
 def reductions_page() -> str:
@@ -232,28 +250,49 @@ def reductions_page() -> str:
 
     registry = Plugins(only=()).registry
     reductions = dict(sorted(registry.reductions.items()))
-    lines = ["# All reductions and losses", "", "Every layer of a chain is one of these.", ""]
+    parameters = {name: [_cells(each) for each in parameters_of(cls.Parameters)] for name, cls in reductions.items()}
+    times = Counter(row for rows in parameters.values() for row in rows)
+    shared = sorted(row for row, count in times.items() if count > 2 and row[1] != "required")
+    lines = [
+        "# All reductions and losses",
+        "",
+        "Every layer of a chain is one of these. Base learners stand at its end.",
+        "",
+    ]
     for title, members in families(reductions).items():
         lines += [f"**{title}**", ""]
         lines += [f"- [{name}]({page_of(name)}): {summary(reductions[name])}" for name in members]
         lines.append("")
     for name, cls in reductions.items():
-        takes, predicts = (kind.value if kind else "as below" for kind in (cls.takes, cls.predicts))
-        place = "is a base learner" if cls.is_base else "stands above another layer"
-        lines += [f"## {name}", "", summary(cls), ""]
-        lines += [f"Takes labels: {takes}. Predicts: {predicts}. It {place}. [More about {name}]({page_of(name)}).", ""]
-        if parameters := parameters_of(cls.Parameters):
-            lines += ["| parameter | default | meaning |", "|---|---|---|"]
-            for parameter in parameters:
-                default = "required" if parameter.required else f"`{shown(parameter.default)}`"
-                meaning = parameter.meaning.replace("|", "\\|")
-                lines.append(f"| `{parameter.name}` | {default} | {meaning} |")
-            lines.append("")
+        own = [row for row in parameters[name] if row not in shared]
+        others = [f"`{row[0]}`" for row in parameters[name] if row in shared]
+        predicts = f"Predicts {cls.predicts.value}. " if cls.predicts else ""
+        lines += [f"## {name}", "", f"{predicts}[More about {name}]({page_of(name)}).", *_table(own)]
+        lines += ["", f"{'Also' if own else 'Has'} {', '.join(others)}: [below](#{anchor(SHARED)})."] if others else []
+        lines.append("")
+    lines += [f"## {SHARED}", *_table(shared), ""]
     lines += ["## Losses", "", "| loss | parameters | labels | convex |", "|---|---|---|---|"]
     for name, loss in sorted(registry.losses.items()):
-        parameters = ", ".join(f"`{p.name}` = {p.default:g}" for p in loss.parameters) or "none"
-        lines.append(f"| `{name}` | {parameters} | {loss.labels.value} | {'yes' if loss.convex else 'no'} |")
+        described = ", ".join(f"`{p.name}` = {p.default:g}" for p in loss.parameters) or "none"
+        lines.append(f"| `{name}` | {described} | {loss.labels.value} | {'yes' if loss.convex else 'no'} |")
     return "\n".join(lines) + "\n"
+
+
+def _cells(parameter: Any) -> tuple[str, str, str]:
+    """Name, default and meaning of a parameter."""
+    default = "required" if parameter.required else f"`{shown(parameter.default)}`"
+    return parameter.name, default, parameter.meaning.replace("|", "\\|")
+
+
+def _table(rows: Iterable[tuple[str, str, str]]) -> list[str]:
+    """A table of parameters, after an empty line; nothing without rows."""
+    lines = [f"| `{name}` | {default} | {meaning} |" for name, default, meaning in rows]
+    return ["", "| parameter | default | meaning |", "|---|---|---|", *lines] if lines else []
+
+
+def anchor(heading: str) -> str:
+    """The anchor of a heading of plain words."""
+    return heading.lower().replace(" ", "-")
 
 
 def page_of(name: str) -> str:

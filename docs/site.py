@@ -15,9 +15,12 @@ REDUCTIONS = DOCS / "reductions"
 TO_NOTEBOOK = re.compile(r"\]\(((?:\.\./|\w+/)[\w/.-]*)\.ipynb\)")
 """A link to a notebook in another folder: the page of a notebook itself links to the file that can be downloaded."""
 
+TO_SOURCE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(benchmarks/[\w/.-]+)[^)]*\)")
+"""A link to a file of the source that is no page of the site."""
+
 GLOSSARY_ROW = re.compile(r"^\| (.+?) \|.*\]\(([\w/.-]+\.md)[^)]*\) \|$", re.MULTILINE)
 """The words of a row, and the page to which it leads."""
-BOOSTS = {"explanation/": 0.3, "reliability-runs": 0.3, "commands": 0.3, "reductions/bandits/": 0.5}
+BOOSTS = {"explanation/": 0.3, "commands": 0.3, "reductions/bandits/": 0.5}
 """How much parts of the documentation count in a search; all others 1."""
 
 OPTION = re.compile(r"(?<![\w-])--[\w-]+")
@@ -48,12 +51,14 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 @event_priority(100)  # before the search reads them
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Let links to notebooks lead to their pages, and searches for the glossary's words to the page of each."""
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Let links lead to pages of notebooks and to the source, and searches for the glossary's words to their pages."""
     place = page.file.src_uri
     page.meta["tags"] = words_of_pages().get(place, [])
     page.meta["search"] = {"boost": next((boost for part, boost in BOOSTS.items() if place.startswith(part)), 1)}
-    return TO_NOTEBOOK.sub(r"](\1.md)", markdown)
+    host = (config.repo_url or "").rstrip("/")
+    shown = rf"[\1]({host}/blob/main/\2)" if host else r"\1 (`\2`)"
+    return TO_NOTEBOOK.sub(r"](\1.md)", TO_SOURCE.sub(shown, markdown))
 
 
 @cache

@@ -6,7 +6,7 @@
 Each attack is a program of its own in `attacks/`. Without names all are run, each with its share of the count that is
 wanted. Prints one line of JSON per attack, `findings` empty if it found nothing; exit status 1 if it did.
 `--keep` appends each to `attacks/runs.jsonl`, where `found` describes violations in words; `--page` writes the counts
-of docs/reliability.md and the tables of docs/reliability-runs.md from these lines.
+of docs/reliability.md and the tables of benchmarks/results/reliability.md from these lines.
 """
 
 import argparse
@@ -61,7 +61,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, int], Found]]] = {
 RUNS = Path(__file__).parent / "attacks" / "runs.jsonl"
 FAILURES = RUNS.with_name("nth_failure.jsonl")
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = (DOCS / "reliability.md", DOCS / "reliability-runs.md")
+PAGES = (DOCS / "reliability.md", DOCS.parent / "benchmarks" / "results" / "reliability.md")
 PROGRAMS = {
     "commands-killed": ("kill_commands", "kills"),
     "page-killed": ("kill_page", "kills"),

@@ -1,4 +1,4 @@
-"""Labels that active learning saves: the tables of docs/explanation/active-learning.md and loss-estimate.md.
+"""Labels that active learning saves: the tables of benchmarks/results/active-learning.md and loss-estimate.md.
 
     python benchmarks/research/active.py [--seeds 20] [--orders] [--peers PYTHON] [--sms FILE] [--check]
         [--settle] [--stop]

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "crowd"))
 import few_labels
 from few_labels import Row
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = DOCS / "comparison.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "comparison.md"
 ROWS = [row for row in few_labels.ROWS if re.fullmatch(r"(rate|accuracy), \d+ labels", row.name)]
 LEARNERS = ("`bayesian_linear` |", "`multinomial`, `bayesian_linear` |", "`linear`, 1 pass", "River")
 HEAD = """
@@ -30,11 +30,11 @@ HEAD = """
 
 
 def table(page: str, head: str) -> list[str]:
-    """The lines of the table of a page whose first line begins so."""
-    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    """The lines of the table of a file of the project whose first line begins so."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
     start = next((number for number, line in enumerate(lines) if line.startswith(head)), None)
     if start is None:
-        sys.exit(f"docs/{page}: got no table that begins with {head!r}, wanted one")
+        sys.exit(f"{page}: got no table that begins with {head!r}, wanted one")
     stop = next((number for number in range(start, len(lines)) if not lines[number].startswith("|")), len(lines))
     return lines[start:stop]
 
@@ -78,11 +78,11 @@ def intervals(count: int) -> Iterator[str]:
 
 def tables(measured: list[str]) -> dict[str, list[str]]:
     """The tables of the page by the names in its marks."""
-    crowds = table("explanation/crowds.md", "| method | accuracy | log-loss")
+    crowds = table("benchmarks/results/crowds.md", "| method | accuracy | log-loss")
     return {
-        "speed": table("performance.md", "| | Hutch: wall s"),
+        "speed": table("benchmarks/results/speed.md", "| | Hutch: wall s"),
         "crowds": rows(crowds, "two_level |", "two_level online, 1 ", "crowd-kit"),
-        "learners": rows(table("reductions/bayesian_linear.md", "| | digits, 100"), *LEARNERS),
+        "learners": rows(table("docs/reductions/bayesian_linear.md", "| | digits, 100"), *LEARNERS),
         "intervals": [*HEAD.split("\n")[1:3], *measured],
     }
 

@@ -1,4 +1,4 @@
-"""The tables of docs/explanation/dyadic.md and docs/reductions/filter_tree.md.
+"""The tables of benchmarks/results/dyadic.md and docs/reductions/filter_tree.md.
 
     python benchmarks/research/dyadic.py steps  nanoseconds and error of a step, by loss and dynamics
     python benchmarks/research/dyadic.py cost [PASSES]  CPU of rank 3 against linear on simulated ratings, 160 passes

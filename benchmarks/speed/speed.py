@@ -1,4 +1,4 @@
-"""Speed of Hutch and Vowpal Wabbit, whole processes in alternation; writes docs/performance.md.
+"""Speed of Hutch and Vowpal Wabbit, whole processes in alternation; writes benchmarks/results/speed.md.
 
     python benchmarks/speed/speed.py [--folder DIR] [--scale X] [--pairs N] [--only NAME ...] [--no-page]
     python benchmarks/speed/speed.py --lines 8      # ad clicks from 10^4 to 10^8 lines: time and memory of each
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "benchmarks" / "results" / "speed.md"
 START, THREADS = "\n## Start-up\n", "\n## Threads\n"
 PEER = "vowpalwabbit==9.11.9"
 LOGISTIC, CLICKS = "--loss_function logistic -b 18", "--loss_function logistic -b 22"

@@ -58,12 +58,17 @@ def test_hook_is_documented(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
 def test_reduction_and_its_parameters_are_documented(name: str) -> None:
     page = (DOCS / "reductions" / "index.md").read_text()
-    section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    section, shared = (
+        page.partition(f"\n## {title}\n")[2].partition("\n## ")[0] for title in (name, REGENERATE.SHARED)
+    )
     assert section
     parameters = parameters_of(REGISTRY.reductions[name].Parameters)
     assert len({parameter.meaning for parameter in parameters}) == len(parameters), "two have the same description"
     for parameter in parameters:
-        [row] = [line for line in section.splitlines() if line.startswith(f"| `{parameter.name}` |")]
+        elsewhere = re.search(rf"^(Also|Has) .*`{parameter.name}`", section, re.M)
+        text = shared if elsewhere else section
+        [row] = [line for line in text.splitlines() if line.startswith(f"| `{parameter.name}` |")]
+        assert parameter.meaning.replace("|", "\\|") in row
         assert row.split("|")[3].strip(), f"{name}.{parameter.name} has no description"
 
 
@@ -92,6 +97,11 @@ def test_every_page_is_within_two_links() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for path in [*(DOCS / name for name in PAGES), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+    for path in [
+        *(DOCS / name for name in PAGES),
+        *ROOT.glob("benchmarks/**/*.md"),
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+    ]:
         for target in REGENERATE.links(path.read_text()):
             assert (path.parent / target).exists(), f"{path.name} links to {target}"

@@ -1,4 +1,4 @@
-"""Batches of labels from a pool of dense rows: the table of docs/explanation/active-learning.md.
+"""Batches of labels from a pool of dense rows: the table of benchmarks/results/active-learning.md.
 
     python benchmarks/research/dense/batches.py [--seeds 40] [--batch 10] [--labels 200] [--tasks NAME...]
         [--rules NAME...]

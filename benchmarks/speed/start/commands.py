@@ -1,4 +1,6 @@
-"""What it costs to start: the commands on small data, as wheels are installed; writes a section of docs/performance.md.
+"""What it costs to start: the commands on small data, as wheels are installed.
+
+Writes a section of benchmarks/results/speed.md.
 
     python benchmarks/speed/start/commands.py [--folder DIR] [--runs N] [--only NAME ...] [--wheel WHEEL ...]
         [--no-page]

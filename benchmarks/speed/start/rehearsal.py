@@ -1,4 +1,4 @@
-"""Everything a new user tries first, timed from an empty environment; writes a section of docs/performance.md.
+"""Everything a new user tries first, timed from an empty environment; writes a section of benchmarks/results/speed.md.
 
     python benchmarks/speed/start/rehearsal.py [--wheel WHEEL ...] [--python PYTHON] [--only WORD ...] [--page]
 
@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", default=[""], metavar="WORD", help="steps with one of these in their names"
     )
-    parser.add_argument("--page", action="store_true", help="write the section of docs/performance.md")
+    parser.add_argument("--page", action="store_true", help="write the section of benchmarks/results/speed.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as built:
         wheels = options.wheel

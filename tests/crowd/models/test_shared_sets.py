@@ -1,4 +1,4 @@
-"""Published crowds, where they are at hand: the figures in docs/explanation/crowds.md."""
+"""Published crowds, where they are at hand: the figures in benchmarks/results/crowds.md."""
 
 from dataclasses import replace
 from pathlib import Path
