@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
@@ -164,3 +165,29 @@ def test_passes_end_when_rows_held_out_say_so() -> None:
     labels = ((y - y.mean()) / y.std())[order]
     held = model.chain_.predict(wide[order[:30]].astype(np.float32))
     assert np.mean((held - labels[:30]) ** 2) == pytest.approx(model.loss_curve_[best - 1], rel=1e-5)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_one_wrong_cell_does_not_decide_a_prediction(frame):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 3))
+    X[:, 1] = X[:, 0] + X[:, 1] / 100
+    y = X @ [3.0, 0.0, 1.0] + random.normal(size=400) / 10
+    wrong = X[:9].copy()
+    wrong[5, 1] *= 100
+
+    def table(values):
+        return pd.DataFrame(values, columns=["height", "width", "depth"]).assign(word="a") if frame else values
+
+    model, name = HutchRegressor().fit(table(X), y), "'width'" if frame else "1"
+    with pytest.warns(UserWarning, match=rf"X: column {name}, row 5, counted from 0: got .*extrapolation=None"):
+        found = model.predict(table(wrong))
+    assert np.max(np.abs(found - y[:9])) < 7
+    np.testing.assert_array_equal(model.predict(table(wrong)), found)  # and warns once
+    assert np.max(np.abs(HutchRegressor(extrapolation=None).fit(table(X), y).predict(table(wrong)) - y[:9])) > 20
+
+
+def test_a_trend_is_followed_three_times_as_far_as_it_was_seen():
+    time = np.arange(100.0)[:, None]
+    model = HutchRegressor().fit(time, 5 * time[:, 0])
+    np.testing.assert_allclose(model.predict([[300.0], [390.0]]), [1500, 1950], rtol=0.02)

@@ -4,7 +4,7 @@ Rooms ask for these, never for a layer's name, so that a plugin's layer gets all
 """
 
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeGuard, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,36 @@ class KnowsNoise(Protocol):
 
     def numbers_posterior(self) -> Any:
         """An object with `features`, `freedom` and `variances(batch)`; None if it does not know."""
+
+
+class FarValue(NamedTuple):
+    """A value so far outside those learned of its column that a prediction did not follow it.
+
+    Attributes:
+        feature: its index.
+        value: the value.
+        low, high: the least and the greatest that had been learned.
+        values: how many such values there have been, of which this was the first.
+    """
+
+    feature: int
+    value: float
+    low: float
+    high: float
+    values: int
+
+    @property
+    def nearest(self) -> float:
+        """What it counts as."""
+        return self.high if self.value > self.high else self.low
+
+
+class BoundsColumns(Protocol):
+    """A base learner whose predictions do not follow a column far outside the values learned."""
+
+    @property
+    def far(self) -> FarValue | None:
+        """The first value that was not followed; None: all were."""
 
 
 class GivesPlaces(Protocol):

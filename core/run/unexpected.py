@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import BoundsColumns, has
 from hutch.core.chain.derived import accepted, first_class
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.m_step import MStepReduction
@@ -142,6 +143,19 @@ class Unexpected:
         for layer in self._engine.layers:
             if (text := layer.doubts()) and self._is_new(f"layer {layer.name}"):
                 yield f"{layer.name}: {text}"
+        if not learned:
+            yield from self.about_far_values()
+
+    def about_far_values(self) -> Iterator[str]:
+        """Messages about values that predictions did not follow."""
+        for layer in self._engine.layers:
+            name = layer.name
+            if has(layer, BoundsColumns) and (far := layer.far) and self._is_new(f"far values {name}"):
+                some = f"{far.values} values far outside those learned, first {far.value:g}"
+                yield (
+                    f"{name}.extrapolation: got {some}, where {far.low:g} to {far.high:g} were learned of its "
+                    f"column; it counts as {far.nearest:g}"
+                )
 
     def _is_new(self, what: str) -> bool:
         """Whether something is reported for the first time; records it."""

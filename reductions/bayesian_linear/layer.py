@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import FarValue
 from hutch.core.chain.declarations import Answers, Inputs, Shortcuts
 from hutch.core.chain.limits import COUNT, FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
@@ -87,6 +88,8 @@ class BayesianLinearParameters(Parameters):
         sparse_variance: the same of weights of other namespaces, which have variances but no covariances.
         forgetting: part of the way back to the initial variance that each label goes, for
             concepts that drift.
+        extrapolation: of moments: a value that lies farther outside those learned of its column than so many times
+            their width counts as the nearest of them in predictions, once 30 rows have the column; None: none does.
         min_prediction: predictions below it become it; None: the smallest label seen.
         max_prediction: predictions above it become it; None: the largest label seen.
         priors: of blocks: the variance that a prediction has whose features are all new, in units of the noise; of
@@ -110,6 +113,7 @@ class BayesianLinearParameters(Parameters):
     constant_variance: Positive = 64.0
     sparse_variance: Positive = 1.0
     forgetting: Annotated[float, Within(ge=0, lt=1)] = 0.0
+    extrapolation: Annotated[float, Within(ge=0)] | None = 3.0
     min_prediction: float | None = None
     max_prediction: float | None = None
     priors: Annotated[tuple[Positive, ...], Within(min_length=1, max_length=MOST_PRIORS)] = (
@@ -139,9 +143,11 @@ class BayesianLinearParameters(Parameters):
                     f"dimension: got {self.dimension} {beside}, wanted at most {_FULL}; "
                     "covariance: own below `standardise` takes more"
                 )
-            for name in ("rank", "forgetting"):
+            for name in ("rank", "forgetting", *(["extrapolation"] if self.covariance == "sites" else [])):
                 if (got := getattr(self, name)) != getattr(type(self), name):
                     raise ValueError(f"{name}: got {got!r} {beside}, wanted it left out")
+        elif self.extrapolation != type(self).extrapolation:
+            raise ValueError(f"extrapolation: got {self.extrapolation} {beside}, wanted it left out")
         low, high = self.min_prediction, self.max_prediction
         if low is not None and high is not None and low > high:
             raise ValueError(f"min_prediction {low} is above max_prediction {high}")
@@ -224,7 +230,7 @@ class BayesianLinear(Reduction):
             )
         if moments:
             prior = p.constant_variance if p.covariance == "sites" else None
-            self._moments, covariances = MomentArrays(context.submodels, size, prior), 0
+            self._moments, covariances = MomentArrays(context.submodels, size, prior, p.extrapolation), 0
         self._means = np.zeros((covariances and context.submodels, size))
         self._matrices = np.zeros((covariances, matrix_size))
         self._groups = np.zeros(covariances, GROUP)
@@ -327,6 +333,11 @@ class BayesianLinear(Reduction):
         new = [int(index) for index in features if index not in self._features][: len(self._features) - 1 - used]
         self._features[1 + used : 1 + used + len(new)] = new
         self.loaded()
+
+    @property
+    def far(self) -> FarValue | None:
+        """The first value so far outside those learned that predictions did not follow it; None: all were followed."""
+        return self._moments.far(self._features) if self._moments else None
 
     def doubts(self) -> str | None:
         """That numbers of more columns than there are places have no weight."""

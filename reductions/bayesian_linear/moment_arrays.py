@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.chain.capabilities import FarValue
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ModelError
 from hutch.core.kernel.record import Record
-from hutch.reductions.bayesian_linear.moments import MOMENTS, TOTALS
+from hutch.reductions.bayesian_linear.moments import FAR, MOMENTS, TOTALS
 from hutch.reductions.bayesian_linear.posterior import NumbersPosterior
 
+_ANY_DISTANCE = 1e300
 _CLIP = 4.0  # as `standardise` has by default
 _PAIRS = ("pair_counts", "pair_means", "pairs")
 _SQUARES = ("whole", "inverse", *_PAIRS)
-_VECTORS = ("counts", "centres", "squares", "words", "units", "weights", "focus", "whole_means")
+_VECTORS = ("counts", "centres", "squares", "lows", "highs", "words", "units", "weights", "focus", "whole_means")
 _SAVED_TOTALS = ("rows", "since", "whole", "width", "paired", "stale")
 
 
@@ -28,17 +30,19 @@ class MomentArrays:
         submodels: their number.
         room: places, with the label's, which is the first.
         constant_variance: of sites, the constant's before anything is learned; None: labels are numbers.
+        extrapolation: how far outside the values learned predictions follow a column, in widths of these; None: always.
 
     Attributes:
         exact: float64 (sub-models, room): the weights as the last prediction without learning solved for them.
     """
 
-    def __init__(self, submodels: int, room: int, constant_variance: float | None = None) -> None:
+    def __init__(self, submodels: int, room: int, constant_variance: float | None, extrapolation: float | None) -> None:
         self._room = room
         self._totals = np.zeros(submodels, TOTALS)
         self._vectors = {name: np.zeros((submodels, room)) for name in _VECTORS}
         self._squares = {name: np.zeros((submodels, room * room)) for name in _SQUARES}
         self.exact, self._without = np.zeros((submodels, room)), np.zeros(1, np.int64)
+        self._far = np.zeros(1, FAR)
         self.record = Record(
             MOMENTS,
             totals=self._totals,
@@ -55,12 +59,23 @@ class MomentArrays:
             unit=2.0 if constant_variance is None else 1.0,
             constant=0.0 if constant_variance is None else 1.0 / constant_variance,
             clip=_CLIP,
+            extrapolation=_ANY_DISTANCE if extrapolation is None else extrapolation,
+            far=self._far,
         )
 
     @property
     def without_place(self) -> int:
         """How often a number found no place."""
         return int(self._without[0])
+
+    def far(self, features: NDArray[np.int64]) -> FarValue | None:
+        """What was too far outside the values learned for predictions to follow it; None: nothing.
+
+        Args:
+            features: index of the feature at each place.
+        """
+        values, place, value, low, high = self._far[0].item()
+        return FarValue(int(features[place]), value, low, high, values) if values else None
 
     def columns(self, features: NDArray[np.int64], submodel: int) -> dict[int, tuple[float, float]]:
         """Mean and deviation of each column met, by the index of its feature."""
@@ -112,6 +127,8 @@ class MomentArrays:
         vectors["weights"] *= ratio
         vectors["squares"][:, 0] *= ratio * ratio
         for name, kept in (
+            ("lows", vectors["counts"]),
+            ("highs", vectors["counts"]),
             ("centres", vectors["counts"]),
             ("focus", vectors["counts"]),
             ("whole_means", self._totals["whole"][:, None]),
@@ -159,4 +176,4 @@ class MomentArrays:
             self._squares[name][:] = 0.0
         self._totals["paired"] = dense(arrays["total_paired"])
         self._totals["current"] = 0
-        self._without[0] = 0
+        self._without[0], self._far[0] = 0, 0

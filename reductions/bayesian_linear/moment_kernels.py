@@ -19,6 +19,7 @@ from hutch.reductions.bayesian_linear.moments import (
     add_row,
     find_away,
     moments_of,
+    note_far,
     precision_of,
     read_present,
     square_at,
@@ -64,7 +65,8 @@ def _predict(layer, example, label, importance, offset):
     if exact and totals_at(m, number).current == 0:
         find_exact(s, m, number)
     read_present(s, m, e, False)
-    find_away(s, m, number)
+    if find_away(s, m, number, False) and exact:
+        note_far(s, m, number)
     return judge(s, e, _score(s, m, e, number, m.exact if exact else m.weights)[0], label, importance)
 
 
@@ -82,7 +84,7 @@ def sensitivity_moments(layer, example, label, importance, offset):
     s, e = bayesian_of(layer), example_of(example)
     m, number = moments_of(s.moments), uint64(offset)
     fresh = read_present(s, m, e, False)[1]
-    find_away(s, m, number)
+    find_away(s, m, number, True)
     p, _, spread = _score(s, m, e, number, m.weights)
     judge(s, e, p, UNLABELED, _0)
     return np.float32(_variance(s, m, number, multiply_inverse(s, m, number), fresh) + spread)
@@ -94,7 +96,7 @@ def importance_to_moments(layer, example, label, target, offset):
     s, e = bayesian_of(layer), example_of(example)
     m, number = moments_of(s.moments), uint64(offset)
     fresh = read_present(s, m, e, False)[1]
-    find_away(s, m, number)
+    find_away(s, m, number, True)
     p, _, spread = _score(s, m, e, number, m.weights)
     spread += _variance(s, m, number, multiply_inverse(s, m, number), fresh)
     judge(s, e, p, UNLABELED, _0)
@@ -122,10 +124,13 @@ def learn_moments(layer, example, label, importance, offset):
         widen(shared, label)
         return _predict(layer, example, label, importance, offset)
     count = read_present(s, m, e, True)[0]
-    find_away(s, m, number)
+    far = find_away(s, m, number, False)
     p, sparse, sparse_spread = _score(s, m, e, number, m.weights)
     widen(shared, label)
     prediction = judge(s, e, p, label, importance)
+    if far:  # it is learned as it is
+        find_away(s, m, number, True)
+        p = _score(s, m, e, number, m.weights)[0]
     h = np.float64(importance)
     if not math.isfinite(p):
         return prediction
@@ -155,6 +160,6 @@ def learn_moments(layer, example, label, importance, offset):
     add_row(s, m, number, count, y, own, counts)
     if is_due(s, m, number):
         make_inverse(s, m, number)
-    find_away(s, m, number)
+    find_away(s, m, number, True)
     e.updated = clip(shared, np.float32(_score(s, m, e, number, m.weights)[0]))
     return prediction

@@ -29,6 +29,8 @@ MOMENTS = np.dtype(
         ("counts", "u8"),  # importance of the rows that have the column
         ("centres", "u8"),  # its mean over them
         ("squares", "u8"),  # its squares about the mean
+        ("lows", "u8"),  # the least and the greatest of its values
+        ("highs", "u8"),
         ("words", "u8"),  # 1: all its values are 1
         ("units", "u8"),  # in which `inverse` has the prior
         ("weights", "u8"),  # of columns about their means, after `inverse`
@@ -52,6 +54,8 @@ MOMENTS = np.dtype(
         ("unit", "f8"),  # precision that a label of importance 1 adds
         ("constant", "f8"),  # precision of the constant before anything is learned
         ("clip", "f8"),  # of sites: values farther from the mean, in deviations, become this
+        ("extrapolation", "f8"),  # of numbers: how far outside the values learned a prediction follows, in their widths
+        ("far", "u8"),  # FAR
     ]
 )
 TOTALS = np.dtype(
@@ -65,7 +69,17 @@ TOTALS = np.dtype(
         ("current", "i8"),  # 1: `exact` is of all rows so far
     ]
 )
-moments_of, _totals_of = record_of(MOMENTS), record_of(TOTALS)
+FAR = np.dtype(
+    [
+        ("values", "i8"),  # how many were farther away, in rows that were predicted without learning
+        ("place", "i8"),  # of the first of them
+        ("value", "f8"),
+        ("low", "f8"),  # of the values learned by then
+        ("high", "f8"),
+    ]
+)
+moments_of, _totals_of, _far_of = record_of(MOMENTS), record_of(TOTALS), record_of(FAR)
+_ENOUGH = 30.0  # rows that a column must have before its values say what is far outside
 _TOTALS_SIZE = uint64(TOTALS.itemsize)
 
 
@@ -134,25 +148,68 @@ def _bounded(s, m, number, j, x):
 
 
 @helper
-def find_away(s, m, number):
-    """Write how far the row read last is from the focus; a column without a mean yet is at it."""
+def _nearest(s, m, number, j, x):
+    """A value of a column for a prediction: one far outside those that were learned is the nearest of them.
+
+    One cell that is wrong by a factor of ten would else decide the prediction.
+    """
+    counts = vector_at(s, m.counts, number)[j]
+    low, high = vector_at(s, m.lows, number)[j], vector_at(s, m.highs, number)[j]
+    if counts < _ENOUGH or not high > low:
+        return x
+    reach = m.extrapolation * (high - low)
+    return low if x < low - reach else high if x > high + reach else x
+
+
+@helper
+def note_far(s, m, number):
+    """Count the values of the row read last that are too far outside those learned, and keep the first of all."""
+    room, far = uint64(s.room), _far_of(m.far)
+    row, marks, words = float64s_at(s.row, room), int64s_at(m.marks, room), vector_at(s, m.words, number)
+    for j in range(1, s.size):
+        if marks[j] == 0 or words[j] == 1.0 or _nearest(s, m, number, j, row[j]) == row[j]:
+            continue
+        if far.values == 0:
+            far.place, far.value = j, row[j]
+            far.low, far.high = vector_at(s, m.lows, number)[j], vector_at(s, m.highs, number)[j]
+        far.values += 1
+
+
+@helper
+def find_away(s, m, number, follows):
+    """Write how far the row read last is from the focus; a column without a mean yet is at it.
+
+    Args:
+        s, m: BAYESIAN and MOMENTS records.
+        number: of the sub-model.
+        follows: whether values are taken as they are, however far they are outside those learned.
+
+    Returns:
+        Whether some are so far outside that they have been replaced.
+    """
+    replaced = False
     room = uint64(s.room)
     row, marks, away = float64s_at(s.row, room), int64s_at(m.marks, room), float64s_at(m.away, room)
     counts, centres = vector_at(s, m.counts, number), vector_at(s, m.centres, number)
     words, focus = vector_at(s, m.words, number), vector_at(s, m.focus, number)
     away[:] = 0.0
     if not counts[s.constant] > 0.0:
-        return
+        return replaced
     for j in range(s.size):
         if counts[j] == 0.0:
             away[j] = 1.0 if marks[j] == 1 and row[j] == 1.0 else 0.0
         elif words[j] == 1.0:
             away[j] = row[j] - focus[j]
         elif marks[j] == 1:
-            away[j] = _bounded(s, m, number, j, row[j]) - focus[j]
+            x = _bounded(s, m, number, j, row[j])
+            if not follows and m.sites == 0:
+                x = _nearest(s, m, number, j, x)
+                replaced |= x != row[j]
+            away[j] = x - focus[j]
         else:
             away[j] = centres[j] - focus[j]
     away[s.constant] = 0.0
+    return replaced
 
 
 @helper
@@ -240,11 +297,13 @@ def _add_column(m, s, number, j, x, h):
     """Count a column's value in its own mean and squares."""
     counts, centres = vector_at(s, m.counts, number), vector_at(s, m.centres, number)
     squares, words = vector_at(s, m.squares, number), vector_at(s, m.words, number)
+    lows, highs = vector_at(s, m.lows, number), vector_at(s, m.highs, number)
     if counts[j] == 0.0:
-        words[j] = 1.0 if x == 1.0 else 0.0
+        words[j], lows[j], highs[j] = 1.0 if x == 1.0 else 0.0, x, x
     elif words[j] == 1.0 and x != 1.0:
         words[j] = 0.0
         totals_at(m, number).stale = 1
+    lows[j], highs[j] = min(lows[j], x), max(highs[j], x)
     counts[j] += h
     away = x - centres[j]
     centres[j] += away * (h / counts[j])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, shared_rows
+from hutch.core.chain.capabilities import BoundsColumns, has
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.stored import Stored
 from hutch.core.config import read as chain_config
@@ -90,6 +91,7 @@ class Chain(OneByOne, Engine):
         except OverflowError as error:
             raise ConfigError(f"the chain has a number that is too large: {error}") from None
         self._unexpected = Unexpected(self)
+        self._bounds_columns = any(has(layer, BoundsColumns) for layer in self.layers)
         self.occupancy_from: float = 10 * _ENOUGH
         self.remarks: dict[str, str] = {}
         self.watch = Watch()
@@ -219,12 +221,18 @@ class Chain(OneByOne, Engine):
 
         Returns:
             float32 (examples): the top layer's predictions.
+
+        Warns:
+            UserWarning: a value so far outside those learned that its prediction does not follow it.
         """
         alone = labels is importance is columns is None
-        if alone and (found := self.predictions_of_one(examples, False)) is not None:
-            return found
-        with self._unchanged():
-            return self._run_passes(self._batches(examples, labels, importance, self._optional(columns)))
+        if not alone or (found := self.predictions_of_one(examples, False)) is None:
+            with self._unchanged():
+                found = self._run_passes(self._batches(examples, labels, importance, self._optional(columns)))
+        if self._bounds_columns:
+            for text in self._unexpected.about_far_values():
+                warn(text)
+        return found
 
     def predict_decisions(self, examples: Any, *, columns: AnyRoles = None) -> list[NDArray[np.float32]]:
         """Predict decisions over actions with features, without learning; arguments as of `predict`.

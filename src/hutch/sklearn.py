@@ -5,75 +5,43 @@ categories, missing values, text and dates as they are. Needs the extra `sklearn
 module.
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-    from sklearn.utils import assert_all_finite, check_array, check_consistent_length, check_random_state
+    from sklearn.base import ClassifierMixin, RegressorMixin
+    from sklearn.utils import check_array
     from sklearn.utils.class_weight import compute_class_weight
     from sklearn.utils.metaestimators import available_if
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, validate_data
+    from sklearn.utils.validation import check_is_fitted
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[sklearn]'", name=error.name) from None
 
 from hutch.all_or_nothing import all_or_nothing
 from hutch.asking import AskAndTell
-from hutch.chain import Chain, with_classes
-from hutch.core.batch import Batch
-from hutch.core.chain.capabilities import GivesPlaces, has
-from hutch.core.chain.derived import learns_once
-from hutch.core.chain.model_file import overflow_of
-from hutch.core.chain.outputs import Outputs
+from hutch.chain import Chain
 from hutch.core.chain.reduction import Labels
-from hutch.core.errors import ConfigError, DataError, HutchError, warn
-from hutch.core.kernel.abi import UNLABELED
+from hutch.core.errors import ConfigError, HutchError, warn
 from hutch.core.loss import kinds
-from hutch.core.run.occupancy import advice
 from hutch.core.run.probabilities import Probabilities
-from hutch.explaining import Explains
-from hutch.frames import (
-    as_table,
-    check_columns,
-    checked,
-    dense_columns,
-    doubt_columns,
-    is_frame,
-    roles_of,
-    row_of_ones,
-    targets_of,
-)
+from hutch.default_layers import UNBOUNDED, Layers
 from hutch.predictive import PredictsIntervals
+from hutch.table_estimator import TableEstimator
 from hutch.target_scale import TargetScale, can_rescale
 
 if TYPE_CHECKING:
     from hutch.crowd_aggregator import CrowdAggregator as CrowdAggregator
-
-Layers = Sequence[Mapping[str, Any] | str]
 
 EXPECTED_FAILURES = dict.fromkeys(
     (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")),
     "an online learner depends on the order of its examples, and this check reorders and repeats them",
 )
 """Checks of scikit-learn that cannot pass, with the reason; `check_estimator(expected_failed_checks=...)` takes it."""
-
-_ROWS, _ROWS_OF_COLUMN = 100_000, 8  # in all passes; below so many classifiers overfit in them
-_UNBOUNDED = 1e9  # in deviations
-_BEFORE = np.float32(20)  # times the importance of a row, when only its columns are met
-_REACHES, _TRIAL = (2.0, 10.0, 50.0), 1000  # of priors of classifiers; rows by which one is chosen
-_OWN = 1 << 20  # numbers in the covariances of all classes; beyond it they share one
 _LARGEST = float(np.finfo(np.float32).max)
-_MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
-_LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "quantile"}  # scikit-learn's
-_WIDE, _RANK = 512, 128  # columns beyond which covariances are of low rank, and that of regressors
-_LEAST = float(np.finfo(np.float32).tiny)
 _NO_CLASSIFICATION = (kinds.POISSON, kinds.QUANTILE, kinds.EXPECTILE)
 
 
@@ -99,270 +67,8 @@ def _scores(chain: Chain) -> None:
         raise ConfigError("the layer on top has no scores")
 
 
-@dataclass(eq=False, repr=False)
-class _Settings(BaseEstimator):  # type: ignore[misc]
-    """The parameters that classifier and regressor share."""
-
-    layers: Layers | None = None
-    _: KW_ONLY
-    loss: str | Mapping[str, Any] | None = None
-    learning_rate: float | None = None
-    l2: float | None = None
-    interactions: Sequence[Sequence[str]] | None = None
-    bits: int = 18
-    passes: int | None = None
-    shuffle: bool = True
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 3
-    columns: Mapping[str, Any] | None = None
-    random_state: Any = 0
-
-
-class _ChainEstimator(Explains, _Settings):
-    """Common base of classifier and regressor: building and learning."""
-
-    chain_: Chain
-    classes_: NDArray[Any]
-    n_features_in_: int
-    _seed: Any
-    _told: bool  # that the targets have left the scale of the first call
-    _named: bool  # fitted to a frame
-    _in_order: bool = False  # rows are learned as they come, and columns are not met before
-    _row: tuple[int, bool] = (0, False)  # columns of a table of numbers, and whether they have words, too; 0: none
-    _columns: list[str]
-    _schema: Any  # an empty table
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = tags.input_tags.allow_nan = True
-        return tags
-
-    def _build(self, layers: Layers) -> Chain:
-        """A chain of the layers; its base learner has the parameters that are set on the estimator."""
-        self._seed = self.random_state
-        if not isinstance(self._seed, Integral):  # None, or a generator that draws one
-            self._seed = int(check_random_state(self._seed).randint(1 << 31))
-        return Chain.from_config(self._config(layers, int(self._seed)))
-
-    def _layers(self, classes: int | None) -> list[Any]:
-        """The layers for so many classes, or for numbers (None): those given, or defaults for the rows and the loss."""
-        if isinstance(self.layers, str):
-            raise ConfigError(f"layers: got {self.layers!r}, wanted a list such as [{self.layers!r}]")
-        if self.layers is not None:
-            return list(self.layers) if classes is None else with_classes(self.layers, classes)
-        once = self.passes in (None, 1) and not self.early_stopping
-        if 0 < self._row[0] <= 2**self.bits and once and not self._tuning():
-            return self._posterior(classes)
-        if classes is None:
-            loss = next(iter(self.loss)) if isinstance(self.loss, Mapping) else self.loss
-            link = [{"link": {"function": "poisson"}}] if loss == "poisson" else []  # predictions are means of labels
-            return [*link, {"linear": {}}]
-        above = [] if classes == 2 else [{"one_against_all": {"classes": classes}}]
-        return [*above, {"linear": {"loss": "logistic"}}]
-
-    def _posterior(self, classes: int | None, reach: float = 10.0) -> list[Any]:
-        """A posterior of all columns, with reach and variances that suit tables, and outliers cut off for classes."""
-        columns, words = self._row
-        own = classes is not None and classes * columns**2 <= _OWN
-        if columns <= _WIDE and (classes is None or (own and self._in_order)):
-            return self._moments(classes)
-        row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
-        row |= {"reach": reach, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
-        clip = {"clip": _UNBOUNDED} if classes is None else {}
-        row |= {"rank": _RANK} if classes is None and columns > _WIDE else {}
-        above: list[Any] = [{"standardise": {"columns": 1 << 12 if words else columns, **clip}}]
-        if classes is not None and classes > 2:
-            row["covariance"] = "own" if own else "shared"
-            above.append({"multinomial": {"classes": classes}})
-        return [*above, {"bayesian_linear": row}]
-
-    def _moments(self, classes: int | None) -> list[Any]:
-        """A posterior that does not mind the order of rows and the units of columns; of classes, nearly."""
-        row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": self._row[0], "features": "named"}
-        row |= {"reach": 10.0, "loss": "logistic" if classes == 2 else "squared"}
-        if classes is None:
-            return [{"bayesian_linear": {**row, "covariance": "moments"}}]
-        above = [] if classes == 2 else [{"multinomial": {"classes": classes}}]
-        return [*above, {"bayesian_linear": {**row, "covariance": "sites", "constant_variance": 4.0}}]
-
-    def _give_places(self) -> None:
-        """Let columns of numbers have their places among moments before words take them all."""
-        base = self.chain_.layers[-1]
-        if self._row[1] and self.layers is None and has(base, GivesPlaces) and base.can_give_places:
-            table = row_of_ones(self._schema, roles_of(self.columns).categorical)
-            for batch in self.chain_.batches(table, columns=roles_of(self.columns).optional()):
-                base.give_places(batch.indices[:-1])
-
-    def _tuning(self) -> dict[str, Any]:
-        """Parameters of the base learner that are set."""
-        names = ("loss", "learning_rate", "l2", "interactions")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
-
-    def _config(self, layers: Layers, seed: int) -> dict[str, Any]:
-        """The configuration of the chain that `_build` makes."""
-        if tuning := self._tuning():
-            *above, base = layers
-            name, given = (base, None) if isinstance(base, str) else next(iter(base.items()))
-            if isinstance(tuning.get("loss"), str):
-                tuning["loss"] = _LOSS_NAMES.get(tuning["loss"], tuning["loss"])
-            layers = [*above, {name: {**(given or {}), **tuning}}]
-        return {"weights": {"bits": self.bits}, "seed": seed, "chain": list(layers)}
-
-    def _examples(self, X: Any, reset: bool) -> Any:
-        """X, checked, as a matrix or, if the estimator was fitted to a frame, as an Arrow table."""
-        given = X = checked(X)
-        if reset:
-            self._named = is_frame(X)
-        if self._named:
-            given = X = self._table(X, reset)
-        else:
-            X = validate_data(self, X, reset=reset, **_MATRIX)
-        if reset:
-            doubt_columns(given, roles_of(self.columns))
-            self._row = dense_columns(X, self.columns)
-        return X
-
-    def _table(self, X: Any, reset: bool) -> Any:
-        """X, checked, as an Arrow table."""
-        if not is_frame(X):
-            X = check_array(X, **_MATRIX)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if 0 in X.shape:
-            raise ValueError(f"X: got the shape {X.shape}, wanted at least one row and one column")
-        table = as_table(X, None if is_frame(X) else self._columns)
-        if reset:
-            self._columns, self._schema = table.column_names, table.schema.empty_table()
-        check_columns(table, self._schema)
-        return table
-
-    def _examples_and_targets(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = self._examples(X, reset)
-        y = targets_of(y)
-        check_consistent_length(X, y)
-        if y.dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
-        if is_classifier(self):
-            check_classification_targets(y)
-        return X, y
-
-    def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int | None) -> None:
-        """Learn all rows so many times; None: further rows of a stream, once, and in their order."""
-        given, roles, order = X, roles_of(self.columns), np.flatnonzero(weight > 0)
-        if passes is not None and self.shuffle and not self.chain_.whole_groups:
-            order = np.random.default_rng(self._seed).permutation(order)
-        stops = passes is not None and self.early_stopping
-        if stops and not (isinstance(self.n_iter_no_change, Integral) and int(self.n_iter_no_change) >= 1):
-            raise ValueError(f"n_iter_no_change: got {self.n_iter_no_change!r}, wanted an integer of at least 1")
-        held = int(float(self.validation_fraction) * len(order)) if stops else 0
-        if stops and not 0 < held < len(order):
-            got = f"{self.validation_fraction!r}, {held} of {len(order)} rows"
-            raise ValueError(f"validation_fraction: got {got}, wanted rows to hold out and rows to learn")
-
-        def batches(rows: NDArray[np.int64]) -> list[Batch]:
-            part = X if len(rows) == len(labels) and not self.shuffle else X.take(rows) if self._named else X[rows]
-            return list(self.chain_.batches(part, labels[rows], weight[rows], columns=roles))
-
-        try:
-            learned, tested = batches(order[held:]), batches(order[:held])
-        except DataError:
-            for _ in self.chain_.batches(given, columns=roles):
-                pass  # names the row by its place in X, not in the order of learning
-            raise
-        if passes is None:
-            self.chain_.learn(learned)
-            self.chain_.end_pass()
-        else:
-            if self.passes is None and self.chain_.layers[0].inputs.fits_scale:
-                if self.layers is None and is_classifier(self):
-                    self._choose_prior(batches(order[:_TRIAL]))
-                self._meet_columns(learned)
-            self.chain_.occupancy_from = math.inf  # reported once, at the end
-            self._make_passes(passes, learned, tested)
-            for text in (overflow_of(self.chain_.weights), advice(self.chain_)):
-                if text:
-                    warn(text)
-
-    def _choose_prior(self, batches: list[Batch]) -> None:
-        """Take the prior under which later ones of some rows, each before it is learned, are most probable."""
-        found = []
-        for reach in _REACHES:
-            layers = self._posterior(len(self.classes_), reach)
-            self.chain_ = Chain.from_config(self._config(layers, int(self._seed)))
-            self._meet_columns(batches)
-            losses: list[float] = []
-            for batch in batches:
-                outputs, _ = self.chain_.run_batch(batch, scores=True)
-                if self.chain_.takes != Labels.SIMPLE:
-                    chances = outputs.scores[np.arange(len(batch)), batch.labels.astype(int) - 1]
-                    outputs.losses = -batch.importance * np.log(np.maximum(chances, _LEAST))
-                losses += outputs.losses.tolist()
-            found.append((sum(losses[len(losses) // 2 :]), layers))
-        layers = min(found, key=lambda each: each[0])[1]
-        self.chain_ = Chain.from_config(self._config(layers, int(self._seed)))
-
-    def _meet_columns(self, batches: list[Batch]) -> None:
-        """Let `standardise` learn the columns' statistics before any weight depends on them, firmly enough to stay."""
-        counters = self.chain_.shared.copy()
-        for batch in batches:
-            nothing = np.full(len(batch), UNLABELED)
-            self.chain_.run_batch(replace(batch, labels=nothing, importance=_BEFORE * batch.importance))
-        self.chain_.shared[...] = counters
-
-    def _passes(self, rows: int) -> int:
-        """The number of passes of `fit` over so many rows."""
-        once = any(layer.inputs.buys_labels for layer in self.chain_.layers)
-        if self.passes is None:
-            if once or learns_once(self.chain_.layers[0]):
-                return 1
-            narrow = self.layers is None and not self._named and rows >= _ROWS_OF_COLUMN * self.n_features_in_
-            return min(max(-(-_ROWS // rows), 10), 100) if narrow or not is_classifier(self) else 10
-        if not (isinstance(self.passes, Integral) and int(self.passes) >= 1):
-            raise ValueError(f"passes: got {self.passes!r}, wanted an integer of at least 1")
-        if once and int(self.passes) > 1:
-            raise ValueError(f"passes: got {self.passes}, wanted 1: `active` would pay for labels again in each")
-        return int(self.passes)
-
-    def _make_passes(self, passes: int, learned: list[Batch], tested: list[Batch]) -> None:
-        """Learn batches over and over; with rows to test, until their loss no longer falls, and keep the best pass."""
-        chain, best, at = self.chain_, np.inf, 0
-        self.loss_curve_, kept = [], chain.arrays()
-        for self.n_iter_ in range(1, passes + 1):
-            chain.learn(learned)
-            chain.end_pass()
-            if not tested:
-                self.loss_curve_.append(chain.last_run.average_loss)
-            else:
-                losses = [chain.run_apart(batch, False).losses.sum(dtype=float) for batch in tested]
-                self.loss_curve_.append(sum(losses) / sum(batch.importance.sum(dtype=float) for batch in tested))
-                if self.loss_curve_[-1] < best:
-                    kept = {name: array.copy() for name, array in chain.arrays().items()}
-                    best, at = self.loss_curve_[-1], self.n_iter_
-                elif self.n_iter_ - at >= self.n_iter_no_change:
-                    break
-        if tested:
-            chain.restore(kept)
-
-    def _weights(self, X: Any, sample_weight: Any) -> NDArray[np.float32]:
-        rows = np.zeros((_num_samples(X), 1), np.float32)
-        return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float32, ensure_non_negative=True))
-
-    def _outputs(self, X: Any) -> Iterator[Outputs]:
-        """The chain's outputs for the rows, batch by batch."""
-        check_is_fitted(self)
-        for batch in self.chain_.batches(self._examples(X, reset=False), columns=roles_of(self.columns).optional()):
-            yield self.chain_.run_apart(batch, False)
-
-    def _raw(self, X: Any) -> NDArray[np.float64]:
-        """Scores or predictions before they become classes, (rows,) or (rows, classes)."""
-        found = [outputs.scores if self.chain_.score_count else outputs.predictions for outputs in self._outputs(X)]
-        return np.concatenate(found).astype(np.float64)
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
-class HutchClassifier(ClassifierMixin, AskAndTell, _ChainEstimator):  # type: ignore[misc]
+class HutchClassifier(ClassifierMixin, AskAndTell, TableEstimator):  # type: ignore[misc]
     """A chain of reductions as a classifier.
 
     Parameters
@@ -528,7 +234,7 @@ def __getattr__(name: str) -> Any:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HutchRegressor(RegressorMixin, PredictsIntervals, _ChainEstimator):  # type: ignore[misc]
+class HutchRegressor(RegressorMixin, PredictsIntervals, TableEstimator):  # type: ignore[misc]
     """A chain of reductions as a regressor.
 
     Parameters
@@ -544,6 +250,10 @@ class HutchRegressor(RegressorMixin, PredictsIntervals, _ChainEstimator):  # typ
         `quantile`) and without a `link`. In `partial_fit` both follow the targets, and a linear model is re-expressed
         when they change; other chains keep those of the first call, with a warning once the targets have left them.
         Predictions of the default chain may leave the range of the labels; otherwise they stay within it.
+    extrapolation : of the default chain up to 512 columns: how far outside the values of a column that were learned
+        predictions follow it, in widths of these values. A cell farther away counts as the nearest value learned, with
+        a warning that names the first, as one wrong by a factor of ten would else decide a prediction. None: any
+        distance.
 
     Attributes
     ----------
@@ -561,6 +271,7 @@ class HutchRegressor(RegressorMixin, PredictsIntervals, _ChainEstimator):  # typ
     """
 
     scale_y: bool = True
+    extrapolation: float | None = 3.0
 
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -620,10 +331,15 @@ class HutchRegressor(RegressorMixin, PredictsIntervals, _ChainEstimator):  # typ
         self._scaled, self._target, self._shift, self._told = self.scale_y and scalable, TargetScale(), 0.0, False
         if self._scaled and self.layers is None:
             [(name, given)] = layers[-1].items()
-            bounds = {"min_prediction": -_UNBOUNDED, "max_prediction": _UNBOUNDED}
+            bounds = {"min_prediction": -UNBOUNDED, "max_prediction": UNBOUNDED}
             chain = self._build([*layers[:-1], {name: {**given, **bounds}}])
         self.chain_ = chain
         self._give_places()
+
+    def _moments(self, classes: int | None) -> list[Any]:
+        [layer] = super()._moments(classes)
+        layer["bayesian_linear"]["extrapolation"] = self.extrapolation
+        return [layer]
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         return super()._raw(X) * self._target.scale + self._target.centre + self._shift

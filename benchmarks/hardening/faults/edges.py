@@ -19,6 +19,7 @@ _ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutc
 _EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsilon", "sample_action"))
 _BAYESIAN = "reductions/bayesian_linear/layer.py"
 _VW_CSV = "src/hutch/vw/csv.py"
+_TABLES = "src/hutch/table_estimator.py"
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/em/cli.py"
 
 _DATA = "tests/core/data/test_"
@@ -54,6 +55,7 @@ TESTS: dict[str, list[str]] = {
     _EPSILON: [f"{_BANDITS}simple_explorers_by_their_formulas"],
     _SAMPLE: [f"{_BANDITS}actions_of_a_batch_without_seeds_are_drawn_by_chance_again"],
     _BAYESIAN: ["tests/reductions/bayesian_linear/test_layer.py"],
+    _TABLES: ["tests/test_sklearn_frames.py", "tests/test_sklearn.py"],
     _SKLEARN: ["tests/test_sklearn_frames.py", "tests/test_sklearn.py"],
     _JSON: ["tests/vw/json/test_reader.py", "tests/vw/test_malformed_decisions.py"],
     _EM: ["tests/cli/test_em.py"],
@@ -125,7 +127,7 @@ FAULTS: tuple[Fault, ...] = (
           '        self._groups["probed"] = 0\n', "        pass\n"),
     Fault("estimators", "weights of classes take the place of those of rows", _SKLEARN,
           "weight = weight * compute_class_weight(", "weight = compute_class_weight("),
-    Fault("estimators", "weights are not shuffled with their rows", _SKLEARN, "labels[rows], weight[rows]",
+    Fault("estimators", "weights are not shuffled with their rows", _TABLES, "labels[rows], weight[rows]",
           "labels[rows], weight[: len(rows)]"),
     Fault("estimators", "coefficients are those of scaled labels", _SKLEARN,
           "return np.asarray(self._linear_weights()[0, :-1] * self._target.scale)",

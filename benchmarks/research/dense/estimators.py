@@ -35,7 +35,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-import hutch.sklearn
+import hutch.table_estimator
 from hutch.sklearn import HutchClassifier, HutchRegressor
 
 REACHES = [(10.0,), (2.0, 50.0), (3.0, 30.0), (2.0, 10.0, 50.0), (1.0, 10.0, 100.0), (1.0, 3.0, 10.0, 30.0, 100.0)]
@@ -168,7 +168,7 @@ def reaches(folder, seeds):
     for _, X, y in sets(folder):
         rows = [[halves(X, y, batch(X), seed)[:2] for seed in range(seeds)]]
         for tried in REACHES:
-            hutch.sklearn._REACHES = tried
+            hutch.table_estimator._REACHES = tried
             rows.append([halves(X, y, HutchClassifier(), seed)[:2] for seed in range(seeds)])
         found.append(np.mean(rows, axis=1))
     for first in (0, 1):

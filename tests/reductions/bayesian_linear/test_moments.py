@@ -7,7 +7,7 @@ from hutch import Chain
 from hutch.core.errors import ConfigError, ModelError
 
 ROW = {"namespace": "x", "features": "named", "loss": "squared", "covariance": "moments", "reach": 10.0}
-RANGE = {"min_prediction": -1e9, "max_prediction": 1e9}
+RANGE = {"min_prediction": -1e9, "max_prediction": 1e9, "extrapolation": None}
 
 
 def build(dimension, **parameters):
@@ -208,3 +208,50 @@ def test_refuses_sums_of_pairs_of_none(tmp_path):
     arrays[key][:] = 1
     with pytest.raises(ModelError, match="got sums of 0 sub-models, wanted 1"):
         build(4).layers[-1].check_saved({name.rpartition(".")[2]: array for name, array in arrays.items()})
+
+
+def test_predictions_follow_a_column_three_widths_outside_and_no_farther():
+    random = np.random.default_rng(3)
+    X = random.uniform(-1, 1, (200, 2)).astype(np.float32)
+    X[0], X[1] = -1, 1
+    y = (X @ [2.0, 5.0] + 40 + random.normal(size=200)).astype(np.float32)
+    ridge, chain = batch(X.astype(float), y.astype(float)), build(2, extrapolation=3.0)
+    chain.learn(X, y)
+    asked = np.array([[0.5, 6.9], [0.5, 7.1], [-7.1, 0.2], [-6.9, 0.2]], np.float32)
+    counted = np.array([[0.5, 6.9], [0.5, 1.0], [-1.0, 0.2], [-6.9, 0.2]], np.float32)
+    far = chain.layers[-1]
+    assert far.far is None
+    with pytest.warns(UserWarning, match="2 values far outside those learned, first 7.1, where -1 to 1 were"):
+        np.testing.assert_allclose(chain.predict(asked), ridge(counted.astype(float)), rtol=1e-5)
+    assert (far.far.value, far.far.low, far.far.high, far.far.values) == (np.float32(7.1), -1, 1, 2)
+
+
+def test_a_far_value_is_learned_as_it_is():
+    random = np.random.default_rng(4)
+    X = random.normal(size=(300, 2)).astype(np.float32)
+    X[150, 1] = 80.0
+    y = (X @ [1.0, 3.0] + random.normal(size=300)).astype(np.float32)
+    followed, bounded = build(2), build(2, extrapolation=3.0)
+    first, second = followed.learn(X, y), bounded.learn(X, y)
+    assert np.flatnonzero(first != second).tolist() == [150]
+    assert abs(first[150]) > 200 > 30 > abs(second[150])
+    np.testing.assert_array_equal(followed.predict(X), bounded.predict(X))
+    assert bounded.layers[-1].far is None
+
+
+def test_few_rows_do_not_say_what_is_far():
+    X = np.arange(29, dtype=np.float32)[:, None]
+    chain = build(1, extrapolation=0.0)
+    chain.learn(X, 2 * X[:, 0])
+    far = np.array([[1000.0]], np.float32)
+    assert chain.predict(far)[0] > 1500
+    chain.learn(np.array([[29.0]], np.float32), [58.0])
+    with pytest.warns(UserWarning, match="first 1000, where 0 to 29 were learned of its column; it counts as 29"):
+        assert 50 < chain.predict(far)[0] < 60
+
+
+@pytest.mark.parametrize(("covariance", "loss"), [("own", "squared"), ("sites", "logistic")])
+def test_other_covariances_refuse_extrapolation(covariance, loss):
+    row = {**ROW, "dimension": 2, "covariance": covariance, "loss": loss, "extrapolation": 2.0}
+    with pytest.raises(ConfigError, match="extrapolation: got 2.0 beside covariance"):
+        Chain.from_config({"chain": [{"bayesian_linear": row}]})

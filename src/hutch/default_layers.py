@@ -1,0 +1,111 @@
+"""The layers that an estimator has: those given, or ones that suit the table, its targets and the parameters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from hutch.chain import Chain, with_classes
+from hutch.core.errors import ConfigError
+
+Layers = Sequence[Mapping[str, Any] | str]
+
+UNBOUNDED = 1e9  # in deviations
+_OWN = 1 << 20  # numbers in the covariances of all classes; beyond it they share one
+_LOSS_NAMES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "quantile"}  # scikit-learn's
+_WIDE, _RANK = 512, 128  # columns beyond which covariances are of low rank, and that of regressors
+
+
+@dataclass(eq=False, repr=False)
+class Settings(BaseEstimator):  # type: ignore[misc]
+    """The parameters that classifier and regressor share."""
+
+    layers: Layers | None = None
+    _: KW_ONLY
+    loss: str | Mapping[str, Any] | None = None
+    learning_rate: float | None = None
+    l2: float | None = None
+    interactions: Sequence[Sequence[str]] | None = None
+    bits: int = 18
+    passes: int | None = None
+    shuffle: bool = True
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 3
+    columns: Mapping[str, Any] | None = None
+    random_state: Any = 0
+
+
+class ChoosesLayers(Settings):
+    """Chooses layers for the table that was seen last."""
+
+    _seed: Any
+    _named: bool  # fitted to a frame
+    _in_order: bool = False  # rows are learned as they come, and columns are not met before
+    _row: tuple[int, bool] = (0, False)  # columns of a table of numbers, and whether they have words, too; 0: none
+
+    def _build(self, layers: Layers) -> Chain:
+        """A chain of the layers; its base learner has the parameters that are set on the estimator."""
+        self._seed = self.random_state
+        if not isinstance(self._seed, Integral):  # None, or a generator that draws one
+            self._seed = int(check_random_state(self._seed).randint(1 << 31))
+        return Chain.from_config(self._config(layers, int(self._seed)))
+
+    def _layers(self, classes: int | None) -> list[Any]:
+        """The layers for so many classes, or for numbers (None): those given, or defaults for the rows and the loss."""
+        if isinstance(self.layers, str):
+            raise ConfigError(f"layers: got {self.layers!r}, wanted a list such as [{self.layers!r}]")
+        if self.layers is not None:
+            return list(self.layers) if classes is None else with_classes(self.layers, classes)
+        once = self.passes in (None, 1) and not self.early_stopping
+        if 0 < self._row[0] <= 2**self.bits and once and not self._tuning():
+            return self._posterior(classes)
+        if classes is None:
+            loss = next(iter(self.loss)) if isinstance(self.loss, Mapping) else self.loss
+            link = [{"link": {"function": "poisson"}}] if loss == "poisson" else []  # predictions are means of labels
+            return [*link, {"linear": {}}]
+        above = [] if classes == 2 else [{"one_against_all": {"classes": classes}}]
+        return [*above, {"linear": {"loss": "logistic"}}]
+
+    def _posterior(self, classes: int | None, reach: float = 10.0) -> list[Any]:
+        """A posterior of all columns, with reach and variances that suit tables, and outliers cut off for classes."""
+        columns, words = self._row
+        own = classes is not None and classes * columns**2 <= _OWN
+        if columns <= _WIDE and (classes is None or (own and self._in_order)):
+            return self._moments(classes)
+        row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
+        row |= {"reach": reach, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
+        clip = {"clip": UNBOUNDED} if classes is None else {}
+        row |= {"rank": _RANK} if classes is None and columns > _WIDE else {}
+        above: list[Any] = [{"standardise": {"columns": 1 << 12 if words else columns, **clip}}]
+        if classes is not None and classes > 2:
+            row["covariance"] = "own" if own else "shared"
+            above.append({"multinomial": {"classes": classes}})
+        return [*above, {"bayesian_linear": row}]
+
+    def _moments(self, classes: int | None) -> list[Any]:
+        """A posterior that does not mind the order of rows and the units of columns; of classes, nearly."""
+        row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": self._row[0], "features": "named"}
+        row |= {"reach": 10.0, "loss": "logistic" if classes == 2 else "squared"}
+        if classes is None:
+            return [{"bayesian_linear": {**row, "covariance": "moments"}}]
+        above = [] if classes == 2 else [{"multinomial": {"classes": classes}}]
+        return [*above, {"bayesian_linear": {**row, "covariance": "sites", "constant_variance": 4.0}}]
+
+    def _tuning(self) -> dict[str, Any]:
+        """Parameters of the base learner that are set."""
+        names = ("loss", "learning_rate", "l2", "interactions")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    def _config(self, layers: Layers, seed: int) -> dict[str, Any]:
+        """The configuration of the chain that `_build` makes."""
+        if tuning := self._tuning():
+            *above, base = layers
+            name, given = (base, None) if isinstance(base, str) else next(iter(base.items()))
+            if isinstance(tuning.get("loss"), str):
+                tuning["loss"] = _LOSS_NAMES.get(tuning["loss"], tuning["loss"])
+            layers = [*above, {name: {**(given or {}), **tuning}}]
+        return {"weights": {"bits": self.bits}, "seed": seed, "chain": list(layers)}
