@@ -7,5 +7,6 @@ from hutch.functions.estimate import estimate as estimate
 from hutch.functions.judges import judges as judges
 from hutch.functions.label import label as label
 from hutch.off_policy import evaluate as evaluate
+from hutch.policy import Policy as Policy
 
 __version__: str

@@ -13,10 +13,10 @@ from hutch import Chain
 from hutch.core.batch import shared_rows
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.durable import choices
-from hutch.durable.choices import Choice
+from hutch.durable.choices import Choice, draw
 from hutch.serve.bodies import TEXT as PLAIN
 from hutch.serve.bodies import batches_of, with_choice
-from hutch.serve.decisions import _decide, draw
+from hutch.serve.decisions import _decide
 
 JSON = "application/json"
 BASE = {"linear": {"interactions": [["user", "article"]]}}

@@ -1,9 +1,15 @@
-"""The decisions of models, in the file of the log: each with its probability, and later its cost."""
+"""The decisions of models, in the file of the log: how one is drawn, its probability, and later its cost."""
 
+import hashlib
 import json
+import math
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hutch.core.errors import DataError, at, shortened
 from hutch.durable.checksums import sound
@@ -131,3 +137,38 @@ def choice_of(connection: sqlite3.Connection, model: int, id: str) -> tuple[str,
 
 class Contradiction(DataError):
     """A request that contradicts an earlier one."""
+
+
+def drawn(values: NDArray[np.float32], seed: str) -> tuple[int, NDArray[np.float32]]:
+    """Draw one of some probabilities; the draw depends on these and on the seed alone.
+
+    Args:
+        values: of the actions, ≥ 0, which need not sum to 1.
+        seed: any text.
+
+    Returns:
+        The place drawn, and the probabilities.
+
+    Raises:
+        DataError: values that are no probabilities.
+
+    >>> drawn(np.array([0.5, 0.0, 1.5], np.float32), "visit 8")
+    (2, array([0.25, 0.  , 0.75], dtype=float32))
+    """
+    total = float(values.sum(dtype=np.float64))
+    if not (values >= 0).all() or not 0 < total < math.inf:
+        raise DataError(f"the chain predicts {values.tolist()}, which are not probabilities")
+    shares = (values / total).astype(np.float32)
+    share = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:6], "big") / (1 << 48)
+    return draw(shares.tolist(), share), shares
+
+
+def draw(probabilities: Sequence[float], share: float) -> int:
+    """The first place at which the running sum exceeds a share of the whole.
+
+    >>> draw([0.25, 0.0, 0.75], 0.2), draw([0.25, 0.0, 0.75], 0.25)
+    (0, 2)
+    """
+    sums = np.cumsum(np.asarray(probabilities, np.float64))
+    last = int(np.flatnonzero(np.asarray(probabilities))[-1])
+    return min(int(np.searchsorted(sums, share * sums[-1], "right")), last)

@@ -1,12 +1,9 @@
 """Decisions over HTTP: an action is drawn and stored with its probability, and learned when its cost is known."""
 
 import asyncio
-import hashlib
 import json
-import math
 import sqlite3
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +16,7 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
-from hutch.durable.choices import Decided, Reward, add_cost, add_decision, choice_of, note_entry
+from hutch.durable.choices import Decided, Reward, add_cost, add_decision, choice_of, drawn, note_entry
 from hutch.durable.log import Entry
 from hutch.durable.records import check_name
 from hutch.serve.bodies import SOURCE, batches_of, parse_json
@@ -83,13 +80,8 @@ def _decide(
     first = 1 if served.chain.takes is Labels.LOGGED_CLASS else 0
     order = ranked[-len(values) :].tolist()
     if explores:
-        total = float(values.sum(dtype=np.float64))
-        if not (values >= 0).all() or not 0 < total < math.inf:
-            raise DataError(f"the model {served.name!r} predicts {values.tolist()}, which are not probabilities")
-        shares = (values / total).astype(np.float32)
-        seed = f"{served.log.store.identity}\0{served.name}\0{id}".encode()
-        share = int.from_bytes(hashlib.sha256(seed).digest()[:6], "big") / (1 << 48)
-        place = draw(shares.tolist(), share)
+        seed = f"{served.log.store.identity}\0{served.name}\0{id}"
+        place, shares = drawn(values, seed)
     else:  # the chain does not explore
         place, shares = order[0], (np.arange(len(values)) == order[0]).astype(np.float32)
     probability = float(shares[place])
@@ -173,14 +165,3 @@ def _read(found: Any, place: int, most: float) -> Reward:
         raise wrong(f"{given[0]}: got {json.dumps(value)[:40]}, wanted a number up to {most:g}")
     cost = float(value) if given == ["cost"] else -float(value)
     return Reward(check_name(found["id"], "id"), cost, (SOURCE, place, None))
-
-
-def draw(probabilities: Sequence[float], share: float) -> int:
-    """The first place at which the running sum exceeds a share of the whole.
-
-    >>> draw([0.25, 0.0, 0.75], 0.2), draw([0.25, 0.0, 0.75], 0.25)
-    (0, 2)
-    """
-    sums = np.cumsum(np.asarray(probabilities, np.float64))
-    last = int(np.flatnonzero(np.asarray(probabilities))[-1])
-    return min(int(np.searchsorted(sums, share * sums[-1], "right")), last)

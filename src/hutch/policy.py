@@ -1,0 +1,267 @@
+"""Decisions of a program: an action is drawn, its reward comes later or never, and the chain learns each once."""
+
+import json
+import math
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+
+from hutch.chain import Chain
+from hutch.core.chain.reduction import Labels, Predictions
+from hutch.core.data.assemble import is_number
+from hutch.core.errors import ConfigError, DataError, ModelError, counted, did_you_mean, shortened
+from hutch.durable.choices import drawn
+
+Several = Literal["first", "last", "sum"]
+_REMARK = "policy"
+_REMEMBERED = 10_000
+"""Names of settled decisions that are kept, to tell a late reward from one for a decision that never was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An action that was drawn.
+
+    Attributes:
+        id: the decision's name, for `Policy.reward`.
+        action: its place among the decision's actions, from 0.
+        probability: with which it was drawn, above 0 and at most 1.
+        probabilities: of all actions.
+    """
+
+    id: str
+    action: int
+    probability: float
+    probabilities: list[float]
+
+
+@dataclass(slots=True)
+class _Open:
+    """A decision that waits for its reward."""
+
+    record: dict[str, Any]
+    since: float
+    reward: float | None = None
+    importance: float = 1.0
+
+
+class Policy:
+    """Draws actions from a chain's probabilities, and lets it learn when rewards come.
+
+    Each decision is learned once: with its reward, or with `default` when `wait` is over. What a program changes in
+    a decision after `decide` has no effect.
+
+    Args:
+        chain: one of decisions over actions with features that explores, or its configuration as
+            `Chain.from_config` takes it.
+        wait: seconds that a decision waits for its reward; None: for ever.
+        default: the reward of a decision that had none by then; None: nothing is learned from it.
+        several: which reward counts of those that come while a decision waits: the `first`, which is learned at once,
+            or the `last` or the `sum`, which are learned when the wait is over.
+        seed: of the draws, ≥ 0.
+
+    Attributes:
+        chain: the chain.
+        decided, rewarded, defaulted: number of decisions made, learned with a reward, and learned without one.
+
+    Raises:
+        ConfigError: a chain that does not explore decisions, or settings that contradict each other.
+
+    >>> layers = ["explore_squarecb", "contextual_bandit", "cost_sensitive_with_features",
+    ...           {"linear": {"interactions": [["subject", "model"]]}}]
+    >>> policy = Policy({"chain": layers}, wait=3600, default=0.0)
+    >>> models = [{"model": ["small"]}, {"model": ["large"]}]
+    >>> for k in range(200):
+    ...     subject = "law" if k % 2 else "code"
+    ...     decided = policy.decide({"shared": {"subject": [subject]}, "actions": models})
+    ...     right = decided.action == (subject == "law")
+    ...     _ = policy.reward(decided.id, float(right))
+    >>> policy.decide({"shared": {"subject": ["law"]}, "actions": models}).probabilities[1] > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        chain: Chain | str | Path | Mapping[str, Any],
+        *,
+        wait: float | None = None,
+        default: float | None = None,
+        several: Several = "first",
+        seed: int = 0,
+    ) -> None:
+        self.chain = chain if isinstance(chain, Chain) else Chain.from_config(chain)
+        if self.chain.takes is not Labels.LOGGED_ACTION or self.chain.predicts is not Predictions.ACTION_PROBABILITIES:
+            got = " over ".join(layer.name for layer in self.chain.layers)
+            wanted = "decisions over actions with features below an explorer, such as explore_squarecb"
+            raise ConfigError(f"chain: got {got}, wanted {wanted}")
+        if wait is not None and not 0 < wait < math.inf:
+            raise ConfigError(f"wait: got {wait}, wanted a number of seconds above 0, or None")
+        if several not in get_args(Several):
+            raise ConfigError(f"several: got {several!r}; {did_you_mean(str(several), get_args(Several))}")
+        if wait is None and (default is not None or several != "first"):
+            setting = f"default: got {default}" if default is not None else f"several: got {several!r}"
+            raise ConfigError(f"{setting} without an end, wanted wait, the seconds after which it is learned")
+        self._wait, self._default, self._several, self._seed = wait, default, several, seed
+        self.decided = self.rewarded = self.defaulted = 0
+        self._sum = self._last = 0.0
+        self._open: dict[str, _Open] = {}
+        self._settled: dict[str, None] = {}
+
+    def decide(self, decision: Mapping[str, Any], *, id: str | None = None, now: float | None = None) -> Decided:
+        """Draw an action of a decision.
+
+        Args:
+            decision: `{"shared": {…}, "actions": [{…}, {…}]}`, as `Chain.predict` takes it, without a label.
+            id: its name, new; None: one is made.
+            now: seconds, for tests and logs; None: those of `time.time`.
+
+        Raises:
+            DataError: a decision that cannot be used, or a name that another one has.
+        """
+        self.settle(now)
+        name = uuid.uuid4().hex if id is None else id
+        if name in self._open or name in self._settled:
+            raise DataError(f"id: got {name!r} again, wanted a new one for each decision")
+        record: dict[str, Any] = _copied(decision)
+        for key in ("chosen", "cost", "costs", "probability", "importance"):
+            if key in record:
+                raise DataError(f"decision: got the key {key!r}, wanted none: it comes with the reward")
+        action, shares = drawn(self.chain.predict(record), f"{self._seed}\0{self.decided}")
+        probability = float(shares[action])
+        self._open[name] = _Open({**record, "chosen": action, "probability": probability}, self._last)
+        self.decided += 1
+        return Decided(name, action, probability, shares.tolist())
+
+    def reward(self, id: str, value: float, *, importance: float = 1.0, now: float | None = None) -> bool:
+        """Tell the reward of a decision.
+
+        Args:
+            id: of the decision.
+            value: the greater the better, finite.
+            importance: ≥ 0; where rewards are seen with a known chance only, one over that chance.
+            now: as of `decide`.
+
+        Returns:
+            Whether it counts: False where the decision was learned before, since its reward came twice or too late.
+
+        Raises:
+            DataError: a decision that this policy did not make, or numbers that cannot be learned.
+        """
+        self.settle(now)
+        for name, number in (("value", value), ("importance", importance)):
+            if not is_number(number) or (name == "importance" and number < 0):
+                raise DataError(f"{name}: got {number!r}, wanted a number{' ≥ 0' if name == 'importance' else ''}")
+        if id in self._settled:
+            return False
+        if id not in self._open:
+            text = f"id: there is no decision {shortened(str(id))!r} that waits for a reward"
+            raise DataError(f"{text}; {did_you_mean(str(id), self._open)}" if self._open else text)
+        found = self._open[id]
+        summed = self._several == "sum" and found.reward is not None
+        found.reward = float(value) + (found.reward or 0.0) if summed else float(value)
+        found.importance = float(importance)
+        if self._several == "first":
+            self._learn(id)
+        return True
+
+    def settle(self, now: float | None = None) -> int:
+        """Learn the decisions whose wait is over, which `decide` and `reward` do as well; returns their number.
+
+        Args:
+            now: as of `decide`; time does not run backwards.
+        """
+        self._last = max(self._last, time.time() if now is None else float(now))
+        over: list[str] = []
+        if self._wait is not None:
+            for name, found in self._open.items():  # in the order of their times
+                if found.since + self._wait > self._last:
+                    break
+                over.append(name)
+        for name in over:
+            self._learn(name)
+        return len(over)
+
+    def _learn(self, id: str) -> None:
+        found = self._open[id]
+        reward = self._default if found.reward is None else found.reward
+        if reward is not None:
+            self.chain.learn({**found.record, "cost": -reward, "importance": found.importance})
+            self._sum += reward
+            self.defaulted += found.reward is None
+            self.rewarded += found.reward is not None
+        del self._open[id]  # after it was learned: a chain that refuses it leaves it where it is
+        self._settled[id] = None
+        if len(self._settled) > _REMEMBERED:
+            del self._settled[next(iter(self._settled))]
+
+    @property
+    def open(self) -> int:
+        """Number of decisions that wait for a reward."""
+        return len(self._open)
+
+    def __repr__(self) -> str:
+        learned = self.rewarded + self.defaulted
+        mean = f"; mean reward {self._sum / learned:.4g}" if learned else ""
+        numbers = f"{self.rewarded:,} rewarded, {self.defaulted:,} by default, {self.open:,} open"
+        return f"<hutch policy: {counted(self.decided, 'decision')}, {numbers}{mean}; {self.chain!r}>"
+
+    def save(self, path: str | Path) -> None:
+        """Write the chain to a model file, and with it the settings and all decisions that wait for a reward.
+
+        `Chain.load`, `hutch predict` and `hutch serve` read the chain alone.
+
+        Raises:
+            ModelError: as of `Chain.save`.
+        """
+        state = {
+            "settings": {"wait": self._wait, "default": self._default, "several": self._several, "seed": self._seed},
+            "counts": [self.decided, self.rewarded, self.defaulted],
+            "sum": self._sum,
+            "last": self._last,
+            "open": {name: asdict(found) for name, found in self._open.items()},
+            "settled": list(self._settled),
+        }
+        self.chain.remarks[_REMARK] = json.dumps(state)
+        try:
+            self.chain.save(path)
+        finally:
+            del self.chain.remarks[_REMARK]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a policy back; it goes on exactly where it was saved.
+
+        Raises:
+            ModelError: no model file, or one that no policy wrote.
+        """
+        chain = Chain.load(path)
+        if _REMARK not in chain.remarks:
+            raise ModelError(f"{path}: holds no policy; Policy(Chain.load({str(path)!r})) makes one")
+        state = json.loads(chain.remarks.pop(_REMARK))
+        found = cls(chain, **state["settings"])
+        found.decided, found.rewarded, found.defaulted = state["counts"]
+        found._sum, found._last = state["sum"], state["last"]
+        found._open = {name: _Open(**each) for name, each in state["open"].items()}
+        found._settled = dict.fromkeys(state["settled"])
+        return found
+
+
+def _copied(value: Any) -> Any:
+    """A record without what its owner may change later, and as JSON holds it."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _copied(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(each) for each in value]
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, Real):
+        return int(value) if isinstance(value, int | np.integer) else float(value)
+    return value

@@ -1,0 +1,181 @@
+"""Decisions of a program: each is learned once, with its reward or without one, and a restart loses nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hutch
+from hutch import Chain, Policy
+from hutch.core.errors import ConfigError, DataError, ModelError
+
+CHAIN: dict[str, Any] = {
+    "weights": {"bits": 10},
+    "chain": [
+        "explore_squarecb",
+        "contextual_bandit",
+        "cost_sensitive_with_features",
+        {"linear": {"interactions": [["s", "m"]]}},
+    ],
+}
+
+
+def decision(k: int) -> dict[str, Any]:
+    return {"shared": {"s": [f"s{k % 3}"]}, "actions": [{"m": ["a"]}, {"m": ["b"], "n": {"price": 0.25}}]}
+
+
+def weights(policy: Policy) -> dict[str, Any]:
+    return policy.chain.arrays()
+
+
+def same(one: Policy, other: Policy) -> None:
+    for name, array in weights(one).items():
+        np.testing.assert_array_equal(array, weights(other)[name], name)
+
+
+def test_it_learns_what_a_chain_learns_from_the_log() -> None:
+    policy, chain = Policy(CHAIN), Chain.from_config(CHAIN)
+    for k in range(30):
+        decided = policy.decide(decision(k))
+        assert decided.probability == decided.probabilities[decided.action] > 0
+        assert policy.reward(decided.id, k % 4 - 1.5, importance=1 + k % 2)
+        label = {"chosen": decided.action, "cost": 1.5 - k % 4, "probability": decided.probability}
+        chain.learn([{**decision(k), **label, "importance": 1 + k % 2}])
+    for name, array in weights(policy).items():
+        np.testing.assert_array_equal(array, chain.arrays()[name], name)
+    assert policy.chain.statistics == chain.statistics
+
+
+def test_draws_follow_the_probabilities_and_the_seed() -> None:
+    found = [[Policy(CHAIN, seed=seed).decide(decision(0)).action for _ in range(1)] for seed in range(400)]
+    assert 150 < np.sum(found) < 250
+    ones = [Policy(CHAIN, seed=7) for _ in range(2)]
+    same_draws = [[policy.decide(decision(k)).action for k in range(50)] for policy in ones]
+    assert same_draws[0] == same_draws[1]
+
+
+def test_without_a_reward_the_default_is_learned_once_when_the_wait_is_over() -> None:
+    policy = Policy(CHAIN, wait=10, default=-1.0)
+    first, second = policy.decide(decision(0), now=100), policy.decide(decision(1), now=105)
+    assert policy.settle(now=109.9) == 0 and policy.open == 2
+    assert policy.reward(second.id, 1.0, now=110) and policy.open == 0  # the first one's wait is over
+    assert (policy.rewarded, policy.defaulted) == (1, 1)
+    assert not policy.reward(first.id, 1.0, now=111)  # too late
+    assert not policy.reward(second.id, 1.0, now=111)  # again
+    assert policy.settle(now=10_000) == 0
+    assert policy.chain.statistics.examples == 2
+
+
+def test_without_a_default_nothing_is_learned_from_a_decision_without_a_reward() -> None:
+    policy = Policy(CHAIN, wait=10)
+    policy.decide(decision(0), now=0)
+    assert policy.settle(now=20) == 1 and policy.open == 0
+    assert policy.chain.statistics.examples == 0 and policy.defaulted == 0
+
+
+@pytest.mark.parametrize(("several", "reward"), [("first", 1.0), ("last", 0.25), ("sum", 3.25)])
+def test_which_of_several_rewards_counts(several: Any, reward: float) -> None:
+    policy, other = Policy(CHAIN, wait=10, several=several), Policy(CHAIN)
+    decided, wanted = policy.decide(decision(1), now=0), other.decide(decision(1))
+    counted = [policy.reward(decided.id, value, now=k) for k, value in enumerate((1.0, 2.0, 0.25))]
+    assert counted == ([True, False, False] if several == "first" else [True] * 3)
+    policy.settle(now=10)
+    other.reward(wanted.id, reward)
+    assert decided.action == wanted.action
+    same(policy, other)
+
+
+def test_what_the_program_changes_later_has_no_effect() -> None:
+    policy, other = Policy(CHAIN), Policy(CHAIN)
+    reused = decision(0)
+    decided = policy.decide(reused)
+    reused["shared"]["s"][0] = "other"
+    reused["actions"][decided.action].clear()
+    policy.reward(decided.id, 1.0)
+    other.reward(other.decide(decision(0)).id, 1.0)
+    same(policy, other)
+
+
+MOVES = st.lists(
+    st.tuples(st.sampled_from(["decide", "reward", "late", "wait", "restart"]), st.integers(0, 20)), max_size=40
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(moves=MOVES, several=st.sampled_from(["first", "last", "sum"]))
+def test_a_restart_between_any_two_calls_changes_nothing(
+    moves: list[tuple[str, int]], several: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("policy") / "model"
+    one = Policy(CHAIN, wait=15, default=0.5, several=several)
+    other, now, ids = Policy(CHAIN, wait=15, default=0.5, several=several), 0, []
+    for move, k in moves:
+        if move == "decide":
+            ids.append(f"visit {len(ids)}")
+            assert one.decide(decision(k), id=ids[-1], now=now) == other.decide(decision(k), id=ids[-1], now=now)
+        elif move in ("reward", "late") and ids:
+            now += 20 if move == "late" else 0
+            assert one.reward(ids[k % len(ids)], k, now=now) == other.reward(ids[k % len(ids)], k, now=now)
+        elif move == "wait":
+            now += k
+            assert one.settle(now) == other.settle(now)
+        else:
+            other.save(path)
+            other = Policy.load(path)
+    assert repr(one) == repr(other)
+    assert one.decided == one.rewarded + one.defaulted + one.open == len(ids)
+    same(one, other)
+
+
+def test_the_model_of_a_policy_is_the_chains(tmp_path: Path) -> None:
+    policy = Policy(CHAIN, wait=60, default=0)
+    policy.decide({"actions": [{"m": ("a",), np.str_("n"): {"x": np.float32(0.5), "y": np.int64(2)}}, {"m": "b"}]})
+    policy.save(tmp_path / "model")
+    assert Policy.load(tmp_path / "model").open == 1 and not policy.chain.remarks
+    chain = Chain.load(tmp_path / "model")
+    chain.save(tmp_path / "other")
+    assert len(chain.predict(decision(0))) == 2
+    Chain.from_config(CHAIN).save(tmp_path / "plain")
+    with pytest.raises(ModelError, match=r"plain: holds no policy; Policy\(Chain.load"):
+        Policy.load(tmp_path / "plain")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"wait": 0}, "wait: got 0, wanted a number of seconds above 0"),
+        ({"default": 0}, "default: got 0 without an end, wanted wait"),
+        ({"several": "sum"}, "several: got 'sum' without an end, wanted wait"),
+        ({"several": "frist"}, "several: got 'frist'; did you mean 'first'"),
+    ],
+)
+def test_wrong_settings(given: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        Policy(CHAIN, **given)
+
+
+@pytest.mark.parametrize("layers", [["linear"], ["contextual_bandit", "cost_sensitive_with_features", "linear"]])
+def test_a_chain_that_does_not_explore(layers: list[str]) -> None:
+    with pytest.raises(ConfigError, match="wanted decisions over actions with features below an explorer"):
+        Policy({"chain": layers})
+
+
+def test_wrong_calls_change_nothing() -> None:
+    policy = hutch.Policy(CHAIN)
+    decided = policy.decide(decision(0), id="visit 1")
+    for text, call in {
+        "got 'visit 1' again": lambda: policy.decide(decision(0), id="visit 1"),
+        "got the key 'chosen'": lambda: policy.decide({**decision(0), "chosen": 0}),
+        "actions: got": lambda: policy.decide({"actions": []}),
+        "no decision 'visit 2' that waits for a reward; did you mean 'visit 1'": lambda: policy.reward("visit 2", 1),
+        "value: got nan": lambda: policy.reward("visit 1", float("nan")),
+        "value: got '1'": lambda: policy.reward("visit 1", "1"),  # type: ignore[arg-type]
+        "importance: got -1": lambda: policy.reward("visit 1", 1, importance=-1),
+    }.items():
+        with pytest.raises(DataError, match=text):
+            call()
+    assert policy.decided == policy.open == 1
+    assert policy.reward(decided.id, 1)
