@@ -80,6 +80,71 @@ def test_numbers(hutch, here):
     follow(hutch, found)
 
 
+def crowd(path, tasks=150):
+    random, rows = np.random.default_rng(0), ["worker,task,label\n"]
+    for task in range(tasks):
+        true = random.integers(3)
+        for worker in random.permutation(9)[:5].tolist():
+            guess = worker == 8 or random.random() > 0.85
+            rows.append(f"w{worker},t{task},{'abc'[random.integers(3) if guess else true]}\n")
+    path.write_text("".join(rows))
+
+
+def test_streams(hutch, here):
+    crowd(here / "labels.csv")
+    found = told(hutch, "crowd", "labels.csv", "--stream", "--method", "online")
+    assert found["verdict"][0].startswith("Majority voting is right on an estimated")
+    assert found["verdict"][1].startswith("Worker w8 answers no better than chance")
+    assert found["next_command"].endswith("-p answers.tsv")
+    follow(hutch, found)
+    assert (here / "answers.tsv").read_text().count("\n") == 151
+
+
+@pytest.mark.parametrize("model", ["dawid_skene", "one_coin"])
+def test_streams_of_a_model_that_is_too_sure(hutch, here, model):
+    crowd(here / "labels.csv")
+    found = told(hutch, "crowd", "labels.csv", "--stream", "--method", "online", "--model", model)
+    assert found["verdict"][0].startswith("Cannot tell how many labels are right, because the probabilities of the")
+    assert found["next_command"].endswith("--gold gold.tsv")
+
+
+def test_shards_with_gold(hutch, here):
+    crowd(here / "labels.csv")
+    random = np.random.default_rng(0)
+    gold = []
+    for task in range(150):  # the random numbers of `crowd`
+        gold.append(f"t{task}\t{'abc'[random.integers(3)]}\n")
+        for worker in random.permutation(9)[:5].tolist():
+            if worker == 8 or random.random() > 0.85:
+                random.integers(3)
+    (here / "gold.tsv").write_text("".join(gold[:60]))
+    one = told(hutch, "crowd", "labels.csv", "--gold", "gold.tsv")
+    found = told(hutch, "crowd", "labels.csv", "--gold", "gold.tsv", "--shards", "2")
+    assert found["verdict"] == one["verdict"]
+    assert found["verdict"][0].startswith("On the 60 tasks whose class is known, Hutch is right on")
+    follow(hutch, found)
+
+
+def test_streams_of_several_labels_and_of_numbers(hutch, here):
+    random = np.random.default_rng(0)
+    sets, numbers = ["worker,task,label\n"], []
+    for task in range(120):
+        true = random.random(2) < (0.7, 0.2)
+        for worker in random.permutation(8)[:5].tolist():
+            said = [name for name, yes in zip("xy", true ^ (random.random(2) < 0.08), strict=True) if yes]
+            sets.append(f"w{worker},t{task},{'|'.join(said) or 'none'}\n")
+            numbers.append(f"w{worker}\tt{task}\t{task + random.normal(0, 2):.2f}\n")
+    (here / "sets.csv").write_text("".join(sets))
+    (here / "numbers.tsv").write_text("".join(numbers))
+    stream = ("--stream", "--method", "online")
+    found = told(hutch, "crowd", "sets.csv", "--multi-label", "--model", "two_level", "--classes", "x,y,none", *stream)
+    assert "is answered worst: Hutch's yes or no is right on an estimated" in found["verdict"][0]
+    follow(hutch, found)
+    found = told(hutch, "crowd", "numbers.tsv", "--model", "numbers", *stream)
+    assert found["verdict"][0].startswith("Half of 120 tasks are known to within")
+    follow(hutch, found)
+
+
 @pytest.mark.parametrize(("signal", "wanted"), [(True, "was better than"), (False, "was no better than")])
 def test_training_is_compared_with_a_constant(hutch, here, signal, wanted):
     random, lines = np.random.default_rng(0), []

@@ -6,26 +6,33 @@ Simulated crowds of many kinds, each drawn N times, and the public sets of DATA_
 worker TAB task TAB label, and gold.tsv: task TAB label), whole and in parts. "held" is how often the interval of
 Hutch's labels and of the majority's contains their accuracy, "width" how wide it is, "told" how often there is one at
 all. The gold of a set is not learned from; where it is a sample, its own sampling error is allowed for. With --models:
-the same for models other than the default, over all kinds.
+the same for models other than the default, over all kinds. With --streams: the same for `hutch crowd --stream`, by
+`two_level` with all tasks open and a tenth of them, labels in random order, and by the models that read task by task.
 """
 
 import argparse
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
 from hutch.crowd.aggregate import Aggregate, Options, aggregate
 from hutch.crowd.data.labels import Labels, from_codes
+from hutch.crowd.label_stream import read_tasks, run_blocks, run_pieces
+from hutch.crowd.models.any_order_stream import AnyOrderStream
 from hutch.crowd.models.calibration import accuracy
 from hutch.crowd.models.dawid_skene import DawidSkene
 from hutch.crowd.models.model import CrowdModel
 from hutch.crowd.models.one_coin import OneCoin
+from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.ordinal import Ordinal
+from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.read.labels import read_gold, read_labels
 from hutch.crowd.right import Share, estimated, votes
+from hutch.crowd.running import Running
 from hutch.crowd.simulate import simulate
 from hutch.crowd.verdict import findings
 
@@ -182,6 +189,38 @@ def checked(result: Aggregate, truth: np.ndarray, sampled: int = 0) -> tuple[flo
     return (1.0, *both[0], *both[1])
 
 
+def streamed(labels: Labels, truth: np.ndarray, model: CrowdModel, open_: int) -> tuple[float, ...]:
+    """The same of a stream; open_ is the number of open tasks of a model that takes labels in any order."""
+    codes = np.stack([labels.workers, labels.label_items, labels.labels], axis=1).astype(np.int32)
+    names = labels.worker_names, labels.item_names, labels.classes
+    stream = stream_of(model, labels.classes, 1 << 16)
+    if isinstance(stream, AnyOrderStream):
+        stream.hold(open_)
+        order = np.random.default_rng(0).permutation(len(codes))
+        pieces = (
+            from_codes(codes[order[a : a + 2000]], *names, classes=labels.classes, arrivals=True)
+            for a in range(0, len(codes), 2000)
+        )
+        totals = run_pieces(stream, pieces, None, 1)
+        file = BytesIO()
+        running, read_from = read_tasks(stream, totals.met, file, None)
+        right = running.findings(read_from, totals.piece).right
+    else:
+        running, file = Running(), BytesIO()
+        blocks = ({"": labels.between(a, min(a + 500, labels.items))} for a in range(0, labels.items, 500))
+        run_blocks({"": stream}, blocks, True, None, file, running={"": running})
+        right = running.findings(stream).right
+    if right.found is None:
+        return (0.0, *(np.nan,) * 4)
+    lines = [line.split("\t") for line in file.getvalue().decode().splitlines()[1:]]
+    place = {name: n for n, name in enumerate(labels.item_names)}
+    exact = np.mean([labels.classes[truth[place[line[0]]]] == line[1] for line in lines])
+    held = holds(right.found, float(exact)), right.found.high - right.found.low
+    if right.vote is None:
+        return (1.0, *held, np.nan, np.nan)
+    return (1.0, *held, holds(right.vote, accuracy(votes(labels), truth)), right.vote.high - right.vote.low)
+
+
 def row(name: str, rows: list[tuple[float, ...]]) -> None:
     """Print a row of the table."""
     told = np.array(rows)
@@ -280,9 +319,21 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--models", action="store_true")
+    parser.add_argument("--streams", action="store_true")
     given = parser.parse_args()
     header = "| crowd | told | held | width | majority held | width |\n|---|---|---|---|---|---|"
     print(header, flush=True)
+    if given.streams:
+        ways = {
+            "two_level, all open": (TwoLevel(), 0),
+            "two_level, 100 open": (TwoLevel(), 100),
+            "one_coin": (OneCoin(), 0),
+            "ordinal": (Ordinal(), 0),
+        }
+        for name, way in ways.items():
+            kinds = [kind for kind in KINDS if kind not in BLIND]
+            row(name, [streamed(*made, *way) for kind in kinds for made in drawn(kind, given.draws)])
+        return
     if given.models:
         models: tuple[CrowdModel, ...] = (OneCoin(), DawidSkene(), Ordinal())
         for model in models:

@@ -24,6 +24,7 @@ from hutch.crowd.read.multi_label import answers_to
 from hutch.crowd.read.source import pieces_of
 from hutch.crowd.read.triples import Triples, described, of_table
 from hutch.crowd.returning import APART, Finished, warning
+from hutch.crowd.running import Running
 
 Pieces = Iterator[Triples]
 
@@ -227,6 +228,8 @@ def run_pieces(stream: AnyOrderStream, pieces: Iterable[Labels], table: Table | 
         totals.labels += len(piece.coming)
         totals.objective += progress.objective.sum()
         totals.met |= dict.fromkeys(piece.item_names)
+        if totals.piece is None or len(piece) >= len(totals.piece):
+            totals.piece = piece
     for _ in range(passes - 1):
         stream.engine.sweep()
     totals.tasks = len(totals.met)
@@ -234,14 +237,31 @@ def run_pieces(stream: AnyOrderStream, pieces: Iterable[Labels], table: Table | 
     return totals
 
 
-def write_tasks(stream: AnyOrderStream, met: Iterable[str], file: BinaryIO, scale: Array | None) -> None:
-    """Write the posterior of each task of a run, by all labels that it ever got."""
-    file.write(posterior_header(stream.classes, scale is not None))
-    names, stream = [*met], stream.settled()
+def read_tasks(
+    stream: AnyOrderStream, met: Iterable[str], file: BinaryIO | None, scale: Array | None
+) -> tuple[Running, Stream]:
+    """Read the posterior of each task of a run, by all labels that it ever got.
+
+    Args:
+        stream: has learned.
+        met: the tasks.
+        file: receives the posteriors, header first.
+        scale: values of ordered classes.
+
+    Returns:
+        what they show; the stream that they were read from.
+    """
+    if file:
+        file.write(posterior_header(stream.classes, scale is not None))
+    names, stream, running = [*met], stream.settled(), Running()
     for begin in range(0, len(names), _BLOCK):
         labels = stream.kept(names[begin : begin + _BLOCK])
         posterior, _, _ = stream.score(stream.in_slots(labels))
-        posterior_rows(file, labels, stream.probability(labels, posterior), scale)
+        share = stream.probability(labels, posterior)
+        running.add(labels, share, posterior)
+        if file:
+            posterior_rows(file, labels, share, scale)
+    return running, stream
 
 
 @dataclass
@@ -252,12 +272,14 @@ class Totals:
         tasks, labels: numbers seen.
         objective: mean of the auxiliary function, before each task was learned.
         met: the tasks, in the order of their first label, where they may come back.
+        piece: the labels of the largest piece, where they may come in any order.
     """
 
     tasks: int = 0
     labels: int = 0
     objective: float = 0.0
     met: dict[str, None] = field(default_factory=dict)
+    piece: Labels | None = None
 
 
 def run_blocks(
@@ -267,6 +289,7 @@ def run_blocks(
     table: Table | None,
     file: BinaryIO | None,
     scale: Array | None = None,
+    running: Mapping[str, Running] | None = None,
 ) -> Totals:
     """Learn block after block, and write each task's posterior from before the task was learned.
 
@@ -277,6 +300,7 @@ def run_blocks(
         table: the progress table.
         file: receives the posteriors, header first.
         scale: values of ordered classes.
+        running: counts what is written, for each stream.
     """
     totals, several = Totals(), [*streams] != [""]
     if file:
@@ -293,7 +317,9 @@ def run_blocks(
                 if table:
                     table(labels, progress)
                 posterior, objective = progress.posterior, float(progress.objective.mean())
-            found += [stream.probability(labels, posterior)] if file else []
+            found += [stream.probability(labels, posterior)] if file or running else []
+            if running:
+                running[name].add(labels, found[-1], posterior)
         totals.tasks += labels.items
         totals.labels += count
         totals.objective += (objective - totals.objective) * labels.items / totals.tasks

@@ -27,6 +27,8 @@ BEST, WORST = 0.25, 1.6
 CONFIDENCE = 0.95
 MEASURED = ("two_level", "many_classes", "one_coin", "ordinal")
 """Models whose intervals hold; those of others are too often too sure."""
+IN_STREAM = ("two_level",)
+"""The same for streams: what others know of the first tasks is too little."""
 _MANY = 50_000
 
 
@@ -75,7 +77,7 @@ class Right:
 
     Attributes:
         found: of the labels that the model infers; None if it cannot be told.
-        vote: of the most frequent labels; tied classes share the point.
+        vote: of the most frequent labels; tied classes share the point; None also where a stream has not kept them.
         tasks: number of tasks that this is about.
         known: the classes of these tasks are known: the shares are counted, and not estimated.
         why: it cannot be told; empty if it can.
@@ -88,6 +90,85 @@ class Right:
     why: str = ""
 
 
+class Tally:
+    """Sums over tasks without gold, piece by piece, from which it is estimated how many labels are right.
+
+    Attributes:
+        tasks: with labels.
+        several: of these, with more than one.
+        workers: names of some, at most `LEAST_WORKERS`.
+        classes: number of classes of the last piece.
+        voted: all labels of these tasks were there, and none lost by a stream.
+    """
+
+    def __init__(self) -> None:
+        self.tasks = self.several = self.classes = 0
+        self.workers: set[str] = set()
+        self._right = {"found": np.zeros(2), "vote": np.zeros(2)}
+        self.voted = True
+
+    def add(self, labels: Labels, share: Array, raw: Array) -> None:
+        """Count tasks.
+
+        Args:
+            labels: of whole tasks; those of a task that a stream has closed may be lost.
+            share, raw: calibrated posteriors and those of the model (items, classes).
+        """
+        given = labels.ratings
+        open_ = np.flatnonzero((labels.gold < 0) & (given > 0))
+        self.classes = len(labels.classes)
+        self.tasks += len(open_)
+        self.several += int((given[open_] > 1).sum())
+        if len(self.workers) < LEAST_WORKERS:
+            self.workers |= {labels.worker_names[w] for w in np.unique(labels.workers)[:LEAST_WORKERS].tolist()}
+        self.voted &= not (np.diff(labels.item_ptr)[open_] < given[open_]).any()
+        if not len(open_) or self.classes < 2:
+            return
+        share, raw = share[open_], raw[open_]
+        chosen = {"found": np.eye(share.shape[1])[share.argmax(axis=1)], "vote": votes(labels)[open_]}
+        for name, right in self._right.items():
+            right += [(chosen[name] * each).sum() for each in (share, raw)]
+
+    def right(self, model: str, judges: bool = False, doubt: str = "", stream: bool = False) -> Right:
+        """The estimate, from all tasks that were counted.
+
+        Args:
+            model: its name.
+            judges: some or all workers are declared to be judges.
+            doubt: why the labels do not determine truth and skills.
+            stream: pieces of a stream were counted.
+        """
+        if why := self._why_not(model, judges, doubt, stream):
+            return Right(None, None, self.tasks, why=why)
+        found, vote = (self._bounds(1 - right / self.tasks) for right in self._right.values())
+        if found.high - found.low >= WIDEST:
+            ends = f"from {found.low:.0%} to {found.high:.0%} would fit them"
+            return Right(None, None, self.tasks, why=f"any share of right labels {ends}".replace("%", " %"))
+        return Right(found, vote if self.voted else None, self.tasks)
+
+    def _why_not(self, model: str, judges: bool, doubt: str, stream: bool) -> str:
+        """Why labels alone cannot show how many are right."""
+        if self.tasks < LEAST_TASKS:
+            return f"only {self.tasks} {'task has' if self.tasks == 1 else 'tasks have'} labels"
+        if self.classes < 2:
+            return "all labels are the same"
+        if 2 * self.several < self.tasks:
+            return "most tasks have one label"
+        if len(self.workers) < LEAST_WORKERS:
+            return f"there are only {len(self.workers)} workers"
+        if judges:
+            return "errors that judges share do not show in their labels"
+        if model not in (IN_STREAM if stream else MEASURED):
+            return f"the probabilities of the model {model} are too often too sure{' in a stream' if stream else ''}"
+        return doubt.partition(":")[0]
+
+    def _bounds(self, wrong: Array) -> Share:
+        """An accuracy from the shares of wrong labels that the calibrated and the raw posterior expect."""
+        least, most = BEST * float(wrong.min()), min(WORST * float(wrong.max()), 1.0)
+        high = wilson_of(1 - least, self.tasks).high
+        return Share(1 - float(wrong[0]), wilson_of(1 - most, self.tasks).low, high)
+
+
 def estimated(result: Inferred) -> Right:
     """Estimate, from the labels alone, how many of the labels of tasks without gold are right.
 
@@ -96,36 +177,9 @@ def estimated(result: Inferred) -> Right:
     >>> estimated(aggregate(from_triples([("ann", "t1", "cat"), ("bob", "t1", "dog")]))).why
     'only 1 task has labels'
     """
-    labels = result.labels
-    given = np.diff(labels.item_ptr)
-    open_ = np.flatnonzero((labels.gold < 0) & (given > 0))
-    if why := _why_not(result, given[open_]):
-        return Right(None, None, len(open_), why=why)
-    share, raw = result.probability[open_], result.fit.posterior[open_]
-    chosen = np.eye(share.shape[1])[share.argmax(axis=1)]
-    found, vote = (_bounds(each, share, raw) for each in (chosen, votes(labels)[open_]))
-    if found.high - found.low >= WIDEST:
-        ends = f"from {found.low:.0%} to {found.high:.0%} would fit them"
-        return Right(None, None, len(open_), why=f"any share of right labels {ends}".replace("%", " %"))
-    return Right(found, vote, len(open_))
-
-
-def _why_not(result: Inferred, given: NDArray[np.int64]) -> str:
-    """Why labels alone cannot show how many are right; `given` is the number of labels of each task."""
-    workers = np.count_nonzero(np.bincount(result.labels.workers))
-    if len(given) < LEAST_TASKS:
-        return f"only {len(given)} {'task has' if len(given) == 1 else 'tasks have'} labels"
-    if len(result.labels.classes) < 2:
-        return "all labels are the same"
-    if 2 * np.count_nonzero(given > 1) < len(given):
-        return "most tasks have one label"
-    if workers < LEAST_WORKERS:
-        return f"there are only {workers} workers"
-    if result.judges:
-        return "errors that judges share do not show in their labels"
-    if result.model not in MEASURED:
-        return f"the probabilities of the model {result.model} are too often too sure"
-    return result.doubt.partition(":")[0]
+    tally = Tally()
+    tally.add(result.labels, result.probability, result.fit.posterior)
+    return tally.right(result.model, result.judges, result.doubt)
 
 
 def votes(labels: Labels) -> Array:
@@ -133,13 +187,6 @@ def votes(labels: Labels) -> Array:
     share = labels.vote_share()
     best = share >= share.max(axis=1, keepdims=True) - 1e-12
     return np.asarray(best / best.sum(axis=1, keepdims=True))
-
-
-def _bounds(chosen: Array, share: Array, raw: Array) -> Share:
-    """The accuracy of chosen classes (items, classes), from calibrated and raw posteriors (items, classes)."""
-    wrong = [1 - float((chosen * each).sum(axis=1).mean()) for each in (share, raw)]
-    least, most = BEST * min(wrong), min(WORST * max(wrong), 1.0)
-    return Share(1 - wrong[0], wilson_of(1 - most, len(chosen)).low, wilson_of(1 - least, len(chosen)).high)
 
 
 def wilson_of(share: float, count: int, confidence: float = CONFIDENCE) -> Share:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hutch.crowd.choice import MOST_CELLS
+from hutch.crowd.data.labels import Labels
+from hutch.crowd.models.model import Array
 from hutch.crowd.report import TOO_FEW
 from hutch.crowd.right import Inferred, Right, estimated
 from hutch.shell.sentences import Verdict, names, number, percent, things
@@ -29,6 +31,7 @@ class Findings:
         tasks: number of tasks with labels.
         differ: number of tasks whose label is not the majority's.
         judges: workers are declared to be judges, to whom nobody talks.
+        judged_by: number of labels that guessers are judged by; 0: all.
     """
 
     right: Right
@@ -37,6 +40,7 @@ class Findings:
     tasks: int
     differ: int
     judges: bool = False
+    judged_by: int = 0
 
 
 def findings(result: Inferred, right: Right | None = None) -> Findings:
@@ -46,19 +50,26 @@ def findings(result: Inferred, right: Right | None = None) -> Findings:
         result: of an aggregation.
         right: counted on tasks with a known class; None: estimated from the labels.
     """
-    labels = result.labels
-    given = np.diff(labels.item_ptr) > 0
-    top = result.probability[given].max(axis=1, initial=0.0)
+    counts = counts_of(result.labels, result.probability)
+    return Findings(right or estimated(result), guessers(result), *counts, judges=result.judges)
+
+
+def counts_of(labels: Labels, probability: Array) -> tuple[int, int, int]:
+    """Numbers of tasks that are not settled, of tasks with labels, and of tasks whose label is not the majority's.
+
+    Args:
+        labels: of the tasks; those of a task that a stream has closed may be lost.
+        probability: posteriors (items, classes).
+    """
+    given = labels.ratings > 0
+    top = probability[given].max(axis=1, initial=0.0)
     share = labels.vote_share()[given]
-    best = result.probability[given].argmax(axis=1) if share.shape[1] else np.zeros(0, np.int64)
+    best = probability[given].argmax(axis=1) if share.shape[1] else np.zeros(0, np.int64)
     outvoted = share[np.arange(len(best)), best] < share.max(axis=1, initial=0.0) - 1e-12 if len(best) else best > 0
-    guessers = _names_of_guessers(result)
-    right = right or estimated(result)
-    counts = int((top < SETTLED).sum()), int(given.sum()), int(outvoted.sum())
-    return Findings(right, guessers, *counts, judges=result.judges)
+    return int((top < SETTLED).sum()), int(given.sum()), int(outvoted.sum())
 
 
-def _names_of_guessers(result: Inferred) -> list[str]:
+def guessers(result: Inferred) -> list[str]:
     """Workers who answer no better than chance; none where the tables of all workers would be large."""
     labels, classes = result.labels, len(result.labels.classes)
     if not len(labels) or len(labels.worker_names) * classes**2 > MOST_CELLS:
@@ -81,7 +92,7 @@ def verdict(found: Findings, command: str = "") -> Verdict:
     >>> verdict(Findings(right, ["w7"], 212, 2040, 300)).sentences[2]
     '212 of 2,040 tasks are not settled, less than 70 % sure.'
     """
-    said = [_right(found.right, found.differ), _guessers(found.guessers, found.judges)]
+    said = [_right(found.right, found.differ), _guessers(found)]
     if found.unsettled:
         of = f"{number(found.unsettled)} of " if found.unsettled < found.tasks else "All "
         said.append(f"{of}{things(found.tasks, 'task')} {_be(found.unsettled)} not settled, less than 70 % sure.")
@@ -89,12 +100,15 @@ def verdict(found: Findings, command: str = "") -> Verdict:
 
 
 def _right(right: Right, differ: int) -> str:
-    if right.found is None or right.vote is None:
+    if right.found is None:
         if not right.tasks:
             return "There are no labels."
         some = f"{GOLD} tasks drawn by lot" if right.tasks > GOLD else "these tasks"
         advice = f"label {some} yourself and give them as gold"
         return f"Cannot tell how many labels are right, because {right.why}: {advice}."
+    if right.vote is None:
+        where = f"of {things(right.tasks, 'task')}"
+        return f"Hutch is right on an estimated {percent(*right.found)} {where}; votes on closed tasks are not kept."
     if right.known:
         where = f"On the {things(right.tasks, 'task')} whose class is known"
         return f"{where}, Hutch is right on {percent(*right.found)}, majority voting on {percent(*right.vote)}."
@@ -105,11 +119,14 @@ def _right(right: Right, differ: int) -> str:
     return f"{said}; they differ on {number(differ)}."
 
 
-def _guessers(found: Sequence[str], judges: bool) -> str:
-    advice = "leave them out" if judges else "leave them out or talk to them"
-    if len(found) > 1:
-        return f"{number(len(found))} workers ({names(found)}) answer no better than chance: {advice}."
-    return f"Worker {names(found)} answers no better than chance: {advice}." if found else ""
+def _guessers(found: Findings) -> str:
+    advice = "leave them out" if found.judges else "leave them out or talk to them"
+    by = f"Judged by {things(found.judged_by, 'label')}, " if found.judged_by else ""
+    several, who = len(found.guessers) > 1, names(found.guessers)
+    if several:
+        return f"{by}{number(len(found.guessers))} workers ({who}) answer no better than chance: {advice}."
+    who = f"{'worker' if by else 'Worker'} {who}"
+    return f"{by}{who} answers no better than chance: {advice}." if found.guessers else ""
 
 
 def _be(count: int) -> str:

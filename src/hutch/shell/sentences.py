@@ -133,17 +133,21 @@ def next_command(*more: str, without: Iterable[str] = ()) -> str:
     """The command that runs, with more words behind it; empty if no command runs.
 
     Args:
-        more: words to add.
+        more: words to add; a file that was typed becomes another one, so that no command writes what it reads.
         without: further words to leave out; `--json` and `--quiet` always are.
 
     >>> remember(["hutch", "crowd", "my labels.tsv", "--json"])
     >>> next_command("--next", "50")
     "hutch crowd 'my labels.tsv' --next 50"
+    >>> remember(["hutch", "crowd", "labels.tsv"])
+    >>> next_command("-p", "labels.tsv")
+    'hutch crowd labels.tsv -p new-labels.tsv'
     >>> remember([])
     """
     left_out = {*_QUIET, *without}
     kept = [word for word in _typed.get() if word not in left_out]
-    return join([*kept, *more]) if kept else ""
+    added = [f"new-{word}" if word in kept and "." in word else word for word in more]
+    return join([*kept, *added]) if kept else ""
 
 
 def typed_command() -> str:

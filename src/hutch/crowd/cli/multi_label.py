@@ -13,6 +13,7 @@ from hutch.crowd.aggregate import Aggregate, Options, aggregate, save
 from hutch.crowd.cli import stream
 from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.tasks import returning, true_classes
+from hutch.crowd.cli.verdict import verdict_on_sets
 from hutch.crowd.cli.ways import MULTI_LABEL
 from hutch.crowd.data.values import unsure_in
 from hutch.crowd.models.model import CrowdModel, State
@@ -20,7 +21,7 @@ from hutch.crowd.questions import apart, together
 from hutch.crowd.read.multi_label import ANSWERS, read_multi_label, read_sets, set_of
 from hutch.crowd.right import estimated
 from hutch.crowd.verdict import SETTLED
-from hutch.shell.sentences import Verdict, next_command, number, percent, things
+from hutch.shell.sentences import Verdict, number, things
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -98,26 +99,13 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
 
 def _verdict(given: CrowdOptions, found: dict[str, Aggregate]) -> Verdict:
     """Of which label the fewest answers are right, and how many tasks have a label that is not settled."""
-    told = {name: each for name, result in found.items() if (each := estimated(result)).found is not None}
-    open_, said = np.zeros(0, np.bool_), []
+    open_ = np.zeros(0, np.bool_)
     for result in found.values():
         each = result.probability.max(axis=1, initial=0.0) < SETTLED
         open_ = each if not len(open_) else open_ | each
-    if told:
-        name, worst = min(told.items(), key=lambda pair: pair[1].found or (0.0,))
-        share = percent(*worst.found) if worst.found else ""
-        of = f"{things(len(told), 'label')}" if len(told) == len(found) else f"{len(told)} of {len(found)} labels"
-        said.append(
-            f"Of {of}, {name!r} is answered worst: Hutch's yes or no is right on an estimated {share} of "
-            f"{things(worst.tasks, 'task')}."
-        )
-    else:
-        why = estimated(next(iter(found.values()))).why
-        said.append(f"Cannot tell how many labels are right, because {why}: give some tasks as gold.")
-    if count := int(open_.sum()):
-        said.append(f"{number(count)} of {things(len(open_), 'task')} have a label that is not settled.")
-    command = "" if given.predictions else next_command("-p", "labels.tsv")
-    return Verdict(tuple(said), command)
+    count = int(open_.sum())
+    said = f"{number(count)} of {things(len(open_), 'task')} have a label that is not settled." if count else ""
+    return verdict_on_sets(given, {name: estimated(result) for name, result in found.items()}, said)
 
 
 def _write(given: CrowdOptions, found: dict[str, Aggregate]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -79,14 +80,13 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         if len(of_known) and of_known.mean() < 0.5:
             text = "most answers to tasks whose number is known are far from it: are both in the same unit?"
             given.notice(f"{given.gold or given.labels}: {text}")
-    tasks, answers, score, widths = 0, 0, _Score(given), list[Array]()
+    tasks, answers, score, widths = 0, 0, _Score(given), _Widths()
     with open_output(given.predictions) if given.predictions else nullcontext() as file:
         for labels, posterior in found:
             mean, deviation = posterior[:, 0], np.sqrt(posterior[:, 1])
             ends = {"low": mean - SURE * deviation, "high": mean + SURE * deviation}
             score.add(labels, mean, ends["low"], ends["high"])
-            if not given.stream:  # whose memory does not grow
-                widths.append(SURE * deviation[np.diff(labels.item_ptr) > 0])
+            widths.add(SURE * deviation[np.diff(labels.item_ptr) > 0])
             if file:
                 columns = {"mean": mean, "deviation": deviation, **ends, "ratings": np.diff(labels.item_ptr)}
                 file.write(_text("task", labels.item_names, columns, header=not tasks))
@@ -118,15 +118,37 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     return summary | _verdict(given, widths).as_json()
 
 
-def _verdict(given: CrowdOptions, widths: list[Array]) -> Verdict:
-    """How exactly the numbers are known; a stream has no verdict."""
-    if not sum(map(len, widths)):
-        return Verdict(() if given.stream else ("There are no labels.",))
-    half = np.concatenate(widths)
-    usual, most = (float(np.quantile(half, share)) for share in (0.5, 0.95))
-    known = f"Half of {things(len(half), 'task')} are known to within {usual:.2g} or better"
+class _Widths:
+    """Half-widths of intervals, counted in bins of half a percent, so that memory does not grow with tasks."""
+
+    _PER_E, _ZERO = 200, -(1 << 30)
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self.count = 0
+
+    def add(self, half: Array) -> None:
+        """Count half-widths; those of known numbers are 0."""
+        logs = np.log(half, out=np.full(len(half), self._ZERO / self._PER_E), where=half > 0)
+        bins, counts = np.unique(np.round(logs * self._PER_E).astype(np.int64), return_counts=True)
+        self._counts.update(dict(zip(bins.tolist(), counts.tolist(), strict=True)))
+        self.count += len(half)
+
+    def quantile(self, share: float) -> float:
+        """The half-width that a share of them do not exceed."""
+        bins = sorted(self._counts)
+        reached = np.cumsum([self._counts[each] for each in bins])
+        return float(np.exp(bins[int(np.searchsorted(reached, share * self.count))] / self._PER_E))  # of _ZERO: 0
+
+
+def _verdict(given: CrowdOptions, widths: _Widths) -> Verdict:
+    """How exactly the numbers are known."""
+    if not widths.count:
+        return Verdict(("There are no labels.",))
+    usual, most = (widths.quantile(share) for share in (0.5, 0.95))
+    known = f"Half of {things(widths.count, 'task')} are known to within {usual:.2g} or better"
     said = f"{known}, and 95 % of them to within {most:.2g}, at 95 %, if workers' errors are not shared."
-    if not given.workers:
+    if not given.workers and not given.stream:
         return Verdict((said,), next_command("--workers", "workers.tsv"))
     return Verdict((said,), "" if given.predictions else next_command("-p", "numbers.tsv"))
 

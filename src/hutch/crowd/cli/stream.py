@@ -12,6 +12,7 @@ from hutch.core.run.output import open_output
 from hutch.crowd import aggregate as aggregation
 from hutch.crowd.aggregate import Options
 from hutch.crowd.cli.options import CrowdOptions
+from hutch.crowd.cli.verdict import verdict_in_stream, verdict_on_sets
 from hutch.crowd.cli.ways import STREAM
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels
@@ -22,9 +23,9 @@ from hutch.crowd.label_stream import (
     label_blocks,
     label_pieces,
     multi_label_blocks,
+    read_tasks,
     run_blocks,
     run_pieces,
-    write_tasks,
 )
 from hutch.crowd.models.any_order_stream import MOST_OPEN, AnyOrderStream
 from hutch.crowd.models.copies import copies_in_stream
@@ -35,6 +36,7 @@ from hutch.crowd.questions import apart, together
 from hutch.crowd.read.labels import read_gold
 from hutch.crowd.read.multi_label import ANSWERS, read_sets
 from hutch.crowd.returning import SCORED_APART, SEVERAL_ROWS, Finished
+from hutch.crowd.running import Running
 
 
 def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State | None) -> dict[str, Any]:
@@ -80,15 +82,18 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     each = {name: ANSWERS for name in known} if given.multi_label else {"": known}
     learners = {name: stream_of(model, classes, options.slots, states.get(name)) for name, classes in each.items()}
     scale = None if given.multi_label else scale_of(known, options.ordered)
+    running = {name: Running() for name in learners}
     for number in range(options.passes):
         if number:
             for learner in learners.values():
                 learner.end_pass()
             blocks = read(Seen())
         pieces = chain([first], blocks) if first and not number else blocks
-        last = given.predictions if number + 1 == options.passes else None
+        ends = number + 1 == options.passes
+        last = given.predictions if ends else None
         with open_output(last) if last else nullcontext() as file:
-            totals = run_blocks(learners, pieces, None if options.test else number == 0, table, file, scale)
+            once = None if options.test else number == 0
+            totals = run_blocks(learners, pieces, once, table, file, scale, running if ends else None)
     if table:
         table.finish()
     given.notice_seen(seen)
@@ -106,8 +111,12 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     }  # fmt: skip
     priors = {name: learner.class_prior().tolist() for name, learner in learners.items()}
     if given.multi_label:
-        return summary | {"each": [{"label": name, "share": prior[1]} for name, prior in priors.items()]}
-    return summary | {"class_prior": priors[""], "objective": totals.objective}
+        rights = {name: each.tally.right(model.name, stream=True) for name, each in running.items()}
+        said = verdict_on_sets(given, rights)
+        shares = [{"label": name, "share": prior[1]} for name, prior in priors.items()]
+        return summary | {"each": shares} | said.as_json()
+    said = verdict_in_stream(given, running[""].findings(learners[""]))
+    return summary | {"class_prior": priors[""], "objective": totals.objective} | said.as_json()
 
 
 def _run_any_order(
@@ -131,9 +140,9 @@ def _run_any_order(
     before = stream.events()
     stream.tell(truth)
     totals = run_pieces(stream, chain([first] if first else [], pieces), table, options.passes)
-    if given.predictions:
-        with open_output(given.predictions) as file:
-            write_tasks(stream, totals.met, file, scale_of(stream.classes, options.ordered))
+    with open_output(given.predictions) if given.predictions else nullcontext() as file:
+        running, read_from = read_tasks(stream, totals.met, file, scale_of(stream.classes, options.ordered))
+    said = verdict_in_stream(given, running.findings(read_from, totals.piece))
     table.finish()
     given.notice_seen(seen)
     if given.final:
@@ -145,4 +154,5 @@ def _run_any_order(
         "left_out": seen.problems.total, **unsure_in(seen.problems),
         **since(before, stream.events()), "new_classes": seen.new_classes,
         "class_prior": stream.class_prior().tolist(), "objective": totals.objective,
+        **said.as_json(),
     }  # fmt: skip

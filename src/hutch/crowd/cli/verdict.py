@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +14,7 @@ from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.right import LEAST_GOLD, Right, counted, hidden
 from hutch.crowd.verdict import Findings, findings, verdict
-from hutch.shell.sentences import Verdict, next_command
+from hutch.shell.sentences import Verdict, next_command, percent, things
 
 _ASKED = 50
 
@@ -50,10 +52,47 @@ def known_right(
     """
     if truth is not None and (truth >= 0).sum() >= LEAST_GOLD:
         return counted(result, truth)
-    if options.test or options.method == "online" or options.shards > 1:
+    if options.test or options.method == "online":
         return None
-    share = hidden(result.labels, partial(aggregate, model=model, options=options, history=history))
+    alone = replace(options, shards=1)  # as many labels as `hidden` takes need no shards
+    share = hidden(result.labels, partial(aggregate, model=model, options=alone, history=history))
     return None if share is None else counted(result, result.labels.gold, share)
+
+
+def verdict_in_stream(given: CrowdOptions, found: Findings) -> Verdict:
+    """What a stream of labels shows.
+
+    Args:
+        given: the options of the command.
+        found: by `hutch.crowd.running.Running`.
+    """
+    if found.right.why and not given.gold and found.tasks:
+        return verdict(found, next_command("--gold", "gold.tsv"))
+    return verdict(found, "" if given.predictions or not found.tasks else next_command("-p", "answers.tsv"))
+
+
+def verdict_on_sets(given: CrowdOptions, rights: Mapping[str, Right], more: str = "") -> Verdict:
+    """Of which of several labels of a task the fewest answers are right.
+
+    Args:
+        given: the options of the command.
+        rights: how many answers are right, for each label.
+        more: a further sentence.
+    """
+    told = {name: each for name, each in rights.items() if each.found is not None}
+    if told:
+        name, worst = min(told.items(), key=lambda pair: pair[1].found or (0.0,))
+        share = percent(*worst.found) if worst.found else ""
+        of = f"{things(len(told), 'label')}" if len(told) == len(rights) else f"{len(told)} of {len(rights)} labels"
+        said = (
+            f"Of {of}, {name!r} is answered worst: Hutch's yes or no is right on an estimated {share} of "
+            f"{things(worst.tasks, 'task')}."
+        )
+    else:
+        why = next(iter(rights.values())).why
+        said = f"Cannot tell how many labels are right, because {why}: give some tasks as gold."
+    command = "" if given.predictions else next_command("-p", "labels.tsv")
+    return Verdict(tuple(filter(None, (said, more))), command)
 
 
 def _command(given: CrowdOptions, found: Findings) -> str:
