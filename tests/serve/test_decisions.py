@@ -13,10 +13,10 @@ from hutch import Chain
 from hutch.core.batch import shared_rows
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.durable import choices
-from hutch.durable.choices import Choice, draw
+from hutch.durable.choices import Choice, Default, draw
 from hutch.serve.bodies import TEXT as PLAIN
 from hutch.serve.bodies import batches_of, with_choice
-from hutch.serve.decisions import _decide
+from hutch.serve.decisions import _decide, learn_defaults
 
 JSON = "application/json"
 BASE = {"linear": {"interactions": [["user", "article"]]}}
@@ -112,6 +112,44 @@ def test_rewards_late_repeated_and_unknown(bandit: Path, in_service: Any) -> Non
         assert probability == first["probability"]
 
     in_service([bandit], use)
+
+
+def test_without_a_reward_the_default_is_learned_once(bandit: Path, in_service: Any, tmp_path: Path) -> None:
+    twin = Chain.load(bandit)
+
+    async def use(service: Any) -> None:
+        async def reward(*found: Any) -> Any:
+            return (await service.post("/v1/reward", json.dumps(list(found)), JSON)).json()
+
+        served, clock = service.first, [100.0]
+        service.log.now = lambda: clock[0]
+        served.default = Default(10, 0.75)
+        ranked = {}
+        for k in range(5):
+            clock[0] = 100.0 + k
+            ranked[k] = (await service.post(f"/v1/rank?id=d{k}", TEXT)).json()
+        assert (await reward({"id": "d1", "cost": 0}))["new"] == 1
+        clock[0] = 112.0
+        assert await learn_defaults(served) == 2  # d0 and d2; d3 is not due
+        assert await learn_defaults(served) == 0
+        late = await reward({"id": "d0", "cost": 1}, {"id": "d2", "cost": 0.75}, {"id": "d3", "cost": 1})
+        assert (late["new"], late["repeated"], late["late"]) == (1, 1, 1)
+        clock[0] = 1000.0
+        assert await learn_defaults(served) == 1 and served.position == 5
+        for k, cost in ((1, 0), (0, 0.75), (2, 0.75), (3, 1), (4, 0.75)):
+            label = {"chosen": ranked[k]["action"], "cost": cost, "probability": ranked[k]["probability"]}
+            twin.learn([{**DECISION, **label}])
+        assert served.chain.weights.tobytes() == twin.weights.tobytes()
+
+    in_service([bandit], use)
+
+    async def again(service: Any) -> None:
+        service.first.default = Default(10, 0.75)
+        service.log.now = lambda: 5000.0
+        assert await learn_defaults(service.first) == 0  # after a restart, too
+        assert service.first.chain.weights.tobytes() == twin.weights.tobytes()
+
+    in_service([bandit], again)
 
 
 def test_the_nearest_of_the_newest_decisions_is_named(

@@ -52,6 +52,18 @@ class Decided:
     answer: dict[str, Any]
 
 
+class Default(NamedTuple):
+    """What is learned of a decision without a reward.
+
+    Attributes:
+        seconds: of service that a decision waits for its reward, above 0.
+        cost: that is learned then.
+    """
+
+    seconds: float
+    cost: float
+
+
 @dataclass(frozen=True, slots=True)
 class Reward:
     """The cost of a decision.
@@ -119,6 +131,28 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
         text = f"cost: got {reward.cost!r} for decision {reward.id!r}, but it was {found[0]!r} before"
         raise DataError(at(*reward.place, text))
     return int(found[1])
+
+
+def overdue(connection: sqlite3.Connection, model: int, since: float, before: float, most: int) -> list[str]:
+    """Ids of decisions made in a span of time whose cost is not known, the oldest first.
+
+    Args:
+        connection: of the store.
+        model: its number in the store.
+        since, before: seconds of service; both ends are included.
+        most: so many at most.
+    """
+    query = (
+        "SELECT id FROM serve_decisions WHERE model = ? AND cost IS NULL AND time BETWEEN ? AND ?"
+        " ORDER BY time, rowid LIMIT ?"
+    )
+    return [id for (id,) in connection.execute(query, [model, since, before, most])]
+
+
+def came_late(connection: sqlite3.Connection, model: int, reward: Reward, before: float) -> bool:
+    """Whether a decision of that time or before has been learned with another cost."""
+    query = "SELECT 1 FROM serve_decisions WHERE model = ? AND id = ? AND cost != ? AND time <= ?"
+    return connection.execute(query, [model, reward.id, reward.cost, before]).fetchone() is not None
 
 
 def note_entry(connection: sqlite3.Connection, model: int, id: str, number: int) -> None:

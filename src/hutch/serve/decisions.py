@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import math
 import sqlite3
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +18,17 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.errors import DataError, at
 from hutch.core.kernel.abi import UNLABELED
-from hutch.durable.choices import Decided, Reward, add_cost, add_decision, choice_of, drawn, note_entry
+from hutch.durable.choices import (
+    Decided,
+    Reward,
+    add_cost,
+    add_decision,
+    came_late,
+    choice_of,
+    drawn,
+    note_entry,
+    overdue,
+)
 from hutch.durable.log import Entry
 from hutch.durable.records import check_name
 from hutch.serve.bodies import SOURCE, batches_of, parse_json
@@ -26,10 +38,15 @@ _KEYS = ("id", "cost", "reward")
 _WANTED = "an object with the id of a decision, and its cost or reward"
 
 
+_AT_A_TIME = 1000
+"""Decisions without a reward that are learned in one transaction."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Rewarded:
     taught: list[tuple[int, Entry]]
     position: int
+    late: int
 
 
 async def rank(served: Served, kind: str, body: bytes, id: str = "") -> dict[str, Any]:
@@ -114,6 +131,27 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
     if not rewards:
         raise DataError(at(SOURCE, None, None, f"got no reward, wanted {_WANTED}"))
 
+    done = await _learn(served, partial(_accept, served, rewards))
+    new = len(done.taught)
+    answer = {"model": served.name, "position": done.position, "new": new, "repeated": len(rewards) - new - done.late}
+    return answer | ({"late": done.late} if served.default is not None else {})
+
+
+async def learn_defaults(served: Served) -> int:
+    """Learn the decisions that have waited too long for their rewards, each once; returns their number."""
+    if served.default is None or served.failure:
+        return 0
+    before, count = served.log.now() - served.default.seconds, 0
+    while True:
+        done = await _learn(served, partial(_accept_overdue, served, before))
+        count += len(done.taught)
+        if len(done.taught) < _AT_A_TIME:
+            served.defaulted_until = before
+            return count
+
+
+async def _learn(served: Served, accept: Callable[[sqlite3.Connection], _Rewarded]) -> _Rewarded:
+    """Store costs, then learn them."""
     learned: list[asyncio.Future[Any]] = []
 
     def learn(outcome: _Rewarded) -> None:
@@ -121,18 +159,29 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
             learned.append(asyncio.get_running_loop().create_future())
             served.enqueue(number, entry, None, learned[-1])
 
-    done: _Rewarded = await served.log.commits.done(partial(_accept, served, rewards), learn)
+    done: _Rewarded = await served.log.commits.done(accept, learn)
     for outcome in await asyncio.gather(*learned, return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
-    new = len(done.taught)
-    return {"model": served.name, "position": done.position, "new": new, "repeated": len(rewards) - new}
+    return done
+
+
+def _accept_overdue(served: Served, before: float, connection: sqlite3.Connection) -> _Rewarded:
+    """Store the default cost of decisions made until then that have none."""
+    assert served.default is not None
+    ids = overdue(connection, served.key, served.defaulted_until, before, _AT_A_TIME)
+    cost = served.default.cost
+    return _accept(served, [Reward(id, cost, (SOURCE, None, None)) for id in ids], connection)
 
 
 def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connection) -> _Rewarded:
     """Store costs, and write the resulting entries into the log."""
-    taught, last = [], 0
+    taught, last, late = [], 0, 0
+    before = -math.inf if served.default is None else served.log.now() - served.default.seconds
     for one in rewards:
+        if came_late(connection, served.key, one, before):
+            late += 1
+            continue
         number = add_cost(connection, served.key, one, served.name)
         if number is None:
             found = choice_of(connection, served.key, one.id)
@@ -142,7 +191,7 @@ def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connectio
             note_entry(connection, served.key, one.id, number)
             taught.append((number, entry))
         last = max(last, number)
-    return _Rewarded(taught, last)
+    return _Rewarded(taught, last, late)
 
 
 def _read(found: Any, place: int, most: float) -> Reward:

@@ -30,7 +30,7 @@ from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.chain.state import limits_of_arrays
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at, counted
 from hutch.core.overflow import clear_flags, may_have_overflowed
-from hutch.durable.choices import Contradiction
+from hutch.durable.choices import Contradiction, Default
 from hutch.durable.commit import settle
 from hutch.durable.log import Entry, Log, Logged, Place
 from hutch.durable.model_file import ModelFile
@@ -108,6 +108,8 @@ class Served:
         replayed: entries learned again at the start.
         proved: those of them whose predictions equalled their receipts.
         is_warm: the kernels of the first requests are compiled.
+        default: what is learned of decisions without a reward; None: nothing.
+        defaulted_until: those made before this time, in seconds of service, have been learned.
 
     Raises:
         ModelError: the file cannot be used.
@@ -125,6 +127,8 @@ class Served:
         starting: Starting | None = None,
     ) -> None:
         arrays, metadata = load_chain_model(path)
+        self.default: Default | None = None
+        self.defaulted_until = 0.0
         self.path, self.log, self.name, self.limits = path, log, name, limits or Limits()
         self._file = ModelFile(path, keep)
         try:

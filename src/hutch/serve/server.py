@@ -8,12 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from hutch.core.errors import HutchError, UsageError
+from hutch.durable.choices import Default
 from hutch.durable.log import Log
 from hutch.net.limits import Limits
 from hutch.net.lines import LineServer
 from hutch.net.signals import Ready
 from hutch.net.web import run
 from hutch.serve.app import Handlers, create_app
+from hutch.serve.decisions import learn_defaults
 from hutch.serve.served import Served
 from hutch.serve.starting import Starting
 from hutch.serve.vw import answer_lines
@@ -78,6 +80,7 @@ async def serve(
     save_every: float,
     vw: socket.socket | None = None,
     limits: Limits | None = None,
+    default: Default | None = None,
 ) -> None:
     """Serve until a signal stops it, or memory for learning runs out; then answer requests under way, learn and save.
 
@@ -91,9 +94,11 @@ async def serve(
         save_every: seconds between saves.
         vw: of Vowpal Wabbit's protocol; None: it is not served.
         limits: on requests.
+        default: what is learned of decisions without a reward; None: nothing.
     """
     limits, stopping = limits or Limits(), asyncio.Event()
     for served in models.values():
+        served.default = default
         served.failed = stopping.set  # a supervisor restarts the server, which then learns the log
     loop = asyncio.get_running_loop()
     log.taken_over = lambda why: [loop.call_soon_threadsafe(each.stop_learning, why) for each in models.values()]
@@ -101,6 +106,7 @@ async def serve(
     sys.setswitchinterval(0.001)  # the thread of the log holds the interpreter no longer
     log.start(asyncio.get_running_loop())
     saving = asyncio.create_task(_save_now_and_then(models, save_every, stopping))
+    defaults = asyncio.create_task(_learn_defaults_now_and_then(models, default, stopping))
     warming = asyncio.create_task(_warm_up(models))
     lines = None
     if vw is not None:
@@ -115,6 +121,7 @@ async def serve(
             if lines is not None:
                 await lines.stop()
             stopping.set()
+            await defaults
             await saving  # cancelled, it might replace a newer file
             await asyncio.to_thread(log.commits.flush)
             await _save_all(models)
@@ -158,3 +165,19 @@ async def _save_now_and_then(models: dict[str, Served], seconds: float, stopping
                 await served.save()
             except HutchError as error:
                 print(f"{error}; the log keeps what was learned", file=sys.stderr, flush=True)
+
+
+async def _learn_defaults_now_and_then(
+    models: dict[str, Served], default: Default | None, stopping: asyncio.Event
+) -> None:
+    if default is None:
+        return
+    while True:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), min(1.0, default.seconds))
+            return
+        for served in models.values():
+            try:
+                await learn_defaults(served)
+            except HutchError as error:
+                print(f"decisions without a reward: {error}", file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,6 +57,15 @@ def serve(
     most: Annotated[
         int, Option("--remember-most", min=1, metavar="N", help="Remember at most N of them of each model.")
     ] = 10_000_000,
+    reward_wait: Annotated[
+        float | None,
+        Option(
+            metavar="SECONDS",
+            help="Learn a decision that has had no reward for so long with --default-reward.",
+            show_default="never",
+        ),
+    ] = None,
+    default_reward: Annotated[float, Option(metavar="X", help="The reward of such a decision.")] = 0.0,
     token: Annotated[
         str, Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Token that clients must send; safer as HUTCH_TOKEN.")
     ] = "",
@@ -83,6 +93,13 @@ def serve(
         raise UsageError(f"--host {host}: others can reach it, so it needs a token: set HUTCH_TOKEN")
     if not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError("--token: wanted printable ASCII without blanks")
+    if reward_wait is not None and not 0 < reward_wait < math.inf:
+        raise UsageError(f"--reward-wait: got {reward_wait:g}, wanted a number of seconds above 0")
+    if not abs(default_reward) <= max_value:
+        raise UsageError(f"--default-reward: got {default_reward:g}, wanted a number up to --max-value {max_value:g}")
+    if default_reward and reward_wait is None:
+        raise UsageError(f"--default-reward {default_reward:g}: wanted --reward-wait, after which it is learned")
+    from hutch.durable.choices import Default
     from hutch.durable.log import Log
     from hutch.net.limits import Limits
     from hutch.serve.server import load, names_of
@@ -121,6 +138,7 @@ def serve(
             save_every=save_every,
             vw=vw,
             limits=limits,
+            default=None if reward_wait is None else Default(reward_wait, -default_reward),
         )
 
     try:
