@@ -37,6 +37,17 @@ class ForgivingOutput(io.FileIO):
         return size
 
 
+class Screen(io.TextIOWrapper):
+    """Text for a terminal: control characters in it, which data may hold, are shown and not obeyed."""
+
+    def write(self, text: str, /) -> int:
+        """Write a text, with each control character but line feeds, carriage returns and tabs as its code."""
+        return super().write(text if text.isprintable() else text.translate(_CONTROLS))
+
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\r\t"}
+
+
 class _ClosedInput(io.RawIOBase):
     """Standard input that was closed before this process began."""
 
@@ -71,7 +82,8 @@ def _guarded(stream: Any, descriptor: int, lost: OSError | None) -> Any:
     if stream is None:
         return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="replace")
     stream.flush()
-    return io.TextIOWrapper(
+    kind = Screen if stream.isatty() else io.TextIOWrapper
+    return kind(
         cast(Any, raw) if stream.write_through else io.BufferedWriter(raw),  # for `python -u`
         encoding=stream.encoding,
         errors=stream.errors,

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,22 @@ def test_messages_come_at_once(here: Path, unbuffered: str) -> None:
         assert process.poll() is None
         process.stdin.close()
         assert process.wait(60) == 0
+
+
+def test_a_terminal_shows_control_characters_of_data_and_does_not_obey_them(here: Path, tmp_path: Path) -> None:
+    rows = [f"w{w}\x1b]52;c;aGk=\x07\x9b,i{i},{'ab'[(i * w) % 2]}" for w in range(4) for i in range(30)]
+    (tmp_path / "labels.csv").write_text("worker,item,label\n" + "\n".join(rows), encoding="utf-8")
+    own, terminal = os.openpty()
+    command = [str(here / "hutch"), "crowd", str(tmp_path / "labels.csv")]
+    with subprocess.Popen(command, stdout=terminal, stderr=terminal) as process:
+        os.close(terminal)
+        found = b""
+        with suppress(OSError):  # of the end
+            while piece := os.read(own, 1 << 16):
+                found += piece
+        assert process.wait(60) == 0
+    os.close(own)
+    assert rb"w1\x1b]52;c;aGk=\x07\x9b" in found
+    assert not set(found.decode()) & {"\x1b", "\x07", "\x9b"}
+    piped = subprocess.run(command, capture_output=True, check=True)
+    assert b"\x1b" in piped.stdout + piped.stderr  # a file gets what the data holds
