@@ -2,6 +2,7 @@
 
 import io
 import math
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from hutch.core.text.parser import TextParser
 from hutch.durable.choices import Choice
 from hutch.net.application import JSON
 from hutch.net.limits import Limits
+from hutch.serve.inflated import declared
 
 SOURCE = "<body>"
 TEXT, ARROW = "text/plain", "application/vnd.apache.arrow.stream"
@@ -139,6 +141,12 @@ def _arrow(chain: Chain, body: bytes, most: float) -> Iterator[Batch]:
     from hutch.core.data.arrow import table_batches
 
     try:
+        count = size = 0
+        for rows, inflated in declared(pa.ipc.MessageReader.open_stream(body)):
+            count, size = count + rows, size + inflated
+            _check_count(count, most, "row")
+            if size > _LARGEST_TABLE:
+                raise NoMemory(at(SOURCE, None, None, f"got a table beyond {_LARGEST_TABLE} bytes"))
         with pa.ipc.open_stream(io.BytesIO(body)) as stream:
             pieces, size, count = [], 0, 0
             for piece in stream:
@@ -150,7 +158,7 @@ def _arrow(chain: Chain, body: bytes, most: float) -> Iterator[Batch]:
                 if size > _LARGEST_TABLE:
                     raise NoMemory(at(SOURCE, None, None, f"got a table beyond {_LARGEST_TABLE} bytes"))
             table = pa.Table.from_batches(pieces, stream.schema)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, struct.error) as error:
         raise DataError(at(SOURCE, None, None, f"not an Arrow stream: {error}")) from None
     return table_batches([table], chain.parser, chain.config.input.columns)
 
