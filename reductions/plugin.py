@@ -30,6 +30,7 @@ REDUCTIONS = {
     "explore_regcb": "bandits.explore_regcb:ExploreRegCb",
     "explore_softmax": "bandits.explore_softmax:ExploreSoftmax",
     "explore_squarecb": "bandits.explore_squarecb:ExploreSquareCb",
+    "fields": "fields.layer:Fields",
     "filter_tree": "filter_tree:FilterTree",
     "ftrl_proximal": "ftrl.ftrl_proximal:FtrlProximal",
     "hedge": "hedge:Hedge",
@@ -77,6 +78,12 @@ def hutch_register_warmups(register: Callable[..., None]) -> None:
             "[{dyadic: {left: user, right: item, rank: 8, loss: squared}}]",
             "ratings.vw",
             "3.5 |user r |item t\n1 |user s |item t\n",
+        ),
+        (
+            "train clicks.vw -C clicks.yaml --passes 2 --quiet -p out -f model",
+            "[{fields: {rank: 4, loss: logistic}}]",
+            "clicks.vw",
+            "1 |user r |item i |city a\n-1 |user s |item i |city a\n",
         ),
         (
             "train digits.vw -C ppca.yaml --quiet -p out -f model && predict digits.vw -i model -p out",

@@ -13,6 +13,7 @@ from hutch.core.kernel.cache import compilations
 from hutch.plugins.manager import installed
 
 LINEAR: dict[str, Any] = {"linear": {"loss": "hinge"}}
+FIELDS: dict[str, Any] = {"fields": {"rank": 2}}
 DYADIC: dict[str, Any] = {"dyadic": {"left": "rater", "right": "task", "rank": 2, "loss": "hinge"}}
 BAYESIAN: dict[str, Any] = {
     "bayesian_linear": {"namespace": "task", "dimension": 4, "features": "named", "loss": "squared"}
@@ -80,6 +81,15 @@ CHAINS: dict[str, list[Any]] = {
     "coin_betting": [{"coin_betting": {"loss": "logistic"}}],
     "plain gradient descent": [{"linear": {"adaptive": False, "normalized": False, "loss": "squared"}}],
     "dyadic": [DYADIC],
+    "fields": [{"fields": {"rank": 3, "loss": "squared"}}],
+    "one_against_all over fields": [{"one_against_all": CLASSES}, FIELDS],
+    "filter_tree over fields": [{"filter_tree": CLASSES}, FIELDS],
+    "active over fields": [{"active": {"budget": 0.5}}, FIELDS],
+    "crowd_em over fields": [
+        {"crowd_em": {"worker": "rater", **CLASSES, "slots": 16}},
+        {"one_against_all": CLASSES},
+        FIELDS,
+    ],
     "matrix_factorization": [{"matrix_factorization": {"rank": 3, "interactions": [["rater", "task"]]}}],
     "one_against_all over linear": [{"one_against_all": CLASSES}, LINEAR],
     "one_against_all over dyadic": [{"one_against_all": CLASSES}, DYADIC],

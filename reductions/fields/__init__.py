@@ -1,0 +1,1 @@
+"""Pairs of any number of namespaces, by importance-aware updates."""
