@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy import int64, uint64
 
+from hutch.core.chain.capabilities import KeepsTargets, has
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.derived import lacking, learns_once
 from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of, smallest_label
@@ -57,6 +58,7 @@ MULTINOMIAL = np.dtype(
         ("classes", "i8"),
         ("first", "i8"),  # the smallest label, or 2 while that is undecided
         ("probabilities", "i8"),
+        ("centred", "i8"),  # 1: targets are those of scores whose mean is 0
         ("scale", "f8"),  # a score is this times the prediction below
     ]
 )
@@ -187,7 +189,9 @@ def predict(layer, example, label, importance, offset):
 def learn(layer, example, label, importance, offset):
     """Move every score to its mode after the label, by a target of squared loss that adds the precision it should.
 
-    With the target z and the importance c / 2 a sub-model goes from p to (p / q + c z) / (1 / q + c).
+    With the target z and the importance c / 2 a sub-model goes from p to (p / q + c z) / (1 / q + c). Where it keeps
+    the targets, they are those of scores whose mean is 0, as it is under equal priors once all is learned: labels do
+    not say where all scores lie together, and where these wander, early targets would contradict late ones.
     """
     s, e = own(layer), example_of(example)
     good = _score_and_vary(layer, example, importance, offset)
@@ -198,9 +202,10 @@ def learn(layer, example, label, importance, offset):
         return prediction
     scores, variances, after, added = _numbers(s, 0), _numbers(s, 1), _numbers(s, 3), _numbers(s, 4)
     scores_after(scores, variances, _numbers(s, 2), np.float64(importance), after, added, _room(s))
+    level = np.mean(after) if s.centred == 1 else 0.0
     for k in range(s.classes):
         if variances[k] > 0.0 and added[k] > 0.0:
-            target = after[k] + (after[k] - scores[k]) / (variances[k] * added[k])
+            target = after[k] - level + (after[k] - scores[k]) / (variances[k] * added[k])
             _teach(layer, example, k, target, 0.5 * added[k], offset)
     put_back(e, outcome)
     return prediction
@@ -253,6 +258,7 @@ class Multinomial(PerClass):
             classes=parameters.classes,
             first=first_of(parameters.first_class),
             probabilities=parameters.probabilities,
+            centred=below is not None and has(below, KeepsTargets) and below.keeps_targets,
             scale=math.sqrt(min(parameters.classes, _MOST_SCALED) / 4.0),
             numbers=np.zeros((5 + ROOM) * parameters.classes),
         )

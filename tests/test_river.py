@@ -1,8 +1,13 @@
 """Chains among River's estimators: its own checks, its metrics, and labels of any kind."""
 
 import pickle
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from functools import partial
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 pytest.importorskip("river", reason="needs hutch[river]")
@@ -11,6 +16,7 @@ from river import checks, datasets, evaluate, linear_model, metrics, optim, prep
 
 from hutch import HutchError
 from hutch.river import HutchClassifier, HutchRegressor
+from hutch.stream_rows import record_of
 
 BINARY = [{"linear": {"loss": "logistic"}}]
 HINGE = ["one_against_all", {"linear": {"loss": "hinge"}}]
@@ -126,3 +132,103 @@ def test_columns_in_disguise_are_said_once(Model, value, wanted):
         for k in range(300):
             model.learn_one({"a": value(k), "b": "x"}, k % 2)
     assert len(caught) == 1
+
+
+ODD = {
+    "seen": lambda k: datetime(2024, 1 + k % 12, 1 + k % 28, k % 24),
+    "day": lambda k: date(2000 + k % 30, 1 + k % 12, 3),
+    "hour": lambda k: time(k % 24, 5),
+    "took": lambda k: timedelta(seconds=k * 1.5),
+    "flag": lambda k: bool(k % 3),
+    "n": lambda k: None if k % 7 == 0 else k / 3,
+    "word": lambda k: None if k % 5 == 0 else "abcde"[k % 5],
+}
+
+
+def odd_frame(rows):
+    return pd.DataFrame({name: [of(k) for k in range(rows)] for name, of in ODD.items()}).astype({"word": "str"})
+
+
+def rows_of(frame):
+    """The rows as a stream has them: of NumPy and pandas, with names in another order."""
+    return [{str(name): row[name] for name in reversed(frame.columns)} for row in frame.to_dict("records")]
+
+
+ROW = {"loss": "squared", "namespace": "", "dimension": 40, "features": "named"}
+POSTERIOR = ["standardise", "multinomial", {"bayesian_linear": ROW}]
+MOMENTS = [{"bayesian_linear": {**ROW, "covariance": "moments"}}]
+KINDS = [(HutchClassifier, None), (HutchClassifier, POSTERIOR), (HutchRegressor, None), (HutchRegressor, MOMENTS)]
+
+
+@pytest.mark.parametrize(("Model", "layers"), KINDS)
+def test_frames_are_learned_as_their_rows_are(Model, layers):
+    one, many, frame = Model(layers), Model(layers), odd_frame(140)
+    y = [f"label {k % 5}" if Model is HutchClassifier else 100.0 + k * 3 % 70 for k in range(140)]
+    weights = np.where(np.arange(140) % 6 == 5, 0.0, 1.0 + np.arange(140) % 2)
+    for x, label, weight in zip(rows_of(frame)[:100], y, weights, strict=False):
+        if weight or Model is HutchClassifier:
+            one.learn_one(x, label, w=weight)
+    many.learn_many(frame[:33], pd.Series(y[:33]), weights[:33])
+    many.learn_many(pl.from_pandas(frame[33:100]), y[33:100], weights[33:100])
+    rest = frame[100:].set_index(np.arange(40) * 2)
+    found = many.predict_many(rest)
+    assert found.index.tolist() == rest.index.tolist()
+    assert found.tolist() == [one.predict_one(x) for x in rows_of(rest)]
+    assert many.predict_many(pl.from_pandas(rest)).to_list() == found.tolist()
+    if Model is HutchClassifier:
+        chances = many.predict_proba_many(rest)
+        assert chances.to_dict("records") == [one.predict_proba_one(x) for x in rows_of(rest)]
+
+
+def test_cells_of_every_kind_are_what_they_are_in_frames():
+    rows = [
+        {"a": np.bool_(True), "b": Decimal("1.5"), "c": pd.NA, "d": pd.NaT, "e": np.datetime64("2024-05-06T07:00")},
+        {"a": True, "b": 1.5, "e": datetime(2024, 5, 6, 7)},
+        {"a": 1, "b": np.float32(1.5), "c": None, "e": pd.Timestamp("2024-05-06T07:00")},
+    ]
+    assert (
+        record_of(rows[0]) == record_of(rows[1]) == {"": {k: v for k, v in record_of(rows[2])[""].items() if k != "c"}}
+    )
+    assert record_of({"t": np.timedelta64(90, "m"), "u": np.timedelta64("NaT")}) == {"": {"t": 5400.0}}
+    with pytest.raises(HutchError, match="got complex"):
+        HutchRegressor().learn_one({"a": 1j}, 1.0)
+
+
+@pytest.mark.parametrize(("layers", "close"), [(None, 1e-6), (POSTERIOR, 0.3)])
+def test_labels_without_limit_are_learned_as_with_room_from_the_start(layers, close):
+    grows, roomy, random = HutchClassifier(layers), HutchClassifier(layers, max_classes=64), np.random.default_rng(0)
+    for k in range(400):
+        label = int(random.integers(1 + k // 8))
+        x = {"a": label % 7 + random.normal() / 9, "b": label // 7 + random.normal() / 9, "word": str(label % 5)}
+        if k % 40 == 39:
+            assert grows.predict_one(x) == roomy.predict_one(x)
+            assert grows.predict_proba_one(x) == pytest.approx(roomy.predict_proba_one(x), abs=close)
+        for model in (grows, roomy):
+            model.learn_one(x, label)
+    assert len(grows.classes) > 40
+    assert pickle.loads(pickle.dumps(grows)).predict_one(x) == grows.predict_one(x)
+    assert (grows.chain.layers[0].answers.classes, HutchClassifier(BINARY)._grows) == (64, False)
+
+
+def test_a_given_number_of_classes_is_a_limit():
+    for model in (HutchClassifier(max_classes=4), HutchClassifier([{"one_against_all": {"classes": 4}}, "linear"])):
+        for k in range(4):
+            model.learn_one({"a": k}, k)
+        with pytest.raises(HutchError, match="got 4 after 4 other labels"):
+            model.learn_one({"a": 4}, 4)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "w", "text"),
+    [
+        ([{"a": 1}], [1], 1.0, "X: got list, wanted a frame"),
+        (pd.DataFrame({"a": [1, 2]}), [1], 1.0, "y: got 1 labels, wanted one for each of 2 rows"),
+        (pd.DataFrame({"a": [1, 2]}), [1, 2], [1.0], "w: got 1 weights, wanted one for each of 2 rows"),
+        (pd.DataFrame({"a": [1, 2]}), [1, float("nan")], 1.0, "y: got nan, wanted"),
+        (pd.DataFrame({"a": [1, float("inf")]}), [1, 2], 1.0, "column 'a': got inf"),
+    ],
+)
+def test_frames_that_cannot_be_learned_are_named(X, y, w, text):
+    for model in (HutchClassifier(), HutchRegressor()):
+        with pytest.raises(HutchError, match=text):
+            model.learn_many(X, y, w)

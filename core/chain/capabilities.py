@@ -131,6 +131,14 @@ class BoundsColumns(Protocol):
         """The first value that was not followed; None: all were."""
 
 
+class KeepsTargets(Protocol):
+    """A base learner that may keep the target of each example as it was when it came."""
+
+    @property
+    def keeps_targets(self) -> bool:
+        """Whether it does with its parameters, so that targets of different times must fit together."""
+
+
 class GivesPlaces(Protocol):
     """A base learner whose features have places in a row of limited length, in the order in which they are met."""
 

@@ -5,6 +5,8 @@ month and day of the week as words; a time of day gives its hour as a word. A du
 """
 
 from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,3 +77,37 @@ def parts_of(types: Any, kind: Any) -> tuple[Part, ...]:
     if types.is_duration(kind):
         return (Part("", False, _seconds),)
     return ()
+
+
+def cells_of(name: str, value: Any) -> list[tuple[str, Any]] | None:
+    """The features of one cell of a kind that streams have beside numbers and words, as a column of it would have.
+
+    Args:
+        name: of the column.
+        value: a date, a time of day, a duration, of Python, NumPy or pandas; a truth value of NumPy, a `Decimal`; or
+            pandas' missing value, which has none.
+
+    Returns:
+        Names, each with a number or a word; None for any other value.
+
+    >>> cells_of("seen", datetime(2026, 7, 2, 9))
+    [('seen.year', 26.49828884325804), ('seen.month', '7'), ('seen.weekday', '3'), ('seen.hour', '9')]
+    """
+    kind = type(value).__name__
+    if kind in ("NAType", "NaTType") or (kind in ("datetime64", "timedelta64") and np.isnat(value)):
+        return []
+    if kind == "datetime64":
+        value = value.astype("datetime64[us]").item()
+    elif kind == "timedelta64":
+        value = value / np.timedelta64(1, "s")
+    if isinstance(value, bool | np.bool_ | Decimal | float):
+        return [(name, float(value))]
+    if isinstance(value, timedelta):
+        return [(name, value.total_seconds())]
+    if isinstance(value, time):
+        return [(f"{name}.hour", str(value.hour))]
+    if not isinstance(value, date):
+        return None
+    years = float(value.year - 2000) + (value.timetuple().tm_yday - 1) / 365.25
+    found = [(f"{name}.year", years), (f"{name}.month", str(value.month)), (f"{name}.weekday", str(value.weekday()))]
+    return [*found, (f"{name}.hour", str(value.hour))] if isinstance(value, datetime) else found

@@ -155,12 +155,17 @@ class OneByOne(Engine):
         >>> Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}]}).predict_proba_one({"words": 12})
         {-1.0: 0.5, 1.0: 0.5}
         """
-        probabilities = self._probabilities
+        probabilities = self.probabilities
         outputs = self.outputs_of_one(self._record(x))
         return dict(zip(probabilities.labels, probabilities.of(outputs)[0].tolist(), strict=True))
 
     @cached_property
-    def _probabilities(self) -> Probabilities:
+    def probabilities(self) -> Probabilities:
+        """Turns outputs into probabilities of labels.
+
+        Raises:
+            ConfigError: the chain knows none.
+        """
         return Probabilities(self)
 
     def outputs_of_one(self, record: Mapping[str, Any]) -> Outputs:

@@ -335,6 +335,11 @@ class BayesianLinear(Reduction):
         self.loaded()
 
     @property
+    def keeps_targets(self) -> bool:
+        """Whether it keeps sites."""
+        return bool(self.parameters.covariance == "sites")
+
+    @property
     def far(self) -> FarValue | None:
         """The first value so far outside those learned that predictions did not follow it; None: all were followed."""
         return self._moments.far(self._features) if self._moments else None

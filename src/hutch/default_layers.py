@@ -1,5 +1,6 @@
 """The layers that an estimator has: those given, or ones that suit the table, its targets and the parameters."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
@@ -42,6 +43,7 @@ class Settings(BaseEstimator):  # type: ignore[misc]
 class ChoosesLayers(Settings):
     """Chooses layers for the table that was seen last."""
 
+    n_features_in_: int
     _seed: Any
     _named: bool  # fitted to a frame
     _in_order: bool = False  # rows are learned as they come, and columns are not met before
@@ -74,8 +76,10 @@ class ChoosesLayers(Settings):
         """A posterior of all columns, with reach and variances that suit tables, and outliers cut off for classes."""
         columns, words = self._row
         own = classes is not None and classes * columns**2 <= _OWN
-        if columns <= _WIDE and (classes is None or (own and self._in_order)):
-            return self._moments(classes)
+        room = columns if classes is None else min(columns, math.isqrt(_OWN // classes))
+        enough = room >= (2 * self.n_features_in_ if words else columns)
+        if columns <= _WIDE and (classes is None or (enough and self._in_order)):
+            return self._moments(classes, room)
         row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}
         row |= {"reach": reach, "constant_variance": 4.0, "loss": "logistic" if classes == 2 else "squared"}
         clip = {"clip": UNBOUNDED} if classes is None else {}
@@ -86,9 +90,9 @@ class ChoosesLayers(Settings):
             above.append({"multinomial": {"classes": classes}})
         return [*above, {"bayesian_linear": row}]
 
-    def _moments(self, classes: int | None) -> list[Any]:
+    def _moments(self, classes: int | None, room: int) -> list[Any]:
         """A posterior that does not mind the order of rows and the units of columns; of classes, nearly."""
-        row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": self._row[0], "features": "named"}
+        row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": room, "features": "named"}
         row |= {"reach": 10.0, "loss": "logistic" if classes == 2 else "squared"}
         if classes is None:
             return [{"bayesian_linear": {**row, "covariance": "moments"}}]

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
+from hutch.arrow_tables import table_of
 from hutch.core.data.arrow import arrow, is_table
 from hutch.core.data.disguises import coarse, in_table
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
-from hutch.core.errors import ConfigError, DataError, warn
+from hutch.core.errors import ConfigError, warn
 
 _MOST_COLUMNS, _WORDS = 1 << 12, 256
 _LENGTHS = "lengths of time"  # become numbers of seconds
@@ -58,18 +59,10 @@ def as_table(X: Any, names: Any = None) -> Any:
     Raises:
         DataError: a column of several types, or of a type that Arrow lacks.
     """
-    pa = arrow()
-    try:
-        if not is_frame(X):
-            X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-            return pa.table({str(name): column for name, column in zip(names, X.T, strict=True)})
-        table = pa.Table.from_pandas(X, preserve_index=False) if hasattr(X, "iloc") else pa.table(X)
-    except pa.ArrowException as error:
-        raise DataError(f"X: {'; '.join(map(str, error.args))}") from None
-    except OverflowError:
-        raise DataError("X: got an integer beyond 64 bits, wanted floats or words, as of astype") from None
-    views = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}  # Arrow cannot take rows of these
-    return table.cast(pa.schema([field.with_type(views.get(str(field.type), field.type)) for field in table.schema]))
+    if is_frame(X):
+        return table_of(X)
+    X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    return arrow().table({str(name): column for name, column in zip(names, X.T, strict=True)})
 
 
 def check_columns(table: Any, schema: Any) -> None:

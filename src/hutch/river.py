@@ -1,13 +1,15 @@
-"""Chains as estimators of River, one row at a time. Needs the extra `river`; nothing else in Hutch imports this module.
+"""Chains as estimators of River, a row or a frame at a time. Needs the extra `river`; nothing else in Hutch imports it.
 
-An `x` maps names to numbers and words; None gives no feature. All are in the anonymous namespace.
+An `x` maps names to numbers, words, dates, times and truth values; a missing value gives no feature. All are in the
+anonymous namespace. A frame is learned and predicted as its rows are, to the bit.
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 try:
     from river import base
@@ -15,53 +17,17 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[river]'", name=error.name) from None
 
 from hutch.chain import Chain, with_classes
+from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
-from hutch.core.data.disguises import coarse, disguise
-from hutch.core.errors import ConfigError, DataError, warn
+from hutch.core.errors import ConfigError, DataError
 from hutch.core.loss import kinds
 from hutch.core.run.probabilities import Probabilities
+from hutch.growing import can_grow, grown
+from hutch.stream_rows import Doubts, Features, batches_of, frame_of, labels_of, like, record_of, weights_of
 from hutch.target_scale import TargetScale, can_rescale
 
 Layers = Sequence[Mapping[str, Any] | str]
-Features = Mapping[Any, Any]
-_LOOKED_AT = (32, 256)  # rows of a stream after which its columns are judged
-
-
-def _record(x: Features) -> dict[str, Any]:
-    """Names in order, for a sum of float32 depends on it, and River's rows have none."""
-    named = x if all(type(name) is str for name in x) else {str(name): value for name, value in x.items()}
-    return {"": {name: named[name] for name in sorted(named)}}
-
-
-class _Doubts:
-    """Looks at the first rows of a stream for words and numbers that may not be what they seem, and warns of them."""
-
-    def __init__(self) -> None:
-        self._rows = 0
-        self._seen: dict[str, list[Any]] = {}
-        self._told: set[str] = set()
-
-    def see(self, record: Mapping[str, Mapping[str, Any]]) -> None:
-        """Look at a row that is learned."""
-        if self._rows == _LOOKED_AT[-1]:
-            return
-        self._rows += 1
-        for name, value in record[""].items():
-            self._seen.setdefault(name, []).append(value)
-        if self._rows in _LOOKED_AT:
-            for name in [name for name in self._seen if name not in self._told]:
-                if text := self._doubt(name):
-                    self._told.add(name)
-                    warn(f"x: {text}")
-        if self._rows == _LOOKED_AT[-1]:
-            self._seen.clear()
-
-    def _doubt(self, name: str) -> str:
-        words = [value for value in self._seen[name] if isinstance(value, str) and value]
-        numbers = [float(value) for value in self._seen[name] if isinstance(value, int | float) and value == value]
-        if found := disguise(list(dict.fromkeys(words)), len(numbers)):
-            return found.text(name, "stream")
-        return coarse(name, min(numbers, default=math.nan), max(numbers, default=math.nan))
+_CLASSES = 16  # for which there is room before any is known
 
 
 def _memory(model: Any) -> int:
@@ -70,15 +36,17 @@ def _memory(model: Any) -> int:
     return chain.weights.nbytes + sum(array.nbytes for layer in chain.layers for array in layer.saved().values())
 
 
-class HutchClassifier(base.Classifier):  # type: ignore[misc]
+class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
     """A chain of reductions as a classifier, whose labels are booleans, words or numbers, met as they come.
 
     Parameters
     ----------
     layers : list of layers as under `chain:` in YAML; None: `standardise`, which centres and scales numbers,
         `one_against_all`, and `linear` with logistic loss and a constant rate, which follows a stream that changes.
-    max_classes : fills in the number of classes where a layer lacks it, ≥ 2. A layer has a sub-model for each from the
-        start, so that a new label changes nothing learned before.
+    max_classes : fills in the number of classes where a layer lacks it, ≥ 2, of which each has a sub-model from the
+        start, so that a new label changes nothing learned before. None: as many as come, if the only such layer is
+        `one_against_all` or `multinomial`: the chain begins with 16, and has twice as many whenever one is left, which
+        begin as that one, with what it has learned of the rows so far.
     bits : the weight table has 2^bits rows.
     seed : of the chain.
 
@@ -94,15 +62,19 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
     Accuracy: 89.51%
     """
 
-    def __init__(self, layers: Layers | None = None, max_classes: int = 16, bits: int = 18, seed: int = 0) -> None:
+    def __init__(
+        self, layers: Layers | None = None, max_classes: int | None = None, bits: int = 18, seed: int = 0
+    ) -> None:
         self.layers, self.max_classes, self.bits, self.seed = layers, max_classes, bits, seed
         plain = {"adaptive": False, "normalized": False, "power_t": 0, "learning_rate": 0.03}
         default: Layers = ["standardise", "one_against_all", {"linear": {"loss": "logistic", **plain}}]
-        filled = with_classes(default if layers is None else layers, max_classes)
+        given = list(default if layers is None else layers)
+        filled = with_classes(given, max_classes or _CLASSES)
         self.chain = Chain.from_config({"weights": {"bits": bits}, "seed": seed, "chain": filled})
+        self._grows = max_classes is None and can_grow(given, self.chain)
         self.classes: list[Hashable] = []
         self._codes: dict[Hashable, int] = {}
-        self._doubts = _Doubts()
+        self._doubts = Doubts()
         self._simple = self.chain.takes is Labels.SIMPLE
         if self.chain.takes not in (Labels.SIMPLE, Labels.MULTICLASS):
             raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted classes")
@@ -117,14 +89,20 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
     def _multiclass(self) -> bool:
         return not self._simple
 
+    @property
+    def _room(self) -> int:
+        """The number of classes that the chain has."""
+        return 2 if self._simple else self.chain.layers[0].answers.classes or self.max_classes or _CLASSES
+
     def _code(self, y: Hashable) -> int:
         """The number of a label, from 1."""
         if (code := self._codes.get(y)) is None:
             if y is None or y != y:
                 raise DataError(f"y: got {y!r}, wanted a label")
-            room = 2 if self._simple else self.chain.layers[0].answers.classes or self.max_classes
             for label in (False, True) if not self.classes and isinstance(y, bool | np.bool_) else (y,):
-                if len(self.classes) == room:
+                if self._grows and len(self.classes) + 1 == self._room:
+                    self.chain = grown(self.chain)
+                if len(self.classes) == (room := self._room):
                     raise DataError(f"y: got {y!r} after {room} other labels; wanted max_classes={room + 1} or more")
                 self.classes.append(label)
                 self._codes[label] = len(self.classes)
@@ -138,20 +116,55 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
         ------
         DataError : values that cannot be used, or one label too many.
         """
-        code, record = self._code(y), _record(x)
-        self._doubts.see(record)
-        self.chain.learn({**record, "label": 2 * code - 3 if self._simple else code, "importance": w})
+        code, record = self._code(y), record_of(x)
+        self._doubts.see(x)
+        self.chain.learn({**record, "label": self._label(code), "importance": w})
+
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+        """Learn the rows of a frame of pandas, polars or Arrow, in their order.
+
+        Parameters
+        ----------
+        X : the frame.
+        y : a label for each row.
+        w : importance, one for all rows or one for each.
+
+        Raises
+        ------
+        DataError : columns or labels that cannot be used.
+        """
+        table = frame_of(X)
+        codes = [self._label(self._code(label)) for label in labels_of(y, table)]
+        self._doubts.see_table(table)
+        self.chain.learn(batches_of(self.chain, table, codes, weights_of(w, table)))
+
+    def _label(self, code: int) -> int:
+        """The chain's label for the number of a label."""
+        return 2 * code - 3 if self._simple else code
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The label of a row; None before any was learned, or if a chain without scores predicts a class never seen."""
-        outputs, known = self.chain.outputs_of_one(_record(x)), len(self.classes)
+        return self._labels(self.chain.outputs_of_one(record_of(x)))[0]
+
+    def predict_many(self, X: Any) -> Any:
+        """The label of each row of a frame, as a series of the frame's kind."""
+        return like(X, [label for outputs in self._outputs(X) for label in self._labels(outputs)])
+
+    def _outputs(self, X: Any) -> Iterator[Outputs]:
+        for batch in batches_of(self.chain, frame_of(X)):
+            yield self.chain.run_apart(batch, False)
+
+    def _labels(self, outputs: Outputs) -> list[Any]:
+        """The label that is predicted for each row."""
+        known = len(self.classes)
+        codes: NDArray[Any]
         if self._simple:
-            code = 1 + int(outputs.predictions[0] > self.chain.layers[0].answers.decision_threshold)
+            codes = 1 + (outputs.predictions > self.chain.layers[0].answers.decision_threshold)
         elif known and self.chain.score_count:
-            code = 1 + int(np.argmax(outputs.scores[0, :known]))
+            codes = 1 + np.argmax(outputs.scores[:, :known], axis=1)
         else:
-            code = int(outputs.predictions[0])
-        return self.classes[code - 1] if code <= known else None
+            codes = outputs.predictions
+        return [self.classes[int(code) - 1] if code <= known else None for code in codes]
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """The probability of each label so far.
@@ -160,16 +173,37 @@ class HutchClassifier(base.Classifier):  # type: ignore[misc]
         ------
         NotImplementedError : the chain knows none, as that of a hinge loss; River then takes `predict_one`.
         """
+        [chances] = self._chances(self.chain.outputs_of_one(record_of(x)))
+        return dict(zip(self._known, chances.tolist(), strict=True))
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of each label so far for each row of a frame: a frame of pandas, a column for each label.
+
+        Raises
+        ------
+        NotImplementedError : the chain knows none.
+        """
+        import pandas as pd
+
+        found = [self._chances(outputs) for outputs in self._outputs(X)]
+        index = X.index if hasattr(X, "iloc") else None
+        return pd.DataFrame(np.concatenate(found), columns=pd.Index(self._known, dtype=object), index=index)
+
+    @property
+    def _known(self) -> list[Any]:
+        """The labels that have a probability; of a binary chain both."""
+        return self.classes or [False, True] if self._simple else self.classes
+
+    def _chances(self, outputs: Outputs) -> NDArray[np.float64]:
+        """The probabilities of the labels so far, float64 (rows, labels)."""
         if not self._has_probabilities:
             raise NotImplementedError("wanted `loss: logistic`, or `multinomial`, for probabilities")
-        classes = self.classes or [False, True] if self._simple else self.classes
-        found = self.chain.predict_proba_one(_record(x)).values()
-        chances = dict(zip(classes, found, strict=False))
-        total = sum(chances.values()) or 1.0
-        return {label: chance / total for label, chance in chances.items()}
+        found = np.asarray(self.chain.probabilities.of(outputs), np.float64)[:, : len(self._known)]
+        total = found.sum(axis=1, keepdims=True)
+        return found / np.where(total > 0, total, 1.0)
 
 
-class HutchRegressor(base.Regressor):  # type: ignore[misc]
+class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
     """A chain of reductions as a regressor.
 
     Parameters
@@ -200,7 +234,7 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
         if self.chain.takes is not Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted 'simple'")
         self._scaled = can_rescale(self.chain) and self.chain.layers[-1].answers.loss_kind == kinds.SQUARED
-        self._target, self._doubts = TargetScale(), _Doubts()
+        self._target, self._doubts = TargetScale(), Doubts()
 
     _raw_memory_usage = property(_memory)
 
@@ -216,10 +250,45 @@ class HutchRegressor(base.Regressor):  # type: ignore[misc]
             raise DataError(f"y: got {y}, wanted a number")
         if self._scaled and w > 0:
             list(self._target.follow(np.array([target]), self.chain))
-        record = _record(x)
-        self._doubts.see(record)
+        record = record_of(x)
+        self._doubts.see(x)
         self.chain.learn({**record, "label": (target - self._target.centre) / self._target.scale, "importance": w})
+
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+        """Learn the rows of a frame of pandas, polars or Arrow, in their order.
+
+        Parameters
+        ----------
+        X : the frame.
+        y : a target for each row.
+        w : importance, one for all rows or one for each.
+
+        Raises
+        ------
+        DataError : columns or targets that cannot be used.
+        """
+        table = frame_of(X)
+        targets = np.array(labels_of(y, table), np.float64)
+        if not np.isfinite(targets).all():
+            raise DataError(f"y: got {targets[~np.isfinite(targets)][0]}, wanted numbers")
+        self._doubts.see_table(table)
+        weights = weights_of(w, table)
+        if len(kept := np.flatnonzero(weights > 0)) < len(targets):
+            table, targets, weights = table.take(kept), targets[kept], weights[kept]
+        if not len(targets):
+            return
+        parts = self._target.follow(targets, self.chain, True) if self._scaled else [slice(0, len(targets))]
+        for part in parts:
+            labels = self._target.of(targets[part])
+            rows = table.slice(part.start, part.stop - part.start)
+            self.chain.learn(batches_of(self.chain, rows, labels, weights[part]))
+
+    def predict_many(self, X: Any) -> Any:
+        """The prediction for each row of a frame, as a series of the frame's kind."""
+        batches = batches_of(self.chain, frame_of(X))
+        found = np.concatenate([self.chain.run_apart(batch, False).predictions for batch in batches])
+        return like(X, found.astype(np.float64) * self._target.scale + self._target.centre)
 
     def predict_one(self, x: Features) -> float:
         """The prediction for a row."""
-        return float(self.chain.outputs_of_one(_record(x)).predictions[0]) * self._target.scale + self._target.centre
+        return float(self.chain.outputs_of_one(record_of(x)).predictions[0]) * self._target.scale + self._target.centre

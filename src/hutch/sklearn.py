@@ -336,8 +336,8 @@ class HutchRegressor(RegressorMixin, PredictsIntervals, TableEstimator):  # type
         self.chain_ = chain
         self._give_places()
 
-    def _moments(self, classes: int | None) -> list[Any]:
-        [layer] = super()._moments(classes)
+    def _moments(self, classes: int | None, room: int) -> list[Any]:
+        [layer] = super()._moments(classes, room)
         layer["bayesian_linear"]["extrapolation"] = self.extrapolation
         return [layer]
 

@@ -49,7 +49,6 @@ class TableEstimator(Explains, ChoosesLayers):
 
     chain_: Chain
     classes_: NDArray[Any]
-    n_features_in_: int
     _told: bool  # that the targets have left the scale of the first call
     _columns: list[str]
     _schema: Any  # an empty table

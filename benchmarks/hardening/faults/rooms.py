@@ -222,7 +222,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("multinomial", "the label counts as if its importance were 1", _MULTINOMIAL,
           "np.float64(importance), after, added", "1.0, after, added"),
     Fault("multinomial", "the target of squared loss is the mode after the label", _MULTINOMIAL,
-          "after[k] + (after[k] - scores[k]) / (variances[k] * added[k])", "after[k]"),
+          "after[k] - level + (after[k] - scores[k]) / (variances[k] * added[k])", "after[k] - level"),
     Fault("multinomial", "soft labels are not scaled to sum 1", _MULTINOMIAL, "shares[k] /= total", "shares[k] /= 1.0"),
     Fault("multinomial", "the label adds the probability, not the curvature", _SOFTMAX,
           "added[k] = e * (other / importance)", "added[k] = e"),

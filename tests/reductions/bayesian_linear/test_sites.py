@@ -124,6 +124,27 @@ def test_one_cell_far_away_decides_no_prediction():
     np.testing.assert_allclose(chances(chain, far, 2), chances(chain, close, 2), atol=1e-4)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_classes_that_begin_later_hardly_harm_in_the_order_of_time(seed):
+    """The level of all scores together, which no label determines, must not wander along the trend."""
+    random, t, classes = np.random.default_rng(seed), np.arange(1500), 9
+    centres = random.normal(size=(classes, 3))
+    begin = np.concatenate([[0, 0], np.sort(random.uniform(0, 0.9, classes - 2))])
+    shares = (t[:, None] / 1500 >= begin) * random.exponential(size=classes) + 1e-9
+    shares[:, 0] += 0.5
+    y = np.array([random.choice(classes, p=each / each.sum()) for each in shares])
+    X = np.column_stack([centres[y] + 0.7 * random.normal(size=(1500, 3)), 1990 + t // 50]).astype(np.float32)
+    found = []
+    for order in (t[::2], random.permutation(t[::2])):
+        row = {"namespace": "x", "dimension": 4, "features": "named", "covariance": "sites", "loss": "squared"}
+        row |= {"reach": 10.0, "constant_variance": 4.0}
+        layers = [{"multinomial": {"classes": classes}}, {"bayesian_linear": row}]
+        chain = Chain.from_config({"chain": layers})
+        chain.learn(X[order], labels_of(y[order], classes))
+        found.append(log_loss(chances(chain, X[1::2], classes), y[1::2]))
+    assert found[0] < 1.12 * found[1]
+
+
 def test_refuses_other_losses():
     with pytest.raises(ConfigError, match="loss: got hinge beside covariance: sites, wanted logistic, or squared"):
         build(2, loss="hinge")
