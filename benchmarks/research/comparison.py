@@ -82,7 +82,7 @@ def tables(measured: list[str]) -> dict[str, list[str]]:
     return {
         "speed": table("benchmarks/results/speed.md", "| | Hutch: wall s"),
         "crowds": rows(crowds, "two_level |", "two_level online, 1 ", "crowd-kit"),
-        "learners": rows(table("docs/reductions/bayesian_linear.md", "| | digits, 100"), *LEARNERS),
+        "learners": rows(table("benchmarks/results/dense.md", "| | digits, 100"), *LEARNERS),
         "intervals": [*HEAD.split("\n")[1:3], *measured],
     }
 
