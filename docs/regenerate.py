@@ -227,7 +227,7 @@ def commands_page() -> str:
     shared = sorted(option for option, count in times.items() if count > 3)
     lines = ["# Commands", "", "Exit status: 0 done, 1 the run failed, 2 the command line or a chain is wrong.", ""]
     lines += [
-        "`hutch COMMAND --help` prints what this page has. Options of many commands are only named in each, after *Also*:",
+        "`hutch COMMAND --help` prints all of it. Options of many commands are only named here, after *Also*:",
         "",
     ]
     lines += [f"* `{option[0].replace('  ', '`: ', 1)}" for option in shared] + [""]
