@@ -221,10 +221,19 @@ def commands_page() -> str:
             for sub in command.list_commands(context):
                 yield from walk(command.get_command(context, sub), f"{name} {sub}")
 
+    names = list(walk(typer.main.get_command(app), "hutch"))
+    helps = {name: _help_lines(name) for name in names if name != "hutch vw"}
+    times = Counter(option for lines in helps.values() for option in {*_options(lines)})
+    shared = sorted(option for option, count in times.items() if count > 3)
     lines = ["# Commands", "", "Exit status: 0 done, 1 the run failed, 2 the command line or a chain is wrong.", ""]
-    lines += ["`hutch COMMAND --help` prints the help of a command, which this page has.", ""]
-    for name in walk(typer.main.get_command(app), "hutch"):
-        lines += [f"## {name}", "", *(VW_HELP if name == "hutch vw" else ["```text", *_help_lines(name), "```"]), ""]
+    lines += [
+        "`hutch COMMAND --help` prints all of it. Options of many commands are only named here, after *Also*:",
+        "",
+    ]
+    lines += [f"* `{option[0].replace('  ', '`: ', 1)}" for option in shared] + [""]
+    for name in names:
+        body = VW_HELP if name == "hutch vw" else ["```text", *_without(helps[name], {*shared}), "```"]
+        lines += [f"## {name}", "", *body, ""]
     return "\n".join(lines)
 
 
@@ -238,6 +247,38 @@ def _help_lines(name: str) -> list[str]:
     _, text = help_of(f"{name} --help")
     text = re.sub(r"^  -h, --help +Show this message and exit\.\n", "", text, flags=re.M)
     return re.sub(r"\n\nOptions:\n(?=\n|\Z)", "\n", text).strip("\n").splitlines()
+
+
+def _options(lines: list[str]) -> Iterator[tuple[str, ...]]:
+    """The options in a help, each as one line: its names, two blanks, its meaning."""
+    for entry in _entries(lines):
+        if entry[0].startswith("  -"):
+            names, _, meaning = entry[0].strip().partition("  ")
+            yield (f"{names}  {' '.join([meaning.strip(), *(line.strip() for line in entry[1:])]).strip()}",)
+
+
+def _entries(lines: list[str]) -> Iterator[list[str]]:
+    """The lines of a help, those of an option together."""
+    entry: list[str] = []
+    for line in lines:
+        if entry and entry[0].startswith("  -") and line.startswith("    "):
+            entry.append(line)
+            continue
+        if entry:
+            yield entry
+        entry = [line]
+    if entry:
+        yield entry
+
+
+def _without(lines: list[str], shared: set[tuple[str, ...]]) -> list[str]:
+    """A help without the options that others have, too, which it names at its end."""
+    mine = [option for option in _options(lines) if option in shared]
+    kept = [entry for entry in _entries(lines) if not (entry[0].startswith("  -") and next(_options(entry)) in shared)]
+    text = "\n".join(line for entry in kept for line in entry)
+    text = re.sub(r"\n\n[A-Z][^\n]*:(?=\n\n|\Z)", "", text)  # a heading that has lost all its options
+    also = ", ".join(re.split(r"[ ,]", option[0])[0] for option in mine)
+    return [*text.splitlines(), *(["", f"Also: {also}"] if also else [])]
 
 
 SHARED = "Parameters of several layers"

@@ -13,17 +13,16 @@ BEGIN = "### Every refused option\n"
 
 def tables() -> str:
     """The tables in Markdown."""
-    advice: dict[str, list[str]] = {}
-    for name, instead in ABSENT.items():
-        advice.setdefault(instead, []).append(f"`--{name}`")
-    lines = [BEGIN, "| options | alternative |", "|---|---|"]
-    lines += [_row(" ".join(names), instead) for instead, names in advice.items()]
+    lines = [BEGIN, "The message of `hutch vw` says what to use instead:", ""]
+    lines += _wrapped([f"`--{name}`" for name in ABSENT])
     lines += ["", "## Reductions", "", "| VW | YAML |", "|---|---|", *_reductions()]
     supported = [option for option in OPTIONS if option.supported]
     lines += ["", "## Options", "", "The same as in VW:", ""]
     lines += _wrapped([_names(option) for option in supported if option.verdict == "same"])
-    lines += ["", "Different:", "", "| option | difference |", "|---|---|"]
-    lines += [_row(_names(option), option.note) for option in supported if option.verdict != "same"]
+    lines += ["", "Different:", "", "| options | difference |", "|---|---|"]
+    different = [option for option in supported if option.verdict != "same"]
+    notes = dict.fromkeys(option.note for option in different)
+    lines += [_row(", ".join(_names(each) for each in different if each.note == note), note) for note in notes]
     return "\n".join(lines) + "\n"
 
 

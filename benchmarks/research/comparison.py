@@ -44,6 +44,12 @@ def rows(lines: list[str], *wanted: str) -> list[str]:
     return [*lines[:2], *(line for line in lines[2:] if any(line.startswith(f"| {name}") for name in wanted))]
 
 
+def columns(lines: list[str], *wanted: int) -> list[str]:
+    """Some columns of a table, by their numbers from 0."""
+    cells = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return [f"| {' | '.join(row[place] for place in wanted)} |" for row in cells]
+
+
 def powered(row: Row, count: int) -> tuple[float, float]:
     """Coverage and mean half-width of prediction-powered inference on the draws of a row."""
     from ppi_py import ppi_mean_ci
@@ -80,9 +86,9 @@ def tables(measured: list[str]) -> dict[str, list[str]]:
     """The tables of the page by the names in its marks."""
     crowds = table("benchmarks/results/crowds.md", "| method | accuracy | log-loss")
     return {
-        "speed": table("benchmarks/results/speed.md", "| | Hutch: wall s"),
-        "crowds": rows(crowds, "two_level |", "two_level online, 1 ", "crowd-kit"),
-        "learners": rows(table("docs/reductions/bayesian_linear.md", "| | digits, 100"), *LEARNERS),
+        "speed": columns(table("benchmarks/results/speed.md", "| | Hutch: wall s"), 0, 1, 2, 4),
+        "crowds": columns(rows(crowds, "two_level |", "two_level online, 1 ", "crowd-kit"), 0, 1, 2, 4),
+        "learners": rows(table("benchmarks/results/dense.md", "| | digits, 100"), *LEARNERS),
         "intervals": [*HEAD.split("\n")[1:3], *measured],
     }
 
