@@ -28,6 +28,7 @@ from hutch.core.chain.model_file import load_model
 from hutch.core.errors import HutchError
 from hutch.core.run.one import OneExample
 from hutch.durable.checksums import add_functions
+from hutch.durable.choices import Default
 from hutch.durable.commit import GroupCommit
 from hutch.durable.log import Log
 from hutch.net.limits import Limits
@@ -65,6 +66,7 @@ class Request:
     status: int = 0
     sent: int = 0
     wants: Callable[[dict[str, Any]], Request] | None = None
+    after: float = 0.0
 
     @property
     def teaches(self) -> bool:
@@ -544,7 +546,7 @@ async def _client(world: World, requests: list[Request]) -> None:
     rng, loop = world.random, asyncio.get_running_loop()
     for request in requests:  # which grow
         while request.answer is None:
-            await asyncio.sleep(rng.expovariate(100))
+            await asyncio.sleep(rng.expovariate(100) + request.after * (not request.sent))
             if world.over:  # a cancellation may be lost where an answer came at the same moment
                 return
             if request.sent and not request.key:  # nobody can tell: it may have been learned
@@ -573,7 +575,14 @@ def _deliver(world: World, request: Request, reply: Any) -> None:
         world.app(request, reply)
 
 
-def _life(world: World, clients: list[list[Request]], crash_in: float | None, stop_in: float | None, keep: int) -> str:
+def _life(
+    world: World,
+    clients: list[list[Request]],
+    crash_in: float | None,
+    stop_in: float | None,
+    keep: int,
+    default: Default | None,
+) -> str:
     """One life of the server, from its start to a stop or a crash; how it ended."""
     loop = Loop(world)
     world.trace.append(f"{world.now:.3f} a life begins")
@@ -590,7 +599,15 @@ def _life(world: World, clients: list[list[Request]], crash_in: float | None, st
         save_every = world.random.choice((0.02, 0.1, 1.0))
         serving = loop.create_task(
             server.serve(
-                models, log, listening, lambda: None, host="127.0.0.1", token="", save_every=save_every, limits=WIDE
+                models,
+                log,
+                listening,
+                lambda: None,
+                host="127.0.0.1",
+                token="",
+                save_every=save_every,
+                limits=WIDE,
+                default=default,
             )
         )
         sending = asyncio.gather(*(_client(world, requests) for requests in clients))
@@ -648,6 +665,16 @@ def _life(world: World, clients: list[list[Request]], crash_in: float | None, st
             world.descriptors.clear()
 
 
+def _rewarded(cost: float, after: float) -> Callable[[dict[str, Any]], Request]:
+    """The reward of a decision."""
+
+    def reward(found: dict[str, Any]) -> Request:
+        body = json.dumps({"id": found["id"], "cost": cost})
+        return Request("/v1/reward", body, "r" + found["id"], after=after)
+
+    return reward
+
+
 def _requests(rng: random.Random, bandit: bool, keyless: bool) -> list[list[Request]]:
     """Draw the requests of each client of a history."""
     clients: list[list[Request]] = []
@@ -661,8 +688,8 @@ def _requests(rng: random.Random, bandit: bool, keyless: bool) -> list[list[Requ
                 body = json.dumps(
                     {"shared": {"s": [f"u{rng.randrange(4)}"]}, "actions": [{"a": [f"x{number}"]}, {"a": ["y"]}]}
                 )
-                wanted.append(Request("/v1/rank", body, f"d{number}", wants=lambda found, cost=cost: Request(
-                    "/v1/reward", json.dumps({"id": found["id"], "cost": cost}), "r" + found["id"])))  # fmt: skip
+                after = rng.choice((0.0, 0.0, rng.expovariate(5)))
+                wanted.append(Request("/v1/rank", body, f"d{number}", wants=_rewarded(cost, after)))
             elif rng.random() < 0.05:
                 wanted.append(Request("/v1/learn", RUIN, f"k{number}"))
             elif rng.random() < 0.05:
@@ -749,6 +776,7 @@ def run(seed: int, templates: Templates, parent: Path | None = None, nth: int = 
         rng = random.Random(seed)
         bandit, keep, fresh_store = rng.random() < 0.3, rng.choice((0, 2, 1000)), rng.random() < 0.05
         clients = _requests(rng, bandit, keep == 1000)
+        default = Default(rng.choice((0.02, 0.1, 0.4)), 0.75) if bandit and rng.random() < 0.6 else None
         files = dict(templates.files[bandit])
         if fresh_store:
             files = {"m": files["m"]}
@@ -761,7 +789,9 @@ def run(seed: int, templates: Templates, parent: Path | None = None, nth: int = 
                 how = "none" if nth else rng.choice(("operation", "operation", "time", "stop", "none"))
                 world.crash_at = int(rng.expovariate(1 / 40)) + 1 if how == "operation" else -1
                 crash_in = rng.expovariate(20) if how == "time" else None
-                lives.append(_life(world, clients, crash_in, rng.expovariate(10) if how == "stop" else None, keep))
+                lives.append(
+                    _life(world, clients, crash_in, rng.expovariate(10) if how == "stop" else None, keep, default)
+                )
                 if world.dead:
                     assert world.image is not None
                     world.folder = put(root / f"life{number + 1}", world.image)
@@ -772,14 +802,21 @@ def run(seed: int, templates: Templates, parent: Path | None = None, nth: int = 
                 world.renamed.clear()
                 world.unsynced.clear()
             operations, world.errors, world.faults = world.operations, 0.0, False
-            lives.append(_life(world, clients, None, None, keep))  # all that clients still want is answered
+            lives.append(_life(world, clients, None, None, keep, default))  # all that clients still want is answered
             assert lives[-1] == "stopped", lives
-            must_hold(world, templates, clients, bandit, root)
+            must_hold(world, templates, clients, bandit, default, root)
         count = sum(request.teaches for requests in clients for request in requests)
         return History(seed, lives, operations, count, world.counts, world.trace)
 
 
-def must_hold(world: World, templates: Templates, clients: list[list[Request]], bandit: bool, root: Path) -> None:
+def must_hold(
+    world: World,
+    templates: Templates,
+    clients: list[list[Request]],
+    bandit: bool,
+    default: Default | None,
+    root: Path,
+) -> None:
     """Acknowledged is learned exactly once and in order, nothing else is learned, a restart gives the same bits."""
     first, position = _restarted(world, root / "again")
     if not world.seed % 4:
@@ -788,6 +825,7 @@ def must_hold(world: World, templates: Templates, clients: list[list[Request]], 
     decisions = {q.answer["id"]: (q.body, q.answer) for each in clients for q in each if q.path == "/v1/rank"}
     learned: dict[int, tuple[str, list[float] | None]] = {}
     unknown: list[str] = []
+    late: set[str] = set()
     for requests in clients:
         last = -1
         for request in (each for each in requests if each.teaches):
@@ -799,6 +837,9 @@ def must_hold(world: World, templates: Templates, clients: list[list[Request]], 
             if request.status != 200:
                 continue
             at, predicted = request.answer["position"], request.answer.get("predictions")
+            if request.answer.get("late"):
+                late.add(json.loads(body)["id"])
+                continue
             if bandit:
                 given = json.loads(body)
                 decision, drawn = decisions[given["id"]]
@@ -813,6 +854,16 @@ def must_hold(world: World, templates: Templates, clients: list[list[Request]], 
                 assert entry["body"] in unknown, "something that nobody sent, or a learn request twice"
                 unknown.remove(entry["body"])
                 learned[entry["number"]] = entry["body"], None
+    if default is not None:
+        for id, cost, at in _decisions(world):
+            if at is not None and at not in learned:
+                assert cost == default.cost, "what nobody rewarded is learned with the default"
+                decision, drawn = decisions[id]
+                label = {"chosen": drawn["action"], "cost": cost, "probability": drawn["probability"]}
+                learned[at] = json.dumps(json.loads(decision) | label), None
+                late.discard(id)
+                world.count("learned by default")
+        assert not late, "a reward came too late, and the default was not learned"
     bodies = [learned[at][0] for at in sorted(learned)]
     wanted, predictions = templates.taught(bandit, bodies)
     for name, content in wanted.items():
@@ -833,6 +884,15 @@ def _restarted(world: World, folder: Path) -> tuple[dict[str, bytes], int]:
     finally:
         log.close()
         served.close()
+
+
+def _decisions(world: World) -> list[Any]:
+    """Id, cost and entry of all decisions."""
+    log = Log(world.folder / "log.db")
+    try:
+        return log.store.rows("SELECT id, cost, number FROM serve_decisions")
+    finally:
+        log.close()
 
 
 def _entries(world: World) -> list[dict[str, Any]]:

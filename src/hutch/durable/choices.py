@@ -149,10 +149,13 @@ def overdue(connection: sqlite3.Connection, model: int, since: float, before: fl
     return [id for (id,) in connection.execute(query, [model, since, before, most])]
 
 
-def came_late(connection: sqlite3.Connection, model: int, reward: Reward, before: float) -> bool:
-    """Whether a decision of that time or before has been learned with another cost."""
-    query = "SELECT 1 FROM serve_decisions WHERE model = ? AND id = ? AND cost != ? AND time <= ?"
-    return connection.execute(query, [model, reward.id, reward.cost, before]).fetchone() is not None
+def came_late(connection: sqlite3.Connection, model: int, reward: Reward, default: Default) -> bool:
+    """Whether a decision was learned with the default before a reward of another value came.
+
+    The time does not tell: after a crash, seconds of service are those of the last save.
+    """
+    query = "SELECT 1 FROM serve_decisions WHERE model = ? AND id = ? AND cost != ? AND cost = ?"
+    return connection.execute(query, [model, reward.id, reward.cost, default.cost]).fetchone() is not None
 
 
 def note_entry(connection: sqlite3.Connection, model: int, id: str, number: int) -> None:

@@ -59,7 +59,7 @@ class LastEntry:
             self._put(number, _OPEN, _UNKNOWN)
             os.fsync(self._file)
         except OSError as error:
-            if self.is_closed:  # the disk may still say so
+            if self.is_closed or self.generation:  # after a power failure the disk may still say so
                 name = f"{self._path.name}-last"
                 raise StoreError(
                     at(str(self._path), None, None, f"{name} cannot be written: {error.strerror}")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import sqlite3
 import uuid
 from collections.abc import Callable
@@ -177,9 +176,8 @@ def _accept_overdue(served: Served, before: float, connection: sqlite3.Connectio
 def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connection) -> _Rewarded:
     """Store costs, and write the resulting entries into the log."""
     taught, last, late = [], 0, 0
-    before = -math.inf if served.default is None else served.log.now() - served.default.seconds
     for one in rewards:
-        if came_late(connection, served.key, one, before):
+        if served.default is not None and came_late(connection, served.key, one, served.default):
             late += 1
             continue
         number = add_cost(connection, served.key, one, served.name)
