@@ -74,6 +74,13 @@ class OneExample:
             return self._drive(single, False)
         return self._drive(single, True) if self._has_usual_label(single) else None
 
+    @property
+    def tag(self) -> bytes:
+        """The tag of the line that `run` or `can_learn` took last."""
+        arrays = self._parser.buffers.arrays
+        length = arrays["tag_ptr"].item(1)
+        return arrays["tag_bytes"][:length].tobytes() if length else b""
+
     def can_learn(self, example: Any) -> bool:
         """Whether `run` would learn from this example: one usual line or record, with a label.
 

@@ -77,6 +77,16 @@ def _write(values_at, count, tag_ptr_at, tags_at, tag_bytes, out_at, room):
     return at
 
 
+def number_line(value: float, tag: bytes) -> bytes:
+    """One prediction as `PredictionText` writes it, with its tag.
+
+    >>> number_line(-0.0, b""), number_line(0.25, b"mail7"), number_line(float("nan"), b"")
+    (b'-0\\n', b'0.250000 mail7\\n', b'nan\\n')
+    """
+    text = f"{value:.0f}" if value.is_integer() else f"{value:.6f}"
+    return text.encode() + (b" " + tag if tag else b"") + b"\n"
+
+
 class PredictionText:
     """Writes predictions of batches into one buffer that grows with the largest.
 

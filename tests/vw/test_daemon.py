@@ -66,10 +66,6 @@ _LOG = (
 )
 
 
-async def answer(daemon: Daemon, lines: bytes) -> bytes:
-    return await daemon.answer(lines)
-
-
 @pytest.mark.parametrize(
     ("options", "lines", "wanted"),
     [
@@ -87,10 +83,19 @@ async def answer(daemon: Daemon, lines: bytes) -> bytes:
     ],
 )
 def test_answers(options: list[str], lines: bytes, wanted: bytes) -> None:
-    import asyncio
-
-    found = asyncio.run(answer(Daemon(parse([*options, "--quiet"])), lines))
+    found = Daemon(parse([*options, "--quiet"])).answer(lines)
     assert found.startswith(wanted) if wanted.startswith(b"error") else found == wanted
+
+
+@pytest.mark.parametrize("options", [[], ["-t"], ["--loss_function", "logistic"], ["--oaa", "3"]])
+def test_line_by_line_is_all_at_once(options: list[str]) -> None:
+    one, many = (Daemon(parse([*options, "--quiet"])) for _ in range(2))
+    lines = [f"{k % 3 + 1} 't{k}|f a{k % 7}:{k % 5 + 1} b{k % 2}\n".encode() for k in range(60)]
+    lines[5], lines[9], lines[20] = b"|f a1\n", b"1 2.5 |f a1:1e5\n", b"\n"
+    lines[11], lines[12] = b"1 |f a:x b\n", b"2 'no_features|\n"
+    assert b"".join(map(one.answer, lines)) == many.answer(b"".join(lines))
+    for name, array in one.chain.arrays().items():
+        np.testing.assert_array_equal(array, many.chain.arrays()[name], name)
 
 
 @pytest.mark.parametrize(
@@ -108,10 +113,8 @@ def test_what_a_client_may_not_save(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    import asyncio
-
     monkeypatch.chdir(tmp_path)
-    assert asyncio.run(answer(Daemon(parse([*options, "--quiet"])), line)) == b""
+    assert Daemon(parse([*options, "--quiet"])).answer(line) == b""
     assert message in capsys.readouterr().err
     assert not list(tmp_path.parent.glob("y"))
 

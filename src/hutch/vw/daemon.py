@@ -4,7 +4,6 @@ Where VW forks children that share the weights without locks, one process answer
 lines in the same order the model is the same. Nothing is logged, as in VW; `hutch serve --vw-port` is durable.
 """
 
-import asyncio
 import os
 import re
 import sys
@@ -15,10 +14,12 @@ from typing import Any
 
 from hutch.core.atomic import check_writable, kept_from_servers, write_text
 from hutch.core.errors import HutchError, at
+from hutch.core.run.one import OneExample
+from hutch.core.run.predictions import number_line
 from hutch.core.text.parser import TextParser
-from hutch.net.lines import run_lines
+from hutch.net.lines import run_in_loop, run_lines
 from hutch.net.web import listen
-from hutch.vw.outputs import is_bounded, prediction_lines
+from hutch.vw.outputs import is_bounded, prediction_lines, writes_numbers
 from hutch.vw.run import build_chain
 from hutch.vw.table import NAMED
 
@@ -52,11 +53,12 @@ class Daemon:
         self._scores = self.chain.score_count > 0 and bool(
             options.scores or options.probabilities or is_bounded(self.chain)
         )
+        self._one = OneExample(self.chain) if self._json is None and writes_numbers(self.chain, options) else None
         self._told = 0
         if options.final_regressor:
             check_writable(options.final_regressor)
 
-    async def answer(self, lines: bytes) -> bytes:
+    def answer(self, lines: bytes) -> bytes:
         """Learn and predict some lines."""
         found, start = [], 0
         if b"save" in lines and self._json is None:
@@ -71,6 +73,10 @@ class Daemon:
         if not lines.strip():
             return b""
         try:
+            if self._one is not None and lines.find(b"\n") == len(lines) - 1:
+                alone = self._one.run(lines, not self._options.testonly, stays=False)
+                if alone is not None:
+                    return number_line(alone.predictions.item(0), self._one.tag)
             batch = self._parser.parse(lines) if self._json is None else self._json.parse(lines, self._parser)
             for problem in self._parser.problems.kept[self._told :]:
                 print(problem, file=sys.stderr, flush=True)
@@ -121,7 +127,7 @@ def run(options: Namespace) -> int:
                     write_text(path, f"{number}\n")
 
         try:
-            asyncio.run(run_lines(daemon.answer, listening, ready))
+            run_in_loop(run_lines(daemon.answer, listening, ready))
         finally:
             daemon.close()
             if options.pid_file:

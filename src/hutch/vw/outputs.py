@@ -132,6 +132,13 @@ def is_bounded(chain: Chain) -> bool:
     return layer_named(chain, "bootstrap") is not None and chain.predicts.value == "scalar"
 
 
+def writes_numbers(chain: Chain, given: Namespace) -> bool:
+    """Whether `prediction_lines` writes the predictions alone, each with its tag."""
+    other = chain.predicts.of_actions or given.scores or given.probabilities or given.named_labels
+    active = layer_named(chain, "active")
+    return not (other or is_bounded(chain) or (active is not None and not active.simulation))
+
+
 def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     """The writer of `-p`, and of a daemon's answers.
 

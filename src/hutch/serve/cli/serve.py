@@ -78,7 +78,6 @@ def serve(
 
     Example: hutch serve model --port 8080 --save-every 60
     """
-    import asyncio
     import signal
     import sys
 
@@ -102,6 +101,7 @@ def serve(
     from hutch.durable.choices import Default
     from hutch.durable.log import Log
     from hutch.net.limits import Limits
+    from hutch.net.lines import run_in_loop
     from hutch.serve.server import load, names_of
     from hutch.serve.server import serve as serve_models
     from hutch.serve.starting import loaded
@@ -141,12 +141,7 @@ def serve(
             default=None if reward_wait is None else Default(reward_wait, -default_reward),
         )
 
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(run_all())
-    else:
-        uvloop.run(run_all())
+    run_in_loop(run_all())
 
 
 def _check_files(paths: Iterable[str]) -> None:
