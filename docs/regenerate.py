@@ -30,6 +30,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -282,36 +283,63 @@ def _without(lines: list[str], shared: set[tuple[str, ...]]) -> list[str]:
 
 
 SHARED = "Parameters of several layers"
+MARK = "<!-- parameters of {} -->"
+"""The line above the table of a reduction's parameters on its page."""
+Row = tuple[str, str, str]
+
+
+@cache
+def parameters() -> tuple[dict[str, list[Row]], list[Row]]:
+    """The parameters of every reduction, as rows of a table, and those that several have."""
+    from hutch.core.parameters import parameters_of
+    from hutch.plugins.manager import Plugins
+
+    reductions = Plugins(only=()).registry.reductions
+    found = {name: [_cells(each) for each in parameters_of(cls.Parameters)] for name, cls in reductions.items()}
+    times = Counter(row for rows in found.values() for row in rows)
+    return found, sorted(row for row, count in times.items() if count > 2 and row[1] != "required")
+
+
+def with_parameters(page: str, text: str) -> str:
+    """The page of a reduction with the table of its parameters as they are now; at its end, if it has no mark.
+
+    Args:
+        page: its path below the folder of the documentation.
+        text: of the page.
+    """
+    name, (all_of_them, shared) = Path(page).stem, parameters()
+    if not page.startswith("reductions/") or not all_of_them.get(name):
+        return text
+    own = [row for row in all_of_them[name] if row not in shared]
+    others = ", ".join(f"`{row[0]}`" for row in all_of_them[name] if row in shared)
+    index = os.path.relpath("reductions/index.md", os.path.dirname(page))
+    lines = [MARK.format(name), *_table(own)]
+    lines += (
+        ["", f"{'Also' if own else 'Has'} {others}: [{SHARED.lower()}]({index}#{anchor(SHARED)})."] if others else []
+    )
+    before, mark, after = text.partition(MARK.format(name) + "\n")
+    after = re.sub(r"\A\n?(?:\|.*\n)*(?:\n?(?:Also|Has) `.*\n)?", "", after)
+    after = "\n" + after.lstrip("\n") if after.strip() else ""
+    before = before if mark else f"{before.rstrip()}\n\n## Parameters\n\n"
+    return before + "\n".join(lines) + "\n" + after
 
 
 def reductions_page() -> str:
-    """The page of all reductions and losses with their parameters, from what they declare."""
-    from hutch.core.parameters import parameters_of
+    """The page of all reductions and losses; each reduction's own page has its parameters."""
     from hutch.plugins.manager import Plugins
 
     registry = Plugins(only=()).registry
     reductions = dict(sorted(registry.reductions.items()))
-    parameters = {name: [_cells(each) for each in parameters_of(cls.Parameters)] for name, cls in reductions.items()}
-    times = Counter(row for rows in parameters.values() for row in rows)
-    shared = sorted(row for row, count in times.items() if count > 2 and row[1] != "required")
-    lines = [
-        "# All reductions and losses",
-        "",
-        "Every layer of a chain is one of these. Base learners stand at its end.",
+    lines = ["# All reductions and losses", ""]
+    lines += [
+        "Every layer of a chain is one of these; base learners stand at its end. Its page has its parameters.",
         "",
     ]
     for title, members in families(reductions).items():
         lines += [f"**{title}**", ""]
         lines += [f"- [{name}]({page_of(name)}): {summary(reductions[name])}" for name in members]
         lines.append("")
-    for name, cls in reductions.items():
-        own = [row for row in parameters[name] if row not in shared]
-        others = [f"`{row[0]}`" for row in parameters[name] if row in shared]
-        predicts = f"Predicts {cls.predicts.value}. " if cls.predicts else ""
-        lines += [f"## {name}", "", f"{predicts}[More about {name}]({page_of(name)}).", *_table(own)]
-        lines += ["", f"{'Also' if own else 'Has'} {', '.join(others)}: [below](#{anchor(SHARED)})."] if others else []
-        lines.append("")
-    lines += [f"## {SHARED}", *_table(shared), ""]
+    lines += [f"## {SHARED}", *_table(parameters()[1]), ""]
     lines += ["## Losses", "", "| loss | parameters | labels | convex |", "|---|---|---|---|"]
     for name, loss in sorted(registry.losses.items()):
         described = ", ".join(f"`{p.name}` = {p.default:g}" for p in loss.parameters) or "none"
@@ -319,13 +347,13 @@ def reductions_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cells(parameter: Any) -> tuple[str, str, str]:
+def _cells(parameter: Any) -> Row:
     """Name, default and meaning of a parameter."""
     default = "required" if parameter.required else f"`{shown(parameter.default)}`"
     return parameter.name, default, parameter.meaning.replace("|", "\\|")
 
 
-def _table(rows: Iterable[tuple[str, str, str]]) -> list[str]:
+def _table(rows: Iterable[Row]) -> list[str]:
     """A table of parameters, after an empty line; nothing without rows."""
     lines = [f"| `{name}` | {default} | {meaning} |" for name, default, meaning in rows]
     return ["", "| parameter | default | meaning |", "|---|---|---|", *lines] if lines else []
@@ -394,9 +422,10 @@ def regenerate(path: Path) -> tuple[str, list[str]]:
     """What a page or a notebook should be now, and what failed."""
     if path.suffix == ".ipynb":
         return _notebook(path)
-    make = GENERATED.get(os.path.relpath(path, DOCS))
+    name = os.path.relpath(path, DOCS)
+    make = GENERATED.get(name)
     with tempfile.TemporaryDirectory() as folder:
-        return run_page(make() if make else path.read_text(), Path(folder))
+        return run_page(make() if make else with_parameters(name, path.read_text()), Path(folder))
 
 
 def _notebook(path: Path) -> tuple[str, list[str]]:

@@ -57,17 +57,17 @@ def test_hook_is_documented(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
 def test_reduction_and_its_parameters_are_documented(name: str) -> None:
-    page = (DOCS / "reductions" / "index.md").read_text()
-    section, shared = (
-        page.partition(f"\n## {title}\n")[2].partition("\n## ")[0] for title in (name, REGENERATE.SHARED)
-    )
-    assert section
+    section = (DOCS / "reductions" / REGENERATE.page_of(name)).read_text()
+    index = (DOCS / "reductions" / "index.md").read_text()
+    assert f"- [{name}](" in index
+    shared = index.partition(f"\n## {REGENERATE.SHARED}\n")[2].partition("\n## ")[0]
+    section = section.partition(REGENERATE.MARK.format(name))[2]
     parameters = parameters_of(REGISTRY.reductions[name].Parameters)
     assert len({parameter.meaning for parameter in parameters}) == len(parameters), "two have the same description"
     for parameter in parameters:
         elsewhere = re.search(rf"^(Also|Has) .*`{parameter.name}`", section, re.M)
         text = shared if elsewhere else section
-        [row] = [line for line in text.splitlines() if line.startswith(f"| `{parameter.name}` |")]
+        [row, *_] = [line for line in text.splitlines() if line.startswith(f"| `{parameter.name}` |")]
         assert parameter.meaning.replace("|", "\\|") in row
         assert row.split("|")[3].strip(), f"{name}.{parameter.name} has no description"
 

@@ -68,7 +68,7 @@ def test_three_files_and_a_line_are_enough(project: Path) -> None:
     test = file_of(page, "test_bag.py").replace("from hutch_bag import", "from hutch.reductions.bag import")
     (project / "tests" / "reductions" / "test_bag.py").write_text(test)
     (project / "docs" / "reductions" / "bag.md").write_text(PAGE)
-    run(project, "docs/regenerate.py", "reductions/index.md")
+    run(project, "docs/regenerate.py", "reductions/bag.md", "reductions/index.md")
     assert str(project) in run(project, "-c", "import hutch.reductions.bag as m; print(m.__file__)")
 
     quick = "not as_it_runs or reductions/bag.md or reductions/index.md"
