@@ -320,7 +320,8 @@ def with_parameters(page: str, text: str) -> str:
     before, mark, after = text.partition(MARK.format(name) + "\n")
     after = re.sub(r"\A\n?(?:\|.*\n)*(?:\n?(?:Also|Has) `.*\n)?", "", after)
     after = "\n" + after.lstrip("\n") if after.strip() else ""
-    before = before if mark else f"{before.rstrip()}\n\n## Parameters\n\n"
+    heading = "All parameters" if re.search(r"^## Parameters$", before, re.M) else "Parameters"
+    before = before if mark else f"{before.rstrip()}\n\n## {heading}\n\n"
     return before + "\n".join(lines) + "\n" + after
 
 
