@@ -1,4 +1,4 @@
-"""R² of HutchRegressor on raw data and SGDRegressor on standardised data, for docs/explanation/estimators.md.
+"""R² of HutchRegressor on raw data and SGDRegressor on standardised data, for benchmarks/results/estimators.md.
 
 Mean over five folds, on the regression sets that scikit-learn ships or makes.
 `python benchmarks/research/regression.py`
