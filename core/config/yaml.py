@@ -84,6 +84,8 @@ def read(text: str, source: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join(part for part in (error.context, error.problem) if part)
+        if mark and "".join(text.split("\n")[mark.line : mark.line + 1]).startswith("\t", mark.column):
+            what = "got a tab, wanted blanks"
         raise ConfigError(_place(source, mark).says(f"not YAML: {what}")) from None
     except (yaml.YAMLError, UnicodeError) as error:
         raise ConfigError(at(source, None, None, f"not YAML: {' '.join(str(error).split())}")) from None

@@ -1,5 +1,6 @@
 """Places of data: paths, globs, and addresses of files on other machines, which pyarrow reads."""
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from hutch.core.errors import DataError, HutchError, at
 SCHEMES = ("s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
 """Of addresses that pyarrow reads."""
 _ADDRESS = re.compile(r"(" + "|".join((*SCHEMES, "file")) + r"):/+(.*)", re.DOTALL)
+_WORKBOOKS = (".xlsx", ".xls", ".ods", ".numbers")
 _UNKNOWN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
@@ -88,7 +90,9 @@ def missing(source: str) -> str | None:
         return "no such file" if kind == FileType.NotFound else None
     if not os.path.exists(source):
         known = _UNKNOWN.match(source)
-        return f"no such file; addresses begin with {', '.join((*SCHEMES, 'file'))}" if known else "no such file"
+        return f"no such file; addresses begin with {', '.join((*SCHEMES, 'file'))}" if known else _no_such(source)
+    if os.path.splitext(source)[1].lower() in _WORKBOOKS:
+        return "is a workbook of a spreadsheet, wanted its sheet saved as CSV"
     if os.path.isdir(source):
         return "is a directory, wanted a file of examples"
     return None if os.access(source, os.R_OK) else "cannot be read: permission denied"
@@ -116,6 +120,17 @@ def opened_anywhere(source: str) -> Any:
         return source
     system, path = _system(source)
     return _asked(source, lambda: system.open_input_file(path))
+
+
+def _no_such(source: str) -> str:
+    """That a file is not there, and the file beside it whose name is nearest, if one is near."""
+    from difflib import get_close_matches  # not at the top: most runs make no mistake
+
+    folder, name = os.path.split(source)
+    with contextlib.suppress(OSError):
+        near = get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.7)
+        return f"no such file; did you mean {os.path.join(folder, near[0])!r}?" if near else "no such file"
+    return "no such file"
 
 
 def _system(source: str) -> tuple[Any, str]:

@@ -18,6 +18,7 @@ from hutch.core.run.passes import Holdout, PassesDone, run_passes
 from hutch.core.run.progress import Cells, Progress, View, parse_schedule
 from hutch.core.run.unexpected import about_no_labels, lacks_labels
 from hutch.core.strict_json import dumps
+from hutch.core.text.problems import BAD_LABEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +244,11 @@ class Run:
         return Outcome(done, self.progress.seconds, problems, interruption.exit_code or int(failed), share, said)
 
     def _about_no_labels(self, done: PassesDone) -> str:
-        """Message if nothing was learned for want of labels; else empty."""
-        seen = done.statistics
+        """Message if nothing was learned for want of labels, or of labels that are numbers; else empty."""
+        seen, found = done.statistics, self.files.problems
+        if self.options.needs_labels and found and found.counts[BAD_LABEL] * self.options.passes >= seen.examples > 0:
+            wanted = "wanted 1 and -1, numbers, or a table with --label and --classes"
+            return f"no label is a number: nothing was learned; {wanted}"
         if not self.options.learn or not lacks_labels(self.engine, seen.examples, seen.weighted_labeled):
             return ""
         tables = self.options.kind or any(ending_of(source) in TABLES for source in self.options.data)

@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 import shlex
 
 import numpy as np
@@ -562,3 +563,19 @@ def test_each_question_gets_the_model_that_suits_it(tmp_path):
             for i in range(60) for w in range(3) for q in (0, 1)]  # fmt: skip
     path.write_text("worker,task,question,label\n" + "".join(rows))
     assert json.loads(invoke(path, "--json")[0])["model"] == "two_level, many_classes"
+
+
+def test_a_page_shows_the_texts_of_tasks(hutch, tmp_path):
+    pytest.importorskip("matplotlib")
+    labels = [f"w{w}\tt{t}\t{'yes' if (w + t) % 5 else 'no'}\n" for t in range(40) for w in range(4)]
+    (tmp_path / "labels.tsv").write_text("".join(labels))
+    (tmp_path / "items.tsv").write_text("id\ttext\n" + "".join(f"t{t}\t<i>{t}</i> & more\n" for t in range(40)))
+    words = ("crowd", tmp_path / "labels.tsv", "--texts", tmp_path / "items.tsv")
+    assert hutch(*words, "--report", tmp_path / "r.html", "--quiet").code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "<th>task</th><th>text</th>" in page and "<i>" not in page
+    assert re.search(r"<td>t(\d+)</td><td>&lt;i&gt;\1&lt;/i&gt; &amp; more</td>", page)
+    refused = hutch(*words, "--report", tmp_path / "r.txt")
+    assert refused.code == 2 and "--texts: needs --report FILE.html" in refused.err
+    refused = hutch(*words, "--report", tmp_path / "items.html", "--pairs")
+    assert refused.code == 2 and "--texts: cannot be combined with --pairs" in refused.err

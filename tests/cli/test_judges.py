@@ -187,3 +187,23 @@ def test_a_judge_who_always_says_the_same_is_no_better_than_that(hutch, tmp_path
     assert "not surely more often than one who always says 'pass' (90 %)" in found["verdict"][0]
     assert found["verdict"][1] == "Only 1 item is 'fail', too few to tell how many of them it finds."
     assert found["judges"][0]["kappa"]["estimate"] == 0
+
+
+def test_a_page_shows_the_texts_of_the_hardest_items(hutch, tmp_path):
+    random = np.random.default_rng(0)
+    truth = random.integers(2, size=60)
+    log = [f"gpt,i{i},{'ny'[truth[i] ^ (random.random() < 0.2)]}\n" for i in range(60)]
+    (tmp_path / "log.csv").write_text("judge,item,verdict\n" + "".join(log))
+    (tmp_path / "people.csv").write_text(
+        "worker,item,label\n" + "".join(f"a,i{i},{'ny'[truth[i]]}\n" for i in range(60))
+    )
+    (tmp_path / "items.csv").write_text("id,text\n" + "".join(f"i{i},<b>text {i}</b>\n" for i in range(59)))
+    words = ("judges", tmp_path / "log.csv", "--people", tmp_path / "people.csv", "--texts", tmp_path / "items.csv")
+    found = hutch(*words, "--report", tmp_path / "r.html")
+    assert found.code == 0 and "items.csv: no text of 1 item\n" in found.err
+    page = (tmp_path / "r.html").read_text()
+    wrong = [i for i in range(59) if log[i].strip()[-1] != "ny"[truth[i]]]
+    assert wrong and f"<td>i{wrong[0]}</td><td>&lt;b&gt;text {wrong[0]}&lt;/b&gt;</td>" in page
+    assert "<b>" not in page
+    refused = hutch(*words)
+    assert refused.code == 2 and "--texts: needs --report FILE.html" in refused.err

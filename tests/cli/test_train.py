@@ -330,6 +330,32 @@ def test_training_without_labels_is_mentioned(here: Path, hutch: Run) -> None:
     assert result.err.endswith("nothing was learned; a label of this chain gives classes their costs, as in 1:0 2:1\n")
 
 
+def test_labels_that_are_words_teach_nothing(here: Path, hutch: Run) -> None:
+    Path("words.vw").write_text("yes |f a\nno |f b\n")
+    for more in ((), ("--passes", "3")):
+        result = hutch("train", "words.vw", "--quiet", "-f", "model", *more)
+        assert result.code == 1 and "no label is a number: nothing was learned" in result.err
+        assert not Path("model").exists()
+    assert hutch("vw", "words.vw", "--quiet").code == 0  # as in VW
+    Path("words.vw").write_text("yes |f a\n1 |f b\n")
+    assert hutch("train", "words.vw", "--quiet").code == 0
+
+
+def test_files_that_are_not_there_are_guessed(here: Path, hutch: Run) -> None:
+    Path("clicks.vw").write_text("1 |f a\n")
+    assert hutch("train", "clicks.vm").err == "clicks.vm: no such file; did you mean 'clicks.vw'?\n"
+    assert hutch("train", "nothing.vw").err == "nothing.vw: no such file\n"
+    Path("book.xlsx").write_bytes(b"PK\x03\x04")
+    assert (
+        hutch("train", "book.xlsx").err == "book.xlsx: is a workbook of a spreadsheet, wanted its sheet saved as CSV\n"
+    )
+
+
+def test_a_tab_in_yaml_is_named(here: Path, hutch: Run) -> None:
+    Path("tab.yaml").write_text("chain:\n\t- linear\n")
+    assert hutch("config", "check", "tab.yaml").err.startswith("tab.yaml:2:1: not YAML: got a tab, wanted blanks")
+
+
 def test_what_is_learned_without_labels_is_learned(here: Path, hutch: Run) -> None:
     Path("pixels.vw").write_text("".join(f"|pixel 0:{i % 7} 1:{i % 3}\n" for i in range(40)))
     Path("ppca.yaml").write_text("chain:\n- ppca: {namespace: pixel, dimension: 2, rank: 1}\n- linear\n")

@@ -64,3 +64,19 @@ def test_what_does_not_go_together_is_refused() -> None:
         hutch.estimate(people, "rate=pass", judges=judges, plan=True, every_look=200)
     with pytest.raises(UsageError, match="confidence: got 1, wanted"):
         hutch.estimate(people, "rate=pass", confidence=1.0)
+
+
+def test_the_plot_shows_both_intervals() -> None:
+    pytest.importorskip("matplotlib")
+    people = pd.DataFrame({"worker": "ann", "item": range(60), "label": ["spam"] * 20 + ["ham"] * 40})
+    judges = pd.DataFrame({"worker": "m", "item": range(600), "label": ["spam", "ham", "ham"] * 200})
+    found = hutch.estimate(people, "rate=spam", judges=judges)
+    axes = found.plot().axes[0]
+    assert [each.get_text() for each in axes.get_yticklabels()] == ["people and judges", "people alone"]
+    drawn = axes.lines[0].get_xdata()
+    assert list(drawn) == [found.value, found.summary["people_only"]]
+    assert axes.get_xlabel() == "rate of spam, with its 95 % interval"
+    alone = hutch.estimate(people, "rate=spam", items=600)
+    axes = alone.plot().axes[0]
+    assert [each.get_text() for each in axes.get_yticklabels()] == ["people alone"]
+    assert list(axes.lines[0].get_xdata()) == [alone.value]

@@ -69,7 +69,7 @@ def ask(
         ("/echo?model=a&model=b", 400, "got the query parameter 'model' twice"),
         ("/echo?modle=a", 400, "got the unknown query parameter 'modle'; did you mean 'model'?"),
         ("/echo?model=%ff", 400, "the query of the address is malformed"),
-        ("/nothing", 404, "there is nothing at this address"),
+        ("/nothing", 404, "there is nothing at this address; valid: /, /echo, /refuse"),
     ],
 )
 def test_the_query(target: str, status: int, found: Any) -> None:

@@ -167,9 +167,10 @@ from hutch.net.web import listen, run_app
 from hutch.net.application import Application, Reply, Route
 async def echo(asked): return Reply(asked.body, "text/plain")
 here = Route("GET", "/", lambda asked: Reply(b"here", "text/plain"))
-app = Application([here, Route("POST", "/", echo, bodies={"text/plain": {}})], {})
+large = Route("GET", "/large", lambda asked: Reply(b"x" * (1 << 24), "text/plain"))
+app = Application([here, large, Route("POST", "/", echo, bodies={"text/plain": {}})], {})
 with listen("127.0.0.1", 0) as listening:
-    limits = Limits(header_seconds=0.5 if len(sys.argv) < 2 else 60.0, waiting=20)
+    limits = Limits(header_seconds=0.5 if len(sys.argv) < 2 else 60.0, waiting=20, unread_seconds=0.5)
     run_app(app, listening, lambda: print(listening.getsockname()[1], flush=True), limits)
 """
 
@@ -195,6 +196,34 @@ def test_headers_that_do_not_end() -> None:
             assert process.wait(30) == 0
         finally:
             process.kill()
+
+
+def test_a_client_that_does_not_read_its_answer_is_cut_off(tmp_path: Path) -> None:
+    asked = WHOLE.replace(b"GET /", b"GET /large")
+    with open(tmp_path / "said", "w+") as said:
+        program = [sys.executable, "-c", SLOW, "patient"]
+        with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=said, text=True) as process:
+            try:
+                assert process.stdout is not None
+                port = int(process.stdout.readline())
+                with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
+                    with socket.create_connection(("127.0.0.1", port), timeout=30) as quick:
+                        quick.sendall(asked)
+                        got = 0
+                        while got < 1 << 24:
+                            got += len(quick.recv(1 << 16))
+                    slow.sendall(asked * 3)
+                    time.sleep(2)
+                    got = 0
+                    with suppress(ConnectionError):
+                        while piece := slow.recv(1 << 16):
+                            got += len(piece)
+                    assert got < 1 << 24
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(30) == 0
+            finally:
+                process.kill()
+        assert (tmp_path / "said").read_text() == ""
 
 
 def test_headers_that_do_not_fit_and_requests_whose_answers_are_not_read() -> None:

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from hutch.shell.declared import Argument, Option
 from hutch.shell.options import Format, Overrides
+from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
     from hutch.core.run.off_policy import OffPolicyValue
 
 
+@reports
 def evaluate(
     log: Annotated[list[str], Argument(metavar="LOG...", help="Logged decisions; - is standard input.")],
     chain: Annotated[str | None, Option("-C", "--config", metavar="FILE", help="The chain to judge.")] = None,

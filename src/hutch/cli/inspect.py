@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from hutch.core.strict_json import dumps
 from hutch.shell.declared import Argument, Option
+from hutch.shell.reports import reports
 
 _SMALL = 400
 """Numbers of an array that are shown."""
 
 
+@reports
 def inspect(
     model: Annotated[Path, Argument(metavar="MODEL", help="A model.")],
     readable: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from hutch.core.errors import UsageError
 from hutch.core.strict_json import dumps
 from hutch.shell.declared import Argument, Group, Option, ray_option
+from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
     from hutch.em.base.learner import Learner
@@ -27,6 +28,7 @@ Classes = Annotated[
 
 
 @app.command()
+@reports
 def fit(
     data: Data,
     model: Annotated[str, Option(metavar="NAME", help="What to fit.")] = "ppca",

@@ -9,11 +9,13 @@ from hutch.core.errors import UsageError
 from hutch.core.strict_json import dumps
 from hutch.crowd.cli.columns import COLUMNS
 from hutch.shell.declared import Argument, Option
+from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
     from hutch.estimate.questions import Items
 
 
+@reports
 def estimate(
     people: Annotated[
         str,

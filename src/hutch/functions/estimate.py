@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hutch.core.errors import UsageError
 from hutch.crowd.data.asked import ColumnNames
@@ -11,6 +11,9 @@ from hutch.estimate.summary import kind_of, lines_of, summary_of
 from hutch.estimate.verdict import sentences
 from hutch.functions.result import Result
 from hutch.shell.sentences import Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +37,25 @@ class Estimate(Result):
     def text(self) -> str:
         """What `hutch estimate` prints."""
         return "\n".join([*lines_of(self.summary), *Verdict(self.verdict).lines()])
+
+    def plot(self) -> "Figure":
+        """The estimate with its interval, and what people's labels say without the judges.
+
+        Raises:
+            UsageError: Matplotlib is not installed.
+        """
+        from hutch.pages.page import intervals_figure
+
+        alone = tuple(self.summary[f"people_only{end}"] for end in ("_low", "", "_high"))
+        rows = {"people and judges": (self.low, self.value, self.high), "people alone": alone}
+        if not self.summary["judges"]:
+            del rows["people and judges"]
+        kind, of = self.summary["question"], self.summary["of"]
+        whole, null = kind in ("rate", "accuracy"), 0.0 if kind == "difference" else None
+        edges = [edge for row in rows.values() for edge in row] + [0.0] * (null is not None)
+        least, most = (0.0, 1.0) if whole else (min(edges), max(edges))
+        meaning = f"{kind}{f' of {of}' if of else ''}, with its {100 * self.summary['confidence']:g} % interval"
+        return intervals_figure([*rows], [*rows.values()], meaning, least, most, null)
 
 
 def estimate(

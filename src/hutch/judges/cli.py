@@ -10,11 +10,13 @@ from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
 from hutch.crowd.cli.columns import COLUMNS
 from hutch.shell.declared import Argument, Option
+from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
     from hutch.judges.runs import Reading, Runs
 
 
+@reports
 def judges(
     logs: Annotated[
         list[str],
@@ -94,6 +96,10 @@ def judges(
     report: Annotated[
         str | None, Option(metavar="FILE", help="Write the report here: a page with plots if FILE ends in .html.")
     ] = None,
+    texts: Annotated[
+        str | None,
+        Option(metavar="FILE", help="With --report FILE.html: show items' texts, from a table of ids and texts."),
+    ] = None,
     confidence: Annotated[float, Option(metavar="P", help="Confidence of the intervals, between 0 and 1.")] = 0.95,
     seed: Annotated[int, Option(min=0, metavar="N", help="Seed of folds and permutations.")] = 0,
     quiet: Annotated[bool, Option("--quiet", help="Print no notices.")] = False,
@@ -110,6 +116,7 @@ def judges(
     from hutch.crowd.data.asked import ColumnNames
     from hutch.crowd.output import write_posteriors
     from hutch.judges import lab, output
+    from hutch.judges.hardest import hardest
     from hutch.judges.runs import Reading, read_questions
     from hutch.judges.verdict import best_judge, sentences
     from hutch.pages.page import Head, is_page
@@ -127,7 +134,9 @@ def judges(
     page = is_page(report)
     if page:
         require_matplotlib()
-    check_outputs((report, predictions), (*logs, people, gold))
+    elif texts:
+        raise UsageError("--texts: needs --report FILE.html, which shows them")
+    check_outputs((report, predictions), (*logs, people, gold, texts))
     how = Reading(
         reference=tuple(reference or ()),
         columns=replace(ColumnNames.of(columns).answering((), unsure or ()), scores=bool(scores)),
@@ -143,6 +152,13 @@ def judges(
     if several and (predictions or page):
         option = "-p" if predictions else "--report with a page"
         raise UsageError(f"{option}: cannot be combined with several questions ({', '.join(found)})")
+    shown = dict[str, str]()
+    if texts:
+        from hutch.crowd.read.texts import read_texts
+
+        shown, missing = read_texts(texts, next(iter(found.values())).items, how.columns.encoding)
+        if missing and not quiet:
+            print(missing, file=sys.stderr)
     lines, whole, said = list[str](), dict[str, Any](), list[str]()
     for question, runs in found.items():
         with waiting("judges", quiet):
@@ -169,7 +185,7 @@ def judges(
         with open_output(report) as file:
             if page:
                 top = Head(verdict.sentences, verdict.command, typed_command())
-                output.write_page(file, results, f"Judges of {', '.join(logs)}", top)
+                output.write_page(file, results, f"Judges of {', '.join(logs)}", top, hardest(runs), shown)
             else:
                 file.write("".join(f"{line}\n" for line in lines).encode())
     told = {"read_as": list(runs.forms)} | ({"questions": whole} if several else whole[question]) | verdict.as_json()

@@ -1,16 +1,17 @@
 """The report on judges as text, as JSON and as a page."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from textwrap import wrap
 from typing import Any, BinaryIO, NamedTuple
 
 from hutch.core.errors import shortened
 from hutch.estimate.means import Interval
+from hutch.judges.hardest import HEADER, TITLE
 from hutch.judges.lab import Report
 from hutch.judges.measures import FEW, Row
-from hutch.pages.page import Head, intervals_figure, table, write_html
+from hutch.pages.page import Head, intervals_figure, table, with_texts, write_html
 from hutch.pages.plots import svg_of
 from hutch.shell.help_text import width
 
@@ -139,7 +140,14 @@ def _plain(value: Any) -> Any:
     return {key: x if math.isfinite(x) else None for key, x in ends.items()} | {"items": value.labelled}
 
 
-def write_page(file: BinaryIO, report: Report, title: str, top: Head | None = None) -> None:
+def write_page(
+    file: BinaryIO,
+    report: Report,
+    title: str,
+    top: Head | None = None,
+    hardest: Sequence[Sequence[str]] = (),
+    texts: Mapping[str, str] | None = None,
+) -> None:
     """Write the report as one HTML page with this title.
 
     Args:
@@ -147,6 +155,8 @@ def write_page(file: BinaryIO, report: Report, title: str, top: Head | None = No
         report: of `hutch.judges.lab`.
         title: the heading.
         top: above the content.
+        hardest: rows of `hutch.judges.hardest.HEADER`: items on which judges differ from people.
+        texts: of items, by name, shown beside them; None: no texts.
 
     Raises:
         UsageError: Matplotlib is not installed.
@@ -160,6 +170,8 @@ def write_page(file: BinaryIO, report: Report, title: str, top: Head | None = No
         matters = [k for k, row in enumerate(rows) if (row.get("p of all") or 1.0) < 0.05]
         parts.append(table(header, lines, numbers, matters))
         parts += [f"<p>{escape(row[note])}</p>" for row in rows for note in _NOTES if note in row]
+    if hardest:
+        parts += [f"<h2>{TITLE}</h2>", table(*with_texts(HEADER, hardest, [row[0] for row in hardest], texts))]
     write_html(file, title, parts, top)
 
 

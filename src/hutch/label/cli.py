@@ -9,6 +9,7 @@ from hutch.core.errors import UsageError, counted
 from hutch.core.strict_json import dumps
 from hutch.crowd.cli.columns import COLUMNS
 from hutch.shell.declared import Argument, Option
+from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
     from hutch.label.loop import Outcome
@@ -38,6 +39,7 @@ def target_of(text: str) -> float:
     return value
 
 
+@reports
 def simulate(
     target: Target = "accuracy=0.95",
     who: Annotated[
@@ -104,6 +106,7 @@ def simulate(
         print(f"{row} {plan}".rstrip())
 
 
+@reports
 def label(
     items: Annotated[str, Argument(metavar="ITEMS", help="A table with a column id, or lines, each an item.")],
     who: Annotated[Path, Option(metavar="FILE", help="Judges and people, their prices, and how they answer.")],

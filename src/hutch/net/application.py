@@ -243,7 +243,7 @@ class Application:
         """
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if path not in self.routes:
-            raise Refused(404, "there is nothing at this address")
+            raise Refused(404, f"there is nothing at this address; valid: {', '.join(sorted(self.routes))}")
         if method not in self.routes[path]:
             raise Refused(405, f"got {method[:20]!r}, wanted {' or '.join(self.routes[path])}")
         return self.routes[path][method]

@@ -15,6 +15,7 @@ class Limits:
         line: bytes of a line of Vowpal Wabbit's protocol.
         header_seconds: until the headers of a request have arrived.
         body_seconds: until the body of a request has arrived.
+        unread_seconds: until a client reads on an answer that fills its connection.
         idle_seconds: a connection without a request is closed after so long.
         silent_seconds: the same, of Vowpal Wabbit's protocol once it has sent its token.
         connections: open at a time; more are answered 503.
@@ -30,6 +31,7 @@ class Limits:
     line: int = 1 << 20
     header_seconds: float = 10.0
     body_seconds: float = 30.0
+    unread_seconds: float = 30.0
     idle_seconds: float = 75.0
     silent_seconds: float = 3600.0
     connections: int = 1000

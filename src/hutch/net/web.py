@@ -1,4 +1,4 @@
-"""Runs an application under uvicorn, with a limit on how long headers may take and a graceful stop."""
+"""Runs an application under uvicorn, with limits on how long clients may take and a graceful stop."""
 
 import asyncio
 import contextlib
@@ -49,11 +49,13 @@ _UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*", re.IGNORECASE)
 
 
 def _with_header_timeout(limits: Limits) -> Any:
-    """uvicorn's protocol, which ends connections whose headers do not end in time or space, or that only ask."""
+    """uvicorn's protocol, which ends connections whose headers do not end in time or space, or that do not read."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     class HeaderTimeout(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         _timer: asyncio.TimerHandle | None = None
+        _unread: asyncio.TimerHandle | None = None
+        _answered: Any = None
         _headers = 0
 
         def connection_made(self, transport: Any) -> None:
@@ -77,9 +79,27 @@ def _with_header_timeout(limits: Limits) -> Any:
                 if len(getattr(self, "pipeline", ())) > limits.waiting:  # sent, and none of the answers read
                     self._end()
 
+        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+            self._answered = cycle  # `self.cycle` is that of the newest request
+            super()._start_asgi_task(cycle, app)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._unread = self.loop.call_later(limits.unread_seconds, self._end)
+
+        def resume_writing(self) -> None:
+            self._stop_unread()
+            super().resume_writing()
+
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()
+            self._stop_unread()
             super().connection_lost(exc)
+
+        def _stop_unread(self) -> None:
+            if self._unread is not None:
+                self._unread.cancel()
+                self._unread = None
 
         def _wait(self) -> None:
             if self._timer is None:
@@ -92,6 +112,9 @@ def _with_header_timeout(limits: Limits) -> Any:
 
         def _end(self) -> None:
             self._timer = None
+            for cycle in (self.cycle, self._answered):
+                if cycle is not None:
+                    cycle.disconnected = True  # else its answer would be an error of the application
             self.transport.abort()
 
     return HeaderTimeout

@@ -2,13 +2,13 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from hutch.core.errors import UsageError
+from hutch.core.errors import UsageError, shortened
 from hutch.core.version import version
 from hutch.pages.plots import new_figure
 
@@ -31,6 +31,8 @@ _OTHERS = (
     ".ipynb",
     ".zip",
 )
+_TEXT = 400
+"""Most characters of an item's text in a table."""
 _MARGIN, _LONG = 0.03, 34
 """Room beyond the ends of an axis, of its length; most letters of a name beside it."""
 _STYLE = """
@@ -132,6 +134,25 @@ def table(
     mark = {k: " class='matters'" for k in matters}
     body = "".join(f"<tr{mark.get(k, '')}>{cells(row, 'td')}</tr>" for k, row in enumerate(rows))
     return f"<div><table>{top}{body}</table></div>"
+
+
+def with_texts(
+    header: Sequence[str], rows: Sequence[Sequence[str]], items: Sequence[str], texts: Mapping[str, str] | None
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Header and rows of a table about items, with the item's text behind its name, which is the first cell.
+
+    Args:
+        header, rows: of the table.
+        items: the item of each row.
+        texts: by item, of which the first `_TEXT` characters are shown; None: there are none.
+
+    >>> with_texts(("item", "n"), [("t1", "3")], ["t1"], {"t1": "So it is."})
+    (('item', 'text', 'n'), [('t1', 'So it is.', '3')])
+    """
+    if not texts:
+        return header, rows
+    shown = [shortened(texts.get(item, ""), _TEXT) for item in items]
+    return (header[0], "text", *header[1:]), [(row[0], text, *row[1:]) for row, text in zip(rows, shown, strict=True)]
 
 
 def intervals_figure(

@@ -12,6 +12,7 @@ from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
 from hutch.shell.declared import Argument, Group, Option, ray_option
 from hutch.shell.options import Overrides, takes
+from hutch.shell.reports import reports
 from hutch.shell.sentences import Verdict, number, other_command, percent, things
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ AsJson = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
+@reports
 def simulate(
     data: Annotated[str, Argument(metavar="DATA", help="Labelled examples; - is standard input.")],
     config: Annotated[str, Option("-C", "--config", metavar="FILE", help="The chain.")],
@@ -251,6 +253,7 @@ app.command()(export)
 
 
 @app.command()
+@reports
 def report(store: StoreFile, as_json: AsJson = False) -> None:
     """Report progress, the loss, and the expected saving by more labels.
 

@@ -6,8 +6,10 @@ from hutch.core.errors import UsageError
 from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.ways import PAIRS
 from hutch.shell.options import takes
+from hutch.shell.reports import reports
 
 
+@reports
 @takes(CrowdOptions, "given")
 def crowd(given: CrowdOptions) -> None:
     """Infer the true class of every task and the skill of every worker.
@@ -33,11 +35,14 @@ def crowd(given: CrowdOptions) -> None:
     from hutch.crowd.cli.model import model_of
     from hutch.crowd.cli.summary import show
     from hutch.crowd.read.kinds import reference_workers
+    from hutch.pages.page import is_page
     from hutch.shell.waiting import waiting
 
     written = _check_outputs(given)
     if given.detail and not given.predictions:
         raise UsageError("--detail: needs -p, whose file it makes wider")
+    if given.texts and not is_page(given.report):
+        raise UsageError("--texts: needs --report FILE.html, which shows them")
     if given.ask_of and not given.next:
         raise UsageError("--ask-of: needs --next, which lists the tasks to ask for")
     kinds = () if given.all_judges else reference_workers(given.labels, given.read_as)
@@ -81,7 +86,7 @@ def _check_outputs(given: CrowdOptions) -> list[str]:
         raise UsageError(f"{', '.join(several)}: got standard output for all, wanted it for at most one")
     if is_page(given.report):
         require_matplotlib()
-    check_outputs((*found.values(), given.final), (given.labels, given.gold, given.score))
+    check_outputs((*found.values(), given.final), (given.labels, given.gold, given.score, given.texts))
     return list(found.values())
 
 

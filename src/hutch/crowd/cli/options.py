@@ -102,6 +102,10 @@ class CrowdOptions:
             help="Write a report on the quality of the labels: a page if FILE ends in .html, else text.",
         ),
     ] = None
+    texts: Annotated[
+        str | None,
+        Option(metavar="FILE", help="With --report FILE.html: show tasks' texts, from a table of ids and texts."),
+    ] = None
     suspects: Annotated[
         str | None, Option(metavar="FILE", help="Write the labels that are probably wrong; - is standard output.")
     ] = None

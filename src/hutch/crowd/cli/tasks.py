@@ -214,11 +214,18 @@ def _write_quality(given: CrowdOptions, result: Aggregate, said: Verdict) -> Non
     if given.suspects:
         with open_output(given.suspects) as file:
             write_suspects(file, quality.suspects, result)
+    texts = dict[str, str]()
+    if given.texts:
+        from hutch.crowd.read.texts import read_texts  # not at the top: few reports show texts
+
+        texts, missing = read_texts(given.texts, result.labels.item_names, given.encoding or "")
+        if missing:
+            given.notice(missing)
     if given.report:
         with open_output(given.report) as file:
             if is_page(given.report):
                 top = Head(said.sentences, said.command, typed_command())
-                write_page(file, quality, f"Labels of {given.labels}", top)
+                write_page(file, quality, f"Labels of {given.labels}", top, texts)
             else:
                 lines = [*text_lines(quality), *said.lines()]
                 file.write("".join(f"{line}\n" for line in lines).encode())

@@ -30,6 +30,7 @@ PAIRS = Way(
         "all_judges",
         "least_accuracy",
         "detail",
+        "texts",
     ),
     "cannot be combined with --pairs",
 )  # fmt: skip
@@ -51,7 +52,7 @@ STREAM = Way(
 FOLLOW = Way(
     (
         "gold", "reference", "all_judges", "next", "ask_of", "report", "suspects", "workers", "predictions", "score",
-        "detail", "test", "passes", "shards", "ray", "stream", "multi_label", "pairs", "ordered", "model",
+        "detail", "texts", "test", "passes", "shards", "ray", "stream", "multi_label", "pairs", "ordered", "model",
     ),
     "cannot be combined with --follow, which learns label by label with two_level",
 )  # fmt: skip

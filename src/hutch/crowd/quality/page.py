@@ -1,5 +1,6 @@
 """The quality of labels as one HTML page with plots inside; it loads nothing and runs nothing."""
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import BinaryIO
 
@@ -8,14 +9,16 @@ import numpy as np
 from hutch.crowd.quality.text import Quality
 from hutch.crowd.report import TOO_FEW
 from hutch.crowd.verdict import GUESSES
-from hutch.pages.page import Head, intervals_figure, plain, table, write_html
+from hutch.pages.page import Head, intervals_figure, plain, table, with_texts, write_html
 from hutch.pages.plots import new_figure, svg_of
 
 _ROWS = 100
 _BARS = 40
 
 
-def write_page(file: BinaryIO, quality: Quality, title: str, top: Head | None = None) -> None:
+def write_page(
+    file: BinaryIO, quality: Quality, title: str, top: Head | None = None, texts: Mapping[str, str] | None = None
+) -> None:
     """Write the page.
 
     Args:
@@ -23,6 +26,7 @@ def write_page(file: BinaryIO, quality: Quality, title: str, top: Head | None = 
         quality: its content.
         title: its heading.
         top: above the content.
+        texts: of tasks, by name, shown beside them; None: no texts.
 
     Raises:
         UsageError: Matplotlib is not installed.
@@ -44,14 +48,25 @@ def write_page(file: BinaryIO, quality: Quality, title: str, top: Head | None = 
         numbers = range(1, len(usual))
         parts += ["<h2>What the usual worker calls each class</h2>", table(usual[0], usual[1:], numbers)]
     parts += ["<h2>Workers</h2>", _workers_plot(quality), _workers(quality)]
-    heads = ("worker", "worker", "tasks in common", "agreement", "kappa")
-    pairs = table(heads, quality.pair_rows(_ROWS // 4), (2, 3, 4))
+    pairs = table(
+        ("worker", "worker", "tasks in common", "agreement", "kappa"), quality.pair_rows(_ROWS // 4), (2, 3, 4)
+    )
     parts += ["<h2>Pairs of workers</h2>", _pairs_plot(quality), pairs]
-    tasks = table(("task", "agreement", "labels"), quality.task_rows(_ROWS // 4), (1,))
+    hardest = quality.hardest(_ROWS // 4)
+    heads, rows = with_texts(
+        ("task", "agreement", "labels"), quality.task_rows(_ROWS // 4), _names(quality, hardest), texts
+    )
+    tasks = table(heads, rows, (len(heads) - 2,))
     parts += ["<h2>Tasks</h2>", _tasks_plot(agreed), tasks, f"<h2>{_suspects(len(found))}</h2>"]
     heads = ("task", "worker", "label", "suggested", "probability wrong")
-    parts.append(table(heads, quality.suspect_rows(_ROWS), (4,)))
+    names = _names(quality, found.items.tolist()[:_ROWS])
+    heads, rows = with_texts(heads, quality.suspect_rows(_ROWS), names, texts)
+    parts.append(table(heads, rows, (len(heads) - 1,)))
     write_html(file, title, parts, top)
+
+
+def _names(quality: Quality, items: Sequence[int]) -> list[str]:
+    return [quality.result.labels.item_names[item] for item in items]
 
 
 def _suspects(count: int) -> str:
