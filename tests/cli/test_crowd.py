@@ -573,8 +573,8 @@ def test_a_page_shows_the_texts_of_tasks(hutch, tmp_path):
     words = ("crowd", tmp_path / "labels.tsv", "--texts", tmp_path / "items.tsv")
     assert hutch(*words, "--report", tmp_path / "r.html", "--quiet").code == 0
     page = (tmp_path / "r.html").read_text()
-    assert "<th>task</th><th>text</th>" in page and "<i>" not in page
-    assert re.search(r"<td>t(\d+)</td><td>&lt;i&gt;\1&lt;/i&gt; &amp; more</td>", page)
+    assert "<th>task</th><th class='t'>text</th>" in page and "<i>" not in page
+    assert re.search(r"<td>t(\d+)</td><td class='t'>&lt;i&gt;\1&lt;/i&gt; &amp; more</td>", page)
     refused = hutch(*words, "--report", tmp_path / "r.txt")
     assert refused.code == 2 and "--texts: needs --report FILE.html" in refused.err
     refused = hutch(*words, "--report", tmp_path / "items.html", "--pairs")

@@ -203,7 +203,7 @@ def test_a_page_shows_the_texts_of_the_hardest_items(hutch, tmp_path):
     assert found.code == 0 and "items.csv: no text of 1 item\n" in found.err
     page = (tmp_path / "r.html").read_text()
     wrong = [i for i in range(59) if log[i].strip()[-1] != "ny"[truth[i]]]
-    assert wrong and f"<td>i{wrong[0]}</td><td>&lt;b&gt;text {wrong[0]}&lt;/b&gt;</td>" in page
+    assert wrong and f"<td>i{wrong[0]}</td><td class='t'>&lt;b&gt;text {wrong[0]}&lt;/b&gt;</td>" in page
     assert "<b>" not in page
     refused = hutch(*words)
     assert refused.code == 2 and "--texts: needs --report FILE.html" in refused.err

@@ -31,6 +31,8 @@ _OTHERS = (
     ".ipynb",
     ".zip",
 )
+TEXT = "text"
+"""The heading of a column of items' texts."""
 _TEXT = 400
 """Most characters of an item's text in a table."""
 _MARGIN, _LONG = 0.03, 34
@@ -43,11 +45,12 @@ th, td { text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px so
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 td { max-width: 24rem; }
 td.n { white-space: nowrap; }
+td.t { min-width: 14rem; }
 tr.matters { font-weight: 600; }
 div { overflow-x: auto; }
 code { white-space: pre-wrap; }
 .verdict { font-size: 1.15rem; font-weight: 600; }
-.made { color: GrayText; }
+.made { opacity: .75; }
 svg { max-width: 100%; height: auto; background: #fff; }
 """
 
@@ -122,12 +125,15 @@ def table(
 ) -> str:
     """A table of texts as HTML; the columns `numbers` are set to the right, the rows `matters` in bold.
 
+    The column `TEXT` is wide on a phone, too.
+
     >>> table(("who", "n"), [("a & b", "1")], (1,))
     "<div><table><tr><th>who</th><th class='n'>n</th></tr><tr><td>a &amp; b</td><td class='n'>1</td></tr></table></div>"
     """
 
     def cells(row: Sequence[str], tag: str) -> str:
-        kind = [" class='n'" if n in numbers else "" for n in range(len(row))]
+        texts = header.index(TEXT) if TEXT in header else -1
+        kind = [" class='n'" if n in numbers else " class='t'" if n == texts else "" for n in range(len(row))]
         return "".join(f"<{tag}{k}>{escape(text)}</{tag}>" for text, k in zip(row, kind, strict=True))
 
     top = f"<tr>{cells(header, 'th')}</tr>" if header else ""
@@ -152,7 +158,7 @@ def with_texts(
     if not texts:
         return header, rows
     shown = [shortened(texts.get(item, ""), _TEXT) for item in items]
-    return (header[0], "text", *header[1:]), [(row[0], text, *row[1:]) for row, text in zip(rows, shown, strict=True)]
+    return (header[0], TEXT, *header[1:]), [(row[0], text, *row[1:]) for row, text in zip(rows, shown, strict=True)]
 
 
 def intervals_figure(
