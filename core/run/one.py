@@ -75,6 +75,11 @@ class OneExample:
         return self._drive(single, True) if self._has_usual_label(single) else None
 
     @property
+    def labeled(self) -> bool:
+        """Whether the line that `run` took last has a label, or a cost."""
+        return self._of_lines.labeled
+
+    @property
     def tag(self) -> bytes:
         """The tag of the line that `run` or `can_learn` took last."""
         arrays = self._parser.buffers.arrays
@@ -178,9 +183,14 @@ class _Single:
         if name not in SEEN:
             raise AttributeError(name)
         arrays = self._arrays
-        features, spaces = arrays["row_ptr"].item(1), arrays["row_namespaces"].item(1)
-        costs = arrays["cost_ptr"].item(1) if self._has_costs else 0
-        lengths = {"indices": features, "values": features, "namespace_id": spaces, "namespace_ptr": spaces + 1}
-        lengths |= {"row_ptr": 2, "row_namespaces": 2, "cost_ptr": 2 * self._has_costs}
-        lengths |= {"cost_classes": costs, "costs": costs}
-        return arrays[self._fields.get(name, name)][: lengths.get(name, 1)]
+        if name in ("indices", "values"):
+            length = arrays["row_ptr"].item(1)
+        elif name in ("namespace_id", "namespace_ptr"):
+            length = arrays["row_namespaces"].item(1) + (name == "namespace_ptr")
+        elif name in ("cost_classes", "costs"):
+            length = arrays["cost_ptr"].item(1) if self._has_costs else 0
+        elif name == "cost_ptr":
+            length = 2 * self._has_costs
+        else:
+            length = 2 if name in ("row_ptr", "row_namespaces") else 1
+        return arrays[self._fields.get(name, name)][:length]

@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -233,8 +233,26 @@ class Served:
             DataError: the first place that cannot be used; nothing was logged.
             StoreError: the log cannot be written; nothing was learned.
         """
-        try:
+        with self._rejections():
             return await self._learn(kind, body, id, batches)
+
+    async def learn_one(self, kind: str, body: bytes) -> Answered:
+        """Put a body into the log that `self.chain.one.can_learn` has just accepted, then learn it.
+
+        Raises:
+            DataError, StoreError: as `learn`.
+        """
+        with self._rejections():
+            if self.failure:
+                raise StoreError(self.failure)
+            check_numbers([self.chain.one.last], self.limits)
+            return await self._logged(Entry(self.key, kind, body), None)
+
+    @contextmanager
+    def _rejections(self) -> Iterator[None]:
+        """Count the learn requests that are refused."""
+        try:
+            yield
         except NotFinite:
             raise
         except (HutchError, MemoryError) as error:
@@ -253,8 +271,11 @@ class Served:
         else:
             check_labels(self.chain, ready)
             check_numbers(ready, self.limits)
+        return await self._logged(Entry(self.key, kind, body, id), ready)
+
+    async def _logged(self, entry: Entry, ready: list[Batch] | None) -> Answered:
+        """Put an entry into the log, then learn it."""
         future: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
-        entry = Entry(self.key, kind, body, id)
 
         def deliver(outcome: Logged | HutchError) -> None:
             if isinstance(outcome, HutchError):

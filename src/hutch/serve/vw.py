@@ -4,6 +4,8 @@ Each line is answered by `PREDICTION TAG`, an empty one by nothing; an invalid o
 without any effect.
 """
 
+from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +14,10 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, joined
 from hutch.core.errors import HutchError, UsageError
-from hutch.core.run.predictions import PredictionText
+from hutch.core.run.predictions import PredictionText, number_line
 from hutch.core.text.parser import TextParser
 from hutch.net.lines import Answer
-from hutch.serve.bodies import TEXT, has_label
+from hutch.serve.bodies import SMALL, TEXT, has_label
 from hutch.serve.served import Served
 
 _FEED = b"\n"
@@ -40,7 +42,27 @@ class _Lines:
         self._parser = TextParser(replace(served.chain.parser, strict=True), "<line>")
         self._text = PredictionText()
 
-    async def answer(self, lines: bytes) -> bytes:
+    def answer(self, lines: bytes) -> bytes | Awaitable[bytes]:
+        if lines.find(_FEED) < len(lines) - 1 or len(lines) > SMALL:
+            return self._answer(lines)
+        one = self._served.chain.one
+        with suppress(HutchError, MemoryError):  # they are found again
+            if one.can_learn(lines):
+                return self._taught(lines, one.tag)
+            outputs = one.run(lines, False)
+            if outputs is not None and not one.labeled:
+                return number_line(outputs.predictions.item(0), one.tag)
+        return self._answer(lines)
+
+    async def _taught(self, line: bytes, tag: bytes) -> bytes:
+        """Learn a line that `can_learn` has just accepted."""
+        try:
+            answered = await self._served.learn_one(TEXT, line)
+        except (HutchError, MemoryError) as error:
+            return await self._refused(line, error)
+        return number_line(answered.predictions.item(0), tag)
+
+    async def _answer(self, lines: bytes) -> bytes:
         if lines.startswith((_FEED, b"\r")) or b"\n\n" in lines or b"\n\r" in lines:
             lines = b"".join(line + _FEED for line in lines.split(_FEED) if line.strip())
             if not lines:
@@ -67,11 +89,11 @@ class _Lines:
         ends = [*(np.flatnonzero(np.diff(labeled)) + 1).tolist(), len(each)]
         found, start = [], 0
         for end in ends:
-            found.append(await self.answer(_FEED.join(each[start:end]) + _FEED))
+            found.append(await self._answer(_FEED.join(each[start:end]) + _FEED))
             start = end
         return b"".join(found)
 
     async def _refused(self, lines: bytes, error: Exception) -> bytes:
         if lines.find(_FEED) < len(lines) - 1:
-            return b"".join([await self.answer(line + _FEED) for line in lines.split(_FEED)[:-1]])
+            return b"".join([await self._answer(line + _FEED) for line in lines.split(_FEED)[:-1]])
         return f"error: {str(error) or 'no memory is left for this line'}\n".encode(errors="replace")
