@@ -1,11 +1,13 @@
 """`hutch serve` and `hutch vw --daemon` under a bounded load on loopback, beside Vowpal Wabbit's own daemon.
 
     python benchmarks/speed/serve.py lines [--count 200000] [--connections 1 10]
+    python benchmarks/speed/serve.py turns [--count 10000] [--connections 1 8]
     python benchmarks/speed/serve.py http [--seconds 60] [--predictions 2000] [--learns 500] [--connections 16]
 
-`lines` sends lines with labels as fast as they are answered. `http` sends single examples at a fixed mean rate,
-answered or not, and counts latency from the moment at which each was due; it also prints how much memory the server
-took early and late.
+`lines` sends lines with labels as fast as they are answered. `turns` sends one, waits for its answer and sends the
+next, and prints the microseconds of CPU that the server takes for each. `http` sends single examples at a fixed mean
+rate, answered or not, and counts latency from the moment at which each was due; it also prints how much memory the
+server took early and late.
 Linux only: it looks into /proc.
 """
 
@@ -21,6 +23,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,24 +95,75 @@ def lines_per_second(port: int, lines: list[bytes], connections: int) -> float:
     return len(lines) / (time.perf_counter() - begun)
 
 
+def _line_servers(folder: str) -> dict[str, Callable[[int], list[str]]]:
+    """The arguments of Python that start each server on a port, by its name."""
+    model = Path(folder) / "model"
+    Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}]}).save(model)
+    return {
+        "vw --daemon": lambda port: ["-c", _PEER, str(port)],
+        "hutch vw --daemon": lambda port: [
+            *["-c", _HUTCH, "vw", "--daemon", "--foreground", "--quiet"],
+            *["--loss_function", "logistic", "--port", str(port)],
+        ],
+        "hutch serve --vw-port": lambda port: [
+            *["-c", _HUTCH, "serve", str(model), "--port", "0", "--vw-port", str(port)]
+        ],
+    }
+
+
+def _take_turns(port: int, lines: list[bytes]) -> None:
+    """Send a line and read its answer, then the next."""
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for line in lines:
+            client.sendall(line)
+            while not client.recv(1 << 12).endswith(b"\n"):
+                pass
+
+
+def used(group: int) -> float:
+    """CPU seconds of the processes of a group so far."""
+    ticks = 0
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                ticks += sum(map(int, fields[11:13])) if int(fields[2]) == group else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measure_turns(count: int, connections: list[int]) -> dict[str, float]:
+    """Microseconds of a server's CPU for a line, by its name and the number of clients."""
+    rng, found = random.Random(1), {}
+    lines = [(example(rng) + "\n").encode() for _ in range(count)]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, command in _line_servers(folder).items():
+            for many in connections:
+                port = free_port()
+                process = subprocess.Popen(
+                    [sys.executable, *command(port)], stdout=subprocess.DEVNULL, start_new_session=True
+                )
+                try:
+                    wait_for(port)
+                    time.sleep(2)
+                    with ThreadPoolExecutor(many) as clients:
+                        for some in (lines[: count // 10], lines):  # the first ones warm it up
+                            begun = used(process.pid)
+                            list(clients.map(_take_turns, [port] * many, [some[k::many] for k in range(many)]))
+                        taken = used(process.pid) - begun
+                finally:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+                found[f"{name}, {many} clients"] = round(1e6 * taken / count, 1)
+    return found
+
+
 def measure_lines(count: int, connections: list[int]) -> dict[str, float]:
     """Lines a second of each server, by its name and the number of connections."""
     rng, found = random.Random(1), {}
     lines = [(example(rng) + "\n").encode() for _ in range(count)]
     with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "model"
-        Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}]}).save(model)
-        servers: dict[str, Callable[[int], list[str]]] = {
-            "vw --daemon": lambda port: ["-c", _PEER, str(port)],
-            "hutch vw --daemon": lambda port: [
-                *["-c", _HUTCH, "vw", "--daemon", "--foreground", "--quiet"],
-                *["--loss_function", "logistic", "--port", str(port)],
-            ],
-            "hutch serve --vw-port": lambda port: [
-                *["-c", _HUTCH, "serve", str(model), "--port", "0", "--vw-port", str(port)]
-            ],
-        }
-        for name, command in servers.items():
+        for name, command in _line_servers(folder).items():
             for many in connections:
                 rates = [_rate(command, lines, many) for _ in range(3)]
                 found[f"{name}, {many} connections"] = max((rate for rate in rates if rate), default=0.0)
@@ -250,6 +305,9 @@ def main() -> None:
     lines = kinds.add_parser("lines")
     lines.add_argument("--count", type=int, default=200_000)
     lines.add_argument("--connections", type=int, nargs="+", default=[1, 10])
+    turns = kinds.add_parser("turns")
+    turns.add_argument("--count", type=int, default=10_000)
+    turns.add_argument("--connections", type=int, nargs="+", default=[1, 8])
     web = kinds.add_parser("http")
     web.add_argument("--seconds", type=float, default=60)
     web.add_argument("--predictions", type=float, default=2000)
@@ -258,6 +316,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.what == "lines":
         found: Any = measure_lines(given.count, given.connections)
+    elif given.what == "turns":
+        found = measure_turns(given.count, given.connections)
     else:
         found = measure_http(given.seconds, given.predictions, given.learns, given.connections)
     print(json.dumps(found, indent=2))
