@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hutch.core.conformal import reach_of
 from hutch.sklearn import HutchRegressor
 
 
@@ -41,6 +42,53 @@ def test_intervals_hold_as_many_targets_as_they_say(level, learned):
         interval = HutchRegressor().partial_fit(X[:learned], y[:learned]).predict_interval(X[200:], level)
         held.append(np.mean((interval[:, 0] <= y[200:]) & (y[200:] <= interval[:, 1])))
     assert np.mean(held) == pytest.approx(level, abs=0.04)
+
+
+def test_intervals_are_as_wide_as_earlier_predictions_were_wrong():
+    """Each row is predicted before it is learned, and its error is taken in units of what the row leaves uncertain."""
+    X, y = rows(3, 120)
+    model, sizes = HutchRegressor(), []
+    for k in range(120):
+        if k:
+            found, deviation = model.predict(X[k : k + 1], return_std=True) if k > 1 else (model.predict(X[:1]), [1.0])
+            noise = model.chain_.layers[-1].numbers_posterior().noise if k > 1 else 1.0
+            scale = np.sqrt(noise) * model._target.scale
+            sizes.append(abs(y[k] - found[0]) * scale / deviation[0] if k > 1 else np.nan)
+        model.partial_fit(X[k : k + 1], y[k : k + 1])
+    half = np.diff(model.predict_interval(X, 0.9), axis=1)[:, 0] / 2
+    deviations = model.predict(X, return_std=True)[1]
+    noise = np.sqrt(model.chain_.layers[-1].numbers_posterior().noise) * model._target.scale
+    reach = half / (deviations / noise)
+    np.testing.assert_allclose(reach, reach[0], rtol=1e-6)
+    assert reach[0] == pytest.approx(reach_of(np.array(sizes[1:]), 0.9), rel=0.1)
+
+
+def test_intervals_follow_a_stream_that_changes():
+    random = np.random.default_rng(4)
+    X = random.normal(size=(1500, 4))
+    y = X @ [1, 2, 3, 4] + np.where(np.arange(1500) < 700, 1.0, 5.0) * random.standard_t(3, size=1500)
+    model, held = HutchRegressor(), []
+    for start in range(0, 1500, 10):
+        part = slice(start, start + 10)
+        if start >= 100:
+            low, high = model.predict_interval(X[part], 0.9).T
+            held += ((low <= y[part]) & (y[part] <= high)).tolist()
+        model.partial_fit(X[part], y[part])
+    assert np.mean(held) == pytest.approx(0.9, abs=0.03)
+    assert np.mean(held[600:900]) > 0.8
+
+
+def test_intervals_of_more_words_than_places():
+    random = np.random.default_rng(5)
+    words = random.integers(600, size=4000)
+    frame = pd.DataFrame({"word": [f"w{k}" for k in words], "n": random.normal(size=4000)})
+    y = words % 7 + frame["n"].to_numpy() + random.normal(size=4000)
+    low, high = HutchRegressor().fit(frame[:3000], y[:3000]).predict_interval(frame[3000:], 0.9).T
+    assert np.mean((low <= y[3000:]) & (y[3000:] <= high)) == pytest.approx(0.9, abs=0.04)
+    unknown = frame[3000:3010].assign(word="never met")
+    known = frame[3000:3010].assign(word="w1")
+    model = HutchRegressor().fit(frame[:3000], y[:3000])
+    assert np.all(model.predict(unknown, return_std=True)[1] > model.predict(known, return_std=True)[1])
 
 
 def test_words_and_missing_cells_have_deviations():

@@ -232,3 +232,31 @@ def test_frames_that_cannot_be_learned_are_named(X, y, w, text):
     for model in (HutchClassifier(), HutchRegressor()):
         with pytest.raises(HutchError, match=text):
             model.learn_many(X, y, w)
+
+
+@pytest.mark.parametrize("layers", [None, MOMENTS])
+def test_intervals_hold_what_they_say(layers):
+    random, model, held, y = np.random.default_rng(2), HutchRegressor(layers), [], []
+    with pytest.raises(HutchError, match="got 0 rows that were learned, wanted at least 20"):
+        model.predict_interval_one({"a": 1.0})
+    for k in range(900):
+        x = {"a": random.normal(), "b": random.normal()}
+        y.append(50 + 20 * x["a"] + (10 if k < 450 else 30) * random.normal())
+        if k >= 100:
+            found = model.predict_interval_one(x, 0.9)
+            assert (found.lower + found.upper) / 2 == pytest.approx(model.predict_one(x))
+            held.append(found.lower <= y[-1] <= found.upper)
+        model.learn_one(x, y[-1])
+    assert np.mean(held) == pytest.approx(0.9, abs=0.03)
+    with pytest.raises(ValueError, match="level: got 90, wanted a number between 0 and 1"):
+        model.predict_interval_one({"a": 1.0}, 90)
+
+
+def test_rows_of_a_frame_count_for_intervals_as_they_would_alone():
+    frame, y = pd.DataFrame({"a": np.arange(60) % 7 / 7, "b": np.arange(60) % 5}), np.arange(60) % 7 + np.arange(60) % 3
+    for layers in (None, MOMENTS):
+        one, many = HutchRegressor(layers), HutchRegressor(layers)
+        many.learn_many(frame, y)
+        for x, target in zip(rows_of(frame), y, strict=True):
+            one.learn_one(x, float(target))
+        assert one.predict_interval_one({"a": 0.3}) == many.predict_interval_one({"a": 0.3})

@@ -98,7 +98,11 @@ class KnowsNoise(Protocol):
     """A base learner of numbers that knows how far off its predictions are likely to be."""
 
     def numbers_posterior(self) -> Any:
-        """An object with `features`, `freedom` and `variances(batch)`; None if it does not know."""
+        """None if it does not know; else an object with methods for a batch and the chain's weights.
+
+        `variances(batch, weights)` is that of each label, and `half_widths(batch, weights, level)` how far an interval
+        about each prediction reaches.
+        """
 
 
 class FarValue(NamedTuple):

@@ -182,6 +182,10 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
         chances = Probabilities(engine, names)
     if options.predictions is not None and chances is not None:
         found.append(LinesTo(options.predictions, chances.lines, scores=chances.of_classes))
+    elif options.predictions is not None and options.interval is not None:
+        from hutch.core.run.prediction_intervals import Intervals
+
+        found.append(LinesTo(options.predictions, Intervals(engine, options.interval).lines))
     elif options.predictions is not None:
         found.append(LinesTo(options.predictions, _prediction_lines(engine, names)))
     if options.raw is not None:

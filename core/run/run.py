@@ -34,6 +34,8 @@ class RunOptions:
         each_pass: save it after each pass, too, with `.` and the number of the pass behind the name.
         predictions, raw: where predictions go; `-` is standard output; None: nowhere.
         probabilities: the predictions are the probabilities of all labels.
+        interval: predictions are written with the ends of an interval that holds the label with this probability; None:
+            alone.
         events: where progress events go as JSON lines.
         progress: when rows of the table are due, as `-P`.
         quiet: no table.
@@ -52,6 +54,7 @@ class RunOptions:
     each_pass: bool = False
     predictions: str | None = None
     probabilities: bool = False
+    interval: float | None = None
     raw: str | None = None
     events: str | None = None
     progress: str = "2.0"

@@ -320,7 +320,9 @@ class BayesianLinear(Reduction):
         if not (self._moments and p.covariance == "moments") or self.context.submodels > 1:
             return None
         fixed = 0.5 / p.prior_variance if p.prior_variance else None
-        return self._moments.posterior(self._features, lambda columns: fixed or columns / (2.0 * p.reach))
+        return self._moments.posterior(
+            self._features, lambda columns: fixed or columns / (2.0 * p.reach), p.sparse_variance
+        )
 
     @property
     def can_give_places(self) -> bool:

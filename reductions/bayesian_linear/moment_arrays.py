@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.capabilities import FarValue
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.stored import Stored, dense
+from hutch.core.conformal import KEPT
 from hutch.core.errors import ModelError
 from hutch.core.kernel.record import Record
 from hutch.reductions.bayesian_linear.moments import FAR, MOMENTS, TOTALS
@@ -43,12 +44,14 @@ class MomentArrays:
         self._squares = {name: np.zeros((submodels, room * room)) for name in _SQUARES}
         self.exact, self._without = np.zeros((submodels, room)), np.zeros(1, np.int64)
         self._far = np.zeros(1, FAR)
+        self._residuals = np.zeros((submodels, KEPT if constant_variance is None else 0))
         self.record = Record(
             MOMENTS,
             totals=self._totals,
             **self._vectors,
             **self._squares,
             exact=self.exact,
+            residuals=self._residuals,
             scratch=np.zeros(room * room),
             present=np.zeros(room, np.int64),
             marks=np.zeros(room, np.int64),
@@ -86,12 +89,15 @@ class MomentArrays:
             if index >= 0 and count > 0
         }
 
-    def posterior(self, features: NDArray[np.int64], prior: Callable[[float], float]) -> NumbersPosterior | None:
+    def posterior(
+        self, features: NDArray[np.int64], prior: Callable[[float], float], outside: float
+    ) -> NumbersPosterior | None:
         """The posterior of the first sub-model, in double as `solution` has it; None before there are two rows.
 
         Args:
             features: index of the feature at each place.
             prior: λ for so many columns.
+            outside: variance of the weight of a feature without a place, before anything is learned.
         """
         size = 1 + int(np.count_nonzero(features >= 0))
         counts, centres, squares, words, whole_means = (
@@ -117,14 +123,26 @@ class MomentArrays:
         rest = products[0, 0] - 2 * products[1:, 0] @ weights + weights @ products[1:, 1:] @ weights
         freedom = max(float(counts[0] - 1.0 - np.sum(covariance * products[1:, 1:])), 1e-9)
         noise = max(float(rest), 0.0) / freedom
+        rows = int(self._totals["rows"][0])
+        kept = self._residuals[0, 1:rows] if rows <= KEPT else np.roll(self._residuals[0], -(rows % KEPT))
         return NumbersPosterior(
-            features[1:size], means[1:], shares[1:], covariance, noise, float(counts[0]), freedom, 1.0 / ridge
+            features[1:size],
+            means[1:],
+            shares[1:],
+            covariance,
+            noise,
+            float(counts[0]),
+            freedom,
+            1.0 / ridge if size < len(features) else None,
+            outside,
+            kept,
         )
 
     def rescale(self, ratio: float, shift: float) -> None:
         """Turn every label y into ratio y + shift."""
         vectors, room = self._vectors, self._room
         vectors["weights"] *= ratio
+        self._residuals *= abs(ratio)
         vectors["squares"][:, 0] *= ratio * ratio
         for name, kept in (
             ("lows", vectors["counts"]),
@@ -146,11 +164,18 @@ class MomentArrays:
         """All sums, the inverse with its units, and the sums of pairs if there are any."""
         pairs = len(self._totals) if self._totals["paired"].any() else 0
         found = {name: array[:pairs] if name in _PAIRS else array for name, array in self._squares.items()}
-        return {**self._vectors, **found, **{f"total_{name}": self._totals[name] for name in _SAVED_TOTALS}}
+        return {
+            "residuals": self._residuals,
+            **self._vectors,
+            **found,
+            **{f"total_{name}": self._totals[name] for name in _SAVED_TOTALS},
+        }
 
     def limits(self) -> Mapping[str, Limits]:
         """Numbers, and which of them count."""
-        found = dict.fromkeys((*_VECTORS, *_SQUARES), FINITE) | dict.fromkeys(("counts", "squares"), POSITIVE)
+        found = dict.fromkeys((*_VECTORS, *_SQUARES), FINITE) | dict.fromkeys(
+            ("counts", "squares", "residuals"), POSITIVE
+        )
         found |= dict.fromkeys(_PAIRS, Limits(finite=True, grows=True)) | {"words": Limits(0, 1)}
         found |= dict.fromkeys(("total_rows", "total_since", "total_whole"), POSITIVE)
         return found | {

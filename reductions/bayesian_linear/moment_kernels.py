@@ -18,6 +18,7 @@ from hutch.reductions.bayesian_linear.kernels import judge, walk_sparse
 from hutch.reductions.bayesian_linear.moments import (
     add_row,
     find_away,
+    keep_residual,
     moments_of,
     note_far,
     precision_of,
@@ -127,7 +128,7 @@ def learn_moments(layer, example, label, importance, offset):
     far = find_away(s, m, number, False)
     p, sparse, sparse_spread = _score(s, m, e, number, m.weights)
     widen(shared, label)
-    prediction = judge(s, e, p, label, importance)
+    prediction, error = judge(s, e, p, label, importance), np.float64(label) - p
     if far:  # it is learned as it is
         find_away(s, m, number, True)
         p = _score(s, m, e, number, m.weights)[0]
@@ -147,6 +148,7 @@ def learn_moments(layer, example, label, importance, offset):
         y = p + (after - p) * (1.0 / q + added) / added
     if not (math.isfinite(y) and math.isfinite(after)):
         return prediction
+    keep_residual(s, m, number, error, 1.0 + m.unit * q)
     if sparse_spread > 0.0:
         walk_sparse(s, e, number, (after - p) / q, added)
         sparse = walk_sparse(s, e, number, 0.0, 0.0)[0]

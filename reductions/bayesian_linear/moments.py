@@ -18,6 +18,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.conformal import KEPT
 from hutch.core.kernel.abi import float32s_at, float64s_at, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.reductions.bayesian_linear.state import enter, place_of_named, vector_at
@@ -49,6 +50,7 @@ MOMENTS = np.dtype(
         ("marks", "u8"),  # int64[room]: 1: it has the column
         ("away", "u8"),  # float64[room]: from the means
         ("along", "u8"),  # float64[room]: `inverse` times that
+        ("residuals", "u8"),  # float64[submodels, KEPT]: how far the rows learned last were from what was predicted
         ("without", "u8"),  # int64[1]: numbers that found no place
         ("sites", "i8"),  # 1: a row counts by the precision that its label adds, in its columns' own means by itself
         ("unit", "f8"),  # precision that a label of importance 1 adds
@@ -308,6 +310,15 @@ def _add_column(m, s, number, j, x, h):
     away = x - centres[j]
     centres[j] += away * (h / counts[j])
     squares[j] += h * away * (x - centres[j])
+
+
+@helper
+def keep_residual(s, m, number, error, variance):
+    """Keep how far the label was from its prediction, over the root of the label's variance in units of the noise."""
+    rows = totals_at(m, number).rows
+    if m.sites == 0 and rows > 0.0:
+        kept = float64s_at(m.residuals + uint64(8 * KEPT) * number, uint64(KEPT))
+        kept[int64(rows) % KEPT] = abs(error) / variance**0.5
 
 
 @helper

@@ -1,11 +1,17 @@
-"""The posterior of a model of moments in NumPy: how far off its predictions are likely to be."""
+"""The posterior of a model of moments in NumPy: how far off its predictions are likely to be.
 
+Residuals are in units of what each row leaves uncertain, and intervals by what they were; see `hutch.core.conformal`.
+"""
+
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.conformal import reach_of
+from hutch.core.intervals import quantile
 
 
 @dataclass(frozen=True)
@@ -20,7 +26,10 @@ class NumbersPosterior:
         noise: variance of labels about the model.
         rows: importance of all rows.
         freedom: that less what the weights use of it.
-        fresh: variance that a feature without a place adds, over the noise's.
+        fresh: variance that a feature without a place adds, over the noise's; None: all places are taken.
+        outside: variance of the weight of a word beyond the places, before anything is learned, the noise's being 1/2.
+        residuals: of the rows learned last, in their order: label less prediction, over the root of the label's
+            variance in units of the noise's.
     """
 
     features: NDArray[np.int64]
@@ -30,14 +39,31 @@ class NumbersPosterior:
     noise: float
     rows: float
     freedom: float
-    fresh: float
+    fresh: float | None
+    outside: float
+    residuals: NDArray[np.float64]
 
-    def variances(self, batch: Batch) -> NDArray[np.float64]:
+    def variances(self, batch: Batch, weights: NDArray[np.float32]) -> NDArray[np.float64]:
         """The variance of the label of each row.
 
         Args:
             batch: rows, each with the constant as its last feature.
+            weights: the chain's table, which has the precision of words beyond the places.
         """
+        return self.noise * self._relative(batch, weights)
+
+    def half_widths(self, batch: Batch, weights: NDArray[np.float32], level: float) -> NDArray[np.float64]:
+        """Half the width of an interval about each row's prediction that holds its label with a probability.
+
+        Args:
+            batch, weights: as of `variances`.
+            level: the probability, between 0 and 1.
+        """
+        normal = quantile(level, self.freedom) * math.sqrt(self.noise)  # by Student's distribution
+        return reach_of(self.residuals, level, normal) * np.sqrt(self._relative(batch, weights))
+
+    def _relative(self, batch: Batch, weights: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The variance of the label of each row, over the noise's."""
         ends = batch.row_ptr
         rows = np.repeat(np.arange(len(batch)), np.diff(ends))
         indices, values = (array[ends[0] : ends[-1]] for array in (batch.indices, batch.values))
@@ -47,7 +73,13 @@ class NumbersPosterior:
         known = self.features[places] == indices if len(order) else np.zeros(len(indices), bool)
         away = np.tile(-self.shares, (len(batch), 1))
         np.add.at(away, (rows[known], places[known]), values[known] - self.means[places[known]])
-        spread = np.einsum("ij,ij->i", away @ self.covariance, away)
-        new = np.bincount(rows[~known], minlength=len(batch)) - 1
-        found: NDArray[np.float64] = self.noise * (1.0 + 1.0 / self.rows + np.maximum(spread, 0.0) + self.fresh * new)
+        spread = np.maximum(np.einsum("ij,ij->i", away @ self.covariance, away), 0.0)
+        if self.fresh is not None:
+            spread += self.fresh * (np.bincount(rows[~known], minlength=len(batch)) - 1)
+        else:
+            new = ~known & (values == 1.0)
+            new[ends[1:] - ends[0] - 1] = False  # the constant
+            gained = weights[indices[new] & np.uint32(len(weights) - 1), 1]
+            spread += np.bincount(rows[new], 2.0 / (1.0 / self.outside + gained), minlength=len(batch))
+        found: NDArray[np.float64] = 1.0 + 1.0 / self.rows + spread
         return found

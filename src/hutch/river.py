@@ -5,6 +5,7 @@ anonymous namespace. A frame is learned and predicted as its rows are, to the bi
 """
 
 import math
+from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,14 +14,18 @@ from numpy.typing import NDArray
 
 try:
     from river import base
+    from river.conf import Interval
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'hutch[river]'", name=error.name) from None
 
 from hutch.chain import Chain, with_classes
+from hutch.core.chain.capabilities import KnowsNoise, has
 from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
-from hutch.core.errors import ConfigError, DataError
+from hutch.core.conformal import KEPT, reach_of
+from hutch.core.errors import ConfigError, DataError, HutchError
 from hutch.core.loss import kinds
+from hutch.core.run.prediction_intervals import Intervals
 from hutch.core.run.probabilities import Probabilities
 from hutch.growing import can_grow, grown
 from hutch.stream_rows import Doubts, Features, batches_of, frame_of, labels_of, like, record_of, weights_of
@@ -28,6 +33,7 @@ from hutch.target_scale import TargetScale, can_rescale
 
 Layers = Sequence[Mapping[str, Any] | str]
 _CLASSES = 16  # for which there is room before any is known
+_ENOUGH = 20  # rows from which intervals are made
 
 
 def _memory(model: Any) -> int:
@@ -235,6 +241,7 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
             raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted 'simple'")
         self._scaled = can_rescale(self.chain) and self.chain.layers[-1].answers.loss_kind == kinds.SQUARED
         self._target, self._doubts = TargetScale(), Doubts()
+        self._residuals: deque[float] = deque(maxlen=KEPT)
 
     _raw_memory_usage = property(_memory)
 
@@ -252,7 +259,15 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
             list(self._target.follow(np.array([target]), self.chain))
         record = record_of(x)
         self._doubts.see(x)
-        self.chain.learn({**record, "label": (target - self._target.centre) / self._target.scale, "importance": w})
+        label = (target - self._target.centre) / self._target.scale
+        found = self.chain.learn({**record, "label": label, "importance": w})
+        if w > 0:
+            self._keep(found, np.array([target]))
+
+    def _keep(self, predictions: NDArray[np.float32], targets: NDArray[np.float64]) -> None:
+        """Keep how far targets were from what was predicted for them."""
+        found = predictions.astype(np.float64) * self._target.scale + self._target.centre
+        self._residuals.extend(np.abs(targets - found).tolist())
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a frame of pandas, polars or Arrow, in their order.
@@ -281,13 +296,37 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         for part in parts:
             labels = self._target.of(targets[part])
             rows = table.slice(part.start, part.stop - part.start)
-            self.chain.learn(batches_of(self.chain, rows, labels, weights[part]))
+            self._keep(self.chain.learn(batches_of(self.chain, rows, labels, weights[part])), targets[part])
 
     def predict_many(self, X: Any) -> Any:
         """The prediction for each row of a frame, as a series of the frame's kind."""
         batches = batches_of(self.chain, frame_of(X))
         found = np.concatenate([self.chain.run_apart(batch, False).predictions for batch in batches])
         return like(X, found.astype(np.float64) * self._target.scale + self._target.centre)
+
+    def predict_interval_one(self, x: Features, level: float = 0.9) -> Interval:
+        """An interval that holds a row's target with a probability, if rows are like those learned last.
+
+        It reaches as far as the targets of the rows learned last were from what had been predicted for them, and
+        farther if intervals before would have held too few of them (adaptive conformal inference, of 400 rows); where
+        the chain keeps moments, in units of what each row leaves uncertain.
+
+        Raises
+        ------
+        ValueError : a level that is not between 0 and 1.
+        HutchError : less than 20 rows have been learned.
+        """
+        centre = self.predict_one(x)
+        if not 0 < level < 1:
+            raise ValueError(f"level: got {level!r}, wanted a number between 0 and 1")
+        if len(self._residuals) < _ENOUGH:
+            raise HutchError(f"interval: got {len(self._residuals)} rows that were learned, wanted at least {_ENOUGH}")
+        half = reach_of(np.array(self._residuals), level)
+        if len(self.chain.layers) == 1 and has(self.chain.layers[0], KnowsNoise):
+            [batch] = self.chain.batches([record_of(x)])
+            [[low, high]] = Intervals(self.chain, level).ends(batch, self.chain.run_apart(batch, False))
+            half = 0.5 * (high - low) * self._target.scale
+        return Interval(centre - half, centre + half)
 
     def predict_one(self, x: Features) -> float:
         """The prediction for a row."""

@@ -16,6 +16,7 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import DataError, StoreError
+from hutch.core.run.prediction_intervals import Intervals
 from hutch.durable.records import check_name
 from hutch.net.limits import Limits
 from hutch.serve.bodies import NoMemory, batches_of, check_labels
@@ -226,6 +227,30 @@ def test_ids_make_a_request_count_once(model: Path, in_service: Any) -> None:
         assert service.first.chain.statistics.examples == 15 + 2
 
     in_service([model], use)
+
+
+def test_intervals(tmp_path: Path, in_service: Any, saved_model: Any) -> None:
+    row = {"loss": "squared", "covariance": "moments", "features": "named", "dimension": 4, "namespace": "f"}
+    lines = [f"{k % 5 + k % 3} |f a:{k % 5} b:{k % 7}" for k in range(90)]
+    numbers = saved_model(tmp_path / "numbers", {"chain": [{"bayesian_linear": row}]}, lines)
+    other = saved_model(tmp_path / "other", {"chain": ["linear"]}, lines)
+    twin = Chain.load(numbers)
+
+    async def use(service: Any) -> None:
+        found = (await service.post("/v1/predict?interval=0.9", "\n".join(lines[:5]))).json()
+        [batch] = twin.batches(lines[:5])
+        wanted = Intervals(twin, 0.9).ends(batch, twin.run_apart(batch, False))
+        np.testing.assert_allclose(found["intervals"], wanted)
+        assert "intervals" not in (await service.post("/v1/predict", lines[0])).json()
+        for query, text in (
+            ("interval=9", "interval: got 9, wanted a number between 0 and 1"),
+            ("interval=wide", "interval: got 'wide', wanted a number"),
+            ("interval=0.9&model=other", "interval: this chain keeps no moments"),
+        ):
+            answer = await service.post(f"/v1/predict?{query}", lines[0])
+            assert answer.status_code == 422 and text in answer.text
+
+    in_service([numbers, other], use)
 
 
 def test_several_models(model: Path, tmp_path: Path, in_service: Any, saved_model: Any) -> None:

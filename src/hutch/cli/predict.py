@@ -23,6 +23,10 @@ def predict(
     probabilities: Annotated[
         bool, Option("--probabilities", help="Write the probability of each label instead of predictions.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        Option(metavar="LEVEL", help="Also write the ends of an interval that holds the label so often, such as 0.9."),
+    ] = None,
     format: Format = None,
     folder: Annotated[
         str | None,
@@ -37,7 +41,8 @@ def predict(
 ) -> int:
     """Predict only; the model stays unchanged.
 
-    Predictions are written as VW writes them: one line per example, followed by its tag.
+    Predictions are written as VW writes them: one line per example, followed by its tag. With --interval a line is the
+    prediction and the two ends.
 
     Example: hutch predict test.csv -i model -p predictions
     """
@@ -53,6 +58,7 @@ def predict(
         from hutch.distributed.cli import predict_into
 
         others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities, "--format": format}
+        others |= {"--interval": interval}
         predict_into(data, folder, shards, ray, vw, others, strict, json)
         return 0
     predictions, raw = vw.predictions or "-", vw.raw_predictions
@@ -63,12 +69,15 @@ def predict(
         learn=False,
         predictions=predictions,
         probabilities=probabilities,
+        interval=interval,
         raw=raw,
         progress=vw.progress,
         quiet=vw.quiet or (is_stdout(predictions) and sys.stdout.isatty()),
         strict=strict,
         kind=format,
     )
+    if probabilities and interval is not None:
+        raise UsageError("--interval: got it beside --probabilities, wanted one of them")
     options.check()
     outcome = run_files(Chain.load(vw.initial_regressor), options)
     if json:

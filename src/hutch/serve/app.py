@@ -26,6 +26,9 @@ from hutch.serve.served import Answered, Served
 
 _MODEL = Field("model", "name of the model; left out, the first")
 _SCORES = Field("scores", "also return the scores of all classes", "boolean")
+_INTERVAL = Field(
+    "interval", "also return the ends of an interval that holds the label so often, such as 0.9", "number"
+)
 _KEY = Field(
     "Idempotency-Key",
     "under which this request will be sent again if no answer comes; it is learned once",
@@ -36,7 +39,7 @@ _DECISION_ID = Field("id", "under which the reward will come; the same id gets t
 _STATUSES: dict[type[HutchError], int] = {Contradiction: 409, NoMemory: 413, StoreError: 503, HutchError: 422}
 
 
-def numbers(values: NDArray[np.float32], whole: bool) -> list[Any]:
+def numbers(values: NDArray[np.floating[Any]], whole: bool) -> list[Any]:
     """Numbers for JSON: classes as integers, NaN and infinity as null."""
     if whole:
         return [int(value) if np.isfinite(value) else None for value in values]
@@ -76,8 +79,8 @@ class Handlers:
         ask = "Label requests that want an answer."
         model, errors = (_MODEL,), (404, 409)
         self.routes = [
-            Route("POST", "/v1/predict", self.predict, "Predict without learning.", (_MODEL, _SCORES), EXAMPLES,
-                  PREDICTIONS, (404,)),
+            Route("POST", "/v1/predict", self.predict, "Predict without learning.", (_MODEL, _SCORES, _INTERVAL),
+                  EXAMPLES, PREDICTIONS, (404,)),
             Route("POST", "/v1/learn", self.learn, learn, (_MODEL, _SCORES, _KEY), EXAMPLES, PREDICTIONS, errors),
             Route("POST", "/v1/rank", self.rank, draw, (_MODEL, _DECISION_ID), DECISION, RANKED, errors),
             Route("POST", "/v1/reward", self.reward, tell, model, REWARDS, errors=(404,)),
@@ -108,7 +111,12 @@ class Handlers:
 
     async def predict(self, asked: Asked) -> Any:
         """POST /v1/predict."""
-        return await self._answer(asked, lambda served: served.predict(asked.kind, asked.body))
+        given = asked.query.get("interval")
+        try:
+            level = None if given is None else float(given)
+        except ValueError:
+            raise Refused(422, f"interval: got {given!r:.100}, wanted a number between 0 and 1, such as 0.9") from None
+        return await self._answer(asked, lambda served: served.predict(asked.kind, asked.body, level))
 
     async def learn(self, asked: Asked) -> Any:
         """POST /v1/learn."""
@@ -128,6 +136,8 @@ class Handlers:
             content["predictions"] = [content["predictions"][a:b] for a, b in pairwise(ends)]
         if wanted:
             content["scores"] = [numbers(row, False) for row in found.scores]
+        if found.intervals is not None:
+            content["intervals"] = [numbers(ends, False) for ends in found.intervals]
         if found.repeated:
             content["repeated"] = True
         return content

@@ -66,6 +66,11 @@ SCHEMAS: dict[str, Any] = {
             "description": "a number or the name of a class per example; a list with a number per action for decisions",
         },
         scores={"type": "array", "items": {"type": "array", "items": {"type": ["number", "null"]}}},
+        intervals={
+            "type": "array",
+            "items": {"type": "array", "items": {"type": ["number", "null"]}},
+            "description": "the lower and the upper end for each example",
+        },
         repeated={"type": "boolean", "description": "the request was known, and had been learned"},
     ),
     "Decision": _object(

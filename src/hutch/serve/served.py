@@ -30,6 +30,7 @@ from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.chain.state import limits_of_arrays
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at, counted
 from hutch.core.overflow import clear_flags, may_have_overflowed
+from hutch.core.run.prediction_intervals import Intervals
 from hutch.durable.choices import Contradiction, Default
 from hutch.durable.commit import settle
 from hutch.durable.log import Entry, Log, Logged, Place
@@ -72,6 +73,7 @@ class Answered:
         position: the last entry of the log that the model had learned; after learning, the request's own.
         repeated: the request was known, and learned before.
         actions: of decisions, the number of actions of each; the predictions are theirs, one after the other.
+        intervals: float64 (examples, 2), if they were wanted.
     """
 
     predictions: NDArray[np.float32]
@@ -79,6 +81,7 @@ class Answered:
     position: int
     repeated: bool = False
     actions: list[int] | None = None
+    intervals: NDArray[np.float64] | None = None
 
 
 class Served:
@@ -205,20 +208,22 @@ class Served:
                     chain.run_apart(batch, False)
         self.is_warm = True
 
-    async def predict(self, kind: str, body: bytes) -> Answered:
-        """Predict the examples of a body.
+    async def predict(self, kind: str, body: bytes, level: float | None = None) -> Answered:
+        """Predict the examples of a body; with intervals that hold the label with a probability, if it is given.
 
         Raises:
             DataError: the first place that cannot be used.
+            ConfigError, UsageError: the chain knows no intervals, or not of this level.
         """
-        if len(body) <= SMALL:
+        intervals = None if level is None else Intervals(self.chain, level)
+        if len(body) <= SMALL and intervals is None:
             outputs = self.chain.one.run(single(kind, body), False)
             if outputs is not None:
                 return self._copied(outputs)
             batches = batches_of(self.chain, kind, body, self.limits.examples)
         else:
             batches = await asyncio.to_thread(batches_of, self.chain, kind, body, self.limits.examples)
-        return await self._run(batches, False, self.position)
+        return await self._run(batches, False, self.position, intervals)
 
     async def learn(self, kind: str, body: bytes, id: str = "", batches: list[Batch] | None = None) -> Answered:
         """Put a body into the log, then learn it.
@@ -478,7 +483,9 @@ class Served:
             self._busy = False
             self._go_on()
 
-    def _gathered(self, runs: list[tuple[Batch, Outputs]], learn: bool, position: int) -> Answered:
+    def _gathered(
+        self, runs: list[tuple[Batch, Outputs]], learn: bool, position: int, intervals: Intervals | None = None
+    ) -> Answered:
         """The answers to several batches; after learning their losses are counted."""
         predictions: list[NDArray[np.float32]] = []
         actions: list[int] | None = [] if self.chain.takes.of_decisions else None
@@ -493,7 +500,8 @@ class Served:
                 self._count_losses(losses)
             predictions.append(found)
         scores = np.concatenate([outputs.scores for _, outputs in runs])
-        return Answered(np.concatenate(predictions), scores, position, actions=actions)
+        sides = None if intervals is None else np.concatenate([intervals.ends(*run) for run in runs])
+        return Answered(np.concatenate(predictions), scores, position, actions=actions, intervals=sides)
 
     def _note(self, entry: Entry, number: int) -> None:
         self.position, self.learned_at = number, entry.time or time.time()
@@ -505,7 +513,9 @@ class Served:
             self.recent = min(self.recent + 1, WINDOW)
             self.recent_loss += (loss - self.recent_loss) / self.recent
 
-    async def _run(self, batches: list[Batch], learn: bool, position: int) -> Answered:
+    async def _run(
+        self, batches: list[Batch], learn: bool, position: int, intervals: Intervals | None = None
+    ) -> Answered:
         """Run batches piece by piece, so that others have their turn.
 
         Raises:
@@ -523,7 +533,7 @@ class Served:
                     raise NotFinite(why)
                 if piece is not batch:
                     await asyncio.sleep(0)
-        return self._gathered(runs, learn, position)
+        return self._gathered(runs, learn, position, intervals)
 
     def _stops(self, batch: Batch) -> list[int]:
         """The rows behind the pieces in which a batch is run."""
