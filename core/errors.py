@@ -157,7 +157,8 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
 
     names = sorted(valid)
     near = get_close_matches(name, names, n=1, cutoff=0.67)
-    near = near or get_close_matches(name, [known for known in names if known[:1] == name[:1]], n=1, cutoff=0.6)
+    bare = name.strip("[]()'\" ")
+    near = near or get_close_matches(bare, [known for known in names if known[:1] == bare[:1]], n=1, cutoff=0.6)
     near = near or [known for known in names if len(name) > 1 and name in (known.split("_")[0], _initials(known))]
     return f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names)}"
 
