@@ -143,6 +143,11 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
     >>> did_you_mean("xyz", ["classes", "shape"])
     'valid: classes, shape'
 
+    Names that share two letters of three are near only if they begin alike:
+
+    >>> did_you_mean("nothing", ["hinge"]), did_you_mean("lasso", ["loss"])
+    ('valid: hinge', "did you mean 'loss'?")
+
     A name cut short, or only its initials, is understood, too:
 
     >>> did_you_mean("oaa", ["linear", "one_against_all"])
@@ -151,7 +156,9 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
     from difflib import get_close_matches  # not at the top: most runs make no mistake
 
     names = sorted(valid)
-    near = get_close_matches(name, names, n=1, cutoff=0.6)
+    near = get_close_matches(name, names, n=1, cutoff=0.67)
+    bare = name.strip("[]()'\" ")
+    near = near or get_close_matches(bare, [known for known in names if known[:1] == bare[:1]], n=1, cutoff=0.6)
     near = near or [known for known in names if len(name) > 1 and name in (known.split("_")[0], _initials(known))]
     return f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names)}"
 
