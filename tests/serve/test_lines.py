@@ -61,6 +61,12 @@ async def echo(lines: bytes) -> bytes:
         ({}, b"GET / HTTP/1.0\n", REFUSAL),
         ({}, b"a\nGET / HTTP/1.0\n", b"a\nGET / HTTP/1.0\n"),
         ({"token": "s"}, b"token s\na\n", b"a\n"),
+        ({"token": "s", "blocks": True}, b"token s\na\nb\n\nc", b"a\nb\n\nc\n"),
+        (
+            {"blocks": True, "limits": Limits(line=1000)},
+            b"x\n" * 2000,
+            b"error: got a block of lines beyond 1000 bytes\n",
+        ),
         ({"token": "s"}, b"a\n", b"error: wanted the line 'token TOKEN' first\n"),
         ({"token": "s"}, b"token t\na\n", b"error: wanted the line 'token TOKEN' first\n"),
     ],
@@ -73,6 +79,32 @@ def test_a_connection(options: dict[str, Any], sent: bytes, wanted: bytes) -> No
             assert wanted.startswith((b"error", b"a\nerror"))
 
     over_tcp(echo, use, **options)
+
+
+@pytest.mark.parametrize("feed", [b"\n", b"\r\n"])
+def test_a_block_is_answered_once_however_it_arrives(feed: bytes) -> None:
+    sent = feed.join([b"shared |s a", b"|a x", b"|a y", b"", b"|b z", b"", b"", b"|c u", b"|c v", b""])
+    seen: list[bytes] = []
+
+    def answer(lines: bytes) -> bytes:
+        seen.append(lines)
+        return b"."
+
+    async def use(port: int) -> None:
+        for size in (1, 3, 10, len(sent)):
+            seen.clear()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            for start in range(0, len(sent), size):
+                writer.write(sent[start : start + size])
+                await writer.drain()
+                await asyncio.sleep(0.002)
+            writer.write_eof()
+            await reader.read()
+            writer.close()
+            assert b"".join(seen) == sent
+            assert all(piece.endswith(feed * 2) for piece in seen[:-1])
+
+    over_tcp(answer, use, blocks=True)
 
 
 def test_a_connection_beyond_the_limit_is_closed() -> None:

@@ -119,6 +119,29 @@ def test_what_a_client_may_not_save(
     assert not list(tmp_path.parent.glob("y"))
 
 
+def test_a_decision_that_arrives_in_pieces_is_one(tmp_path: Path) -> None:
+    options = ["--foreground", "--port", "0", "--port_file", "port", "--cb_explore_adf", "--quiet"]
+    with subprocess.Popen([*HUTCH, *options], cwd=tmp_path) as process:
+        try:
+            with socket.create_connection(("127.0.0.1", wait_for(tmp_path / "port")), timeout=60) as connection:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                found = b""
+                for piece in (
+                    b"shared |s a\n0:1:0.5 |a x\n",
+                    b"|a y\n",
+                    b"\n",
+                    b"shared |s a\n|a x\n|a y",
+                    b"\n|a z\n\n",
+                ):
+                    connection.sendall(piece)
+                    time.sleep(0.1)
+                while found.count(b"\n\n") < 2:
+                    found += connection.recv(1 << 16)
+        finally:
+            process.terminate()
+    assert found == b"0:0.5,1:0.5\n\n1:0.491667,2:0.491667,0:0.016667\n\n"  # as Vowpal Wabbit 9.11.9 answers
+
+
 def test_a_file_that_cannot_be_written_is_said_before() -> None:
     with pytest.raises(HutchError, match="cannot be written"):
         Daemon(parse(["-f", "/nowhere/model"]))

@@ -18,7 +18,10 @@ from hutch.net.signals import Ready, stopped_by_signals
 Answer = Callable[[bytes], bytes | Awaitable[bytes]]
 """Takes whole lines, each with its line feed; returns the bytes to send back, or what will give them."""
 
+_ENDS = (b"\n\n", b"\n\r\n")
+"""Of a block: an empty line."""
 _HTTP = re.compile(rb"[A-Z]{3,10} \S* HTTP/")
+_PIECE = 1 << 16
 REFUSAL = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -29,6 +32,7 @@ class LineServer:
         answer: makes the answer.
         token: a client must send `token TOKEN` as its first line, which is not answered; empty for no token.
         limits: of lines and connections.
+        blocks: lines belong together up to an empty one, and are answered when it has come.
 
     Attributes:
         clients: the connections.
@@ -36,8 +40,9 @@ class LineServer:
         stopping: no more lines are taken.
     """
 
-    def __init__(self, answer: Answer, *, token: str = "", limits: Limits | None = None) -> None:
+    def __init__(self, answer: Answer, *, token: str = "", limits: Limits | None = None, blocks: bool = False) -> None:
         self.answer, self.token, self.limits = answer, token.encode(), limits or Limits()
+        self.blocks = blocks
         self.clients: set[_Client] = set()
         self.answering: set[asyncio.Task[None]] = set()
         self.stopping = False
@@ -119,11 +124,11 @@ class _Client(asyncio.Protocol):
         """Answer the lines that are there, piece after piece, as far as the client reads its answers."""
         try:
             while not (self._awaits or self._unread or self._server.stopping or self._transport.is_closing()):
-                end = self._received.rfind(b"\n") + 1
+                end = self._whole()
                 if not end:
                     if len(self._received) > self._server.limits.line:
-                        text = f"error: got a line beyond {self._server.limits.line} bytes\n"
-                        self.close(text.encode())
+                        what = "a block of lines" if self._server.blocks else "a line"
+                        self.close(f"error: got {what} beyond {self._server.limits.line} bytes\n".encode())
                     elif self._ended:
                         self.close()
                     else:
@@ -144,6 +149,17 @@ class _Client(asyncio.Protocol):
             self._read(False)
         except (ConnectionError, MemoryError, RuntimeError):  # uvloop: closed meanwhile
             self._transport.abort()
+
+    def _whole(self) -> int:
+        """The length of what is to be answered next; 0 while its end has not come."""
+        in_blocks = self._server.blocks and self._begun
+        if in_blocks and self._ended and len(self._received) <= _PIECE:
+            return len(self._received)
+        ends = _ENDS if in_blocks else (b"\n",)
+        for find, stop in ((self._received.rfind, _PIECE), (self._received.find, len(self._received))):
+            if whole := max(found + len(end) if (found := find(end, 0, stop)) >= 0 else 0 for end in ends):
+                return whole
+        return len(self._received) if in_blocks and self._ended else 0
 
     def _read(self, wanted: bool) -> None:
         if not self._ended and self._transport.is_reading() != wanted and not self._transport.is_closing():
@@ -171,13 +187,11 @@ class _Client(asyncio.Protocol):
         self._go_on()
 
 
-async def run_lines(
-    answer: Answer, listening: socket.socket, ready: Ready, *, token: str = "", limits: Limits | None = None
-) -> None:
+async def run_lines(answer: Answer, listening: socket.socket, ready: Ready, *, blocks: bool = False) -> None:
     """Serve lines until a signal stops the server; `ready` reports the address, other arguments as for `LineServer`."""
     stopping = asyncio.Event()
     with stopped_by_signals(stopping):
-        server = LineServer(answer, token=token, limits=limits)
+        server = LineServer(answer, blocks=blocks)
         await server.start(listening)
         ready()
         await stopping.wait()

@@ -58,6 +58,11 @@ class Daemon:
         if options.final_regressor:
             check_writable(options.final_regressor)
 
+    @property
+    def blocks(self) -> bool:
+        """Whether an example is a block of lines that ends with an empty one."""
+        return self._json is None and bool(self.chain.whole_groups or self.chain.takes.of_decisions)
+
     def answer(self, lines: bytes) -> bytes:
         """Learn and predict some lines."""
         found, start = [], 0
@@ -127,7 +132,7 @@ def run(options: Namespace) -> int:
                     write_text(path, f"{number}\n")
 
         try:
-            run_in_loop(run_lines(daemon.answer, listening, ready))
+            run_in_loop(run_lines(daemon.answer, listening, ready, blocks=daemon.blocks))
         finally:
             daemon.close()
             if options.pid_file:
