@@ -184,6 +184,34 @@ def test_a_served_model(model: Path, in_service: Any) -> None:
     in_service([model], use)
 
 
+def test_decisions(tmp_path: Path, saved_model: Any, in_service: Any) -> None:
+    layers = ["explore_squarecb", "contextual_bandit", "cost_sensitive_with_features", "linear"]
+    config = {"weights": {"bits": 10}, "chain": layers}
+    log = [f"shared |s u{k % 3}\n{k % 2}:{k % 4}:0.5 |a x\n|a y{k % 5}\n|a z" for k in range(40)]
+    path, twin = tmp_path / "policy", Chain.from_config(config)
+    twin.save(path)
+
+    async def use(service: Any) -> None:
+        answer = answer_lines(service.first)
+        for k, block in enumerate(log):
+            ask = "'t|a x\n|a w\n\n"
+            found = await said(answer, (block + "\n\n" + ask).encode())
+            first, second, rest = found.split(b"\n\n")
+            assert rest == b"" and second.endswith(b" t")
+            for text, wanted in ((first, twin.learn(block)), (second, twin.predict(ask.strip()))):
+                pairs = dict(pair.split(":") for pair in text.decode().split(" ")[0].split(","))
+                np.testing.assert_allclose([float(pairs[str(a)]) for a in range(len(wanted))], wanted, atol=1e-6)
+                assert float(next(iter(pairs.values()))) == max(map(float, pairs.values()))
+            assert service.first.position == k + 1
+        np.testing.assert_array_equal(service.first.chain.weights, twin.weights)
+        bad = await said(answer, b"0:1:7 |a x\n|a y\n\n|a x\n\n\n\n")
+        wrong, right, rest = bad.split(b"\n\n")
+        assert wrong.startswith(b"error: <block>:1:") and b"probability" in wrong and right == b"0:1" and rest == b""
+        assert service.first.position == 40
+
+    in_service([path], use)
+
+
 def _no_memory(*given: Any) -> bool:
     raise MemoryError
 

@@ -73,6 +73,7 @@ class Answered:
         position: the last entry of the log that the model had learned; after learning, the request's own.
         repeated: the request was known, and learned before.
         actions: of decisions, the number of actions of each; the predictions are theirs, one after the other.
+        ranked: of decisions, uint32 (actions): the actions of each, counted from 0, with the best one first.
         intervals: float64 (examples, 2), if they were wanted.
     """
 
@@ -81,6 +82,7 @@ class Answered:
     position: int
     repeated: bool = False
     actions: list[int] | None = None
+    ranked: NDArray[np.uint32] | None = None
     intervals: NDArray[np.float64] | None = None
 
 
@@ -489,19 +491,23 @@ class Served:
         """The answers to several batches; after learning their losses are counted."""
         predictions: list[NDArray[np.float32]] = []
         actions: list[int] | None = [] if self.chain.takes.of_decisions else None
+        orders: list[NDArray[np.uint32]] = []
         for batch, outputs in runs:
             losses, found = outputs.losses, outputs.predictions
             if actions is not None:
                 shared, ends = shared_rows(batch), ends_of_groups(batch)
                 starts = np.concatenate([[0], ends[:-1]])
                 losses, found = losses[starts], found[~shared]
+                orders.append(outputs.ranked[~shared] if len(outputs.ranked) == len(shared) else outputs.ranked[:0])
                 actions += (ends - starts - shared[starts]).tolist()
             if learn:
                 self._count_losses(losses)
             predictions.append(found)
         scores = np.concatenate([outputs.scores for _, outputs in runs])
         sides = None if intervals is None else np.concatenate([intervals.ends(*run) for run in runs])
-        return Answered(np.concatenate(predictions), scores, position, actions=actions, intervals=sides)
+        ranked = np.concatenate(orders) if orders else None
+        found = np.concatenate(predictions)
+        return Answered(found, scores, position, actions=actions, ranked=ranked, intervals=sides)
 
     def _note(self, entry: Entry, number: int) -> None:
         self.position, self.learned_at = number, entry.time or time.time()

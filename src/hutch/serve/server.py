@@ -18,7 +18,7 @@ from hutch.serve.app import Handlers, create_app
 from hutch.serve.decisions import learn_defaults
 from hutch.serve.served import Served
 from hutch.serve.starting import Starting
-from hutch.serve.vw import answer_lines
+from hutch.serve.vw import answer_lines, takes_blocks
 
 
 def load(
@@ -110,7 +110,8 @@ async def serve(
     warming = asyncio.create_task(_warm_up(models))
     lines = None
     if vw is not None:
-        lines = LineServer(answer_lines(next(iter(models.values()))), token=token, limits=limits)
+        first = next(iter(models.values()))
+        lines = LineServer(answer_lines(first), token=token, limits=limits, blocks=takes_blocks(first))
         await lines.start(vw)
     app = create_app(handlers, token=token, host=host)
     try:

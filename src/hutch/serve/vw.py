@@ -1,9 +1,11 @@
 """Vowpal Wabbit's protocol for a served model: a line with a label is learned, one without is predicted.
 
 Each line is answered by `PREDICTION TAG`, an empty one by nothing; an invalid one by `error: ` and its place,
-without any effect.
+without any effect. A decision is a block of lines that an empty one ends, and is answered by
+`ACTION:VALUE,ACTION:VALUE` with the best action first, and an empty line.
 """
 
+import re
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, joined
+from hutch.core.chain.reduction import Labels
 from hutch.core.errors import HutchError, UsageError
+from hutch.core.run.decisions import decision_lines, number_text, tail
 from hutch.core.run.predictions import PredictionText, number_line
 from hutch.core.text.parser import TextParser
 from hutch.net.lines import Answer
@@ -21,19 +25,51 @@ from hutch.serve.bodies import SMALL, TEXT, has_label
 from hutch.serve.served import Served
 
 _FEED = b"\n"
+_EMPTY = re.compile(rb"\n\r?\n")
+
+
+def takes_blocks(served: Served) -> bool:
+    """Whether an example is a block of lines, a decision over actions with features."""
+    return served.chain.takes in (Labels.LOGGED_ACTION, Labels.ACTION_COSTS)
 
 
 def answer_lines(served: Served) -> Answer:
-    """The function that answers lines for a model.
+    """The function that answers lines for a model, or whole blocks if it `takes_blocks`.
 
     Raises:
-        UsageError: its top layer asks for labels; or it learns from groups of lines.
+        UsageError: its top layer asks for labels; or it learns from other groups of lines.
     """
     if served.asks:
         raise UsageError("--vw-port: the top layer is 'active', wanted HTTP: /v1/labels")
+    if takes_blocks(served):
+        return _Blocks(served).answer
     if served.chain.whole_groups or served.chain.takes.of_decisions:
         raise UsageError("--vw-port: the chain learns from groups of lines, wanted HTTP, a group in each body")
     return _Lines(served).answer
+
+
+class _Blocks:
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._parser = TextParser(replace(served.chain.parser, strict=True), "<block>")
+
+    async def answer(self, lines: bytes) -> bytes:
+        blocks = [block for block in _EMPTY.split(lines) if block.strip()]
+        return b"".join([await self._answered(block.strip(b"\r\n") + _FEED) for block in blocks])
+
+    async def _answered(self, block: bytes) -> bytes:
+        try:
+            self._parser.start("<block>")
+            batch = joined(self._parser.parse(block))  # the next text overwrites it
+            if not has_label(batch).any():
+                return decision_lines(batch, self._served.chain.run_apart(batch, False))
+            answered = await self._served.learn(TEXT, block, batches=[batch])
+        except (HutchError, MemoryError) as error:
+            return f"error: {str(error) or 'no memory is left for this block'}\n\n".encode(errors="replace")
+        assert answered.ranked is not None
+        values = answered.predictions.tolist()
+        pairs = ",".join(f"{k}:{number_text(values[k])}" for k in answered.ranked.tolist())
+        return pairs.encode() + tail(batch, 0) + _FEED
 
 
 class _Lines:
