@@ -46,9 +46,10 @@ def lines(rows: Rows, order: NDArray[Any] | None = None) -> bytes:
     return ("\n".join(text) + "\n").encode()
 
 
-def build(layer: dict[str, Any], bits: int = BITS) -> Chain:
-    """A chain of one layer."""
-    return Chain.from_config({"weights": {"bits": bits}, "chain": [layer]})
+def build(layers: dict[str, Any], bits: int = BITS) -> Chain:
+    """A chain of these layers."""
+    chain = [{name: given} for name, given in layers.items()]
+    return Chain.from_config({"weights": {"bits": bits}, "chain": chain})
 
 
 def scores(chain: Any, batch: Any) -> NDArray[np.float64]:
@@ -96,6 +97,11 @@ def frappe(train: Rows, test: Rows) -> None:
     show("linear", train, test, {"linear": logistic})
     pairs = [[f"f{j}", f"f{k}"] for k in range(10) for j in range(k)]
     show("linear, all pairs", train, test, {"linear": {**logistic, "interactions": pairs}})
+    for aware in (False, True):
+        given = {"pairs": [{"namespaces": pair, "rank": 4} for pair in pairs], "field_aware": aware}
+        for rate in (0.05, 0.2, 0.5):
+            low = {"low_rank_quadratic": given, "linear": {**logistic, "learning_rate": rate}}
+            show(f"--lrq{'fa' if aware else ''}, rank 4, rate {rate}", train, test, low, 1, ORDERS[:2])
     show("dyadic, user and item, rank 8", train, test, {"dyadic": {"left": "f0", "right": "f1", "rank": 8, **logistic}})
 
 
