@@ -158,10 +158,11 @@ def split(train: Rows, test: Rows) -> None:
             print(f"{name:28} importance {importance:2}: {levels} (half, 90 %, 99 %)", flush=True)
 
 
-def eating(random: np.random.Generator, count: int, names: int, known: float = 1.0) -> Rows:
-    """Who eats what: an animal's class and a food's class decide; `known` is the share of the names that occur."""
-    features, kinds = random.integers(0, int(names * known), (count, 2)), random.integers(0, 2, (count, 2))
-    return 2 * features + kinds, np.where(kinds[:, 0] == kinds[:, 1], 1, -1)
+def eating(random: np.random.Generator, count: int, names: int) -> Rows:
+    """Who eats what: the kinds of an animal and of a food decide; their numbers tell nothing about their kinds."""
+    numbers = np.array([random.permutation(2 * names) for _ in range(2)])
+    chosen, kinds = random.integers(0, names, (2, count)), random.integers(0, 2, (2, count))
+    return np.take_along_axis(numbers, 2 * chosen + kinds, 1).T, np.where(kinds[0] == kinds[1], 1, -1)
 
 
 def unseen() -> None:
@@ -169,7 +170,7 @@ def unseen() -> None:
     for count in (90_000, 900_000):
         random = np.random.default_rng(0)
         features, labels = eating(random, count + count // 9, 1000)
-        kept = (features[:, 0] * 7 + features[:, 1]) // 2 % 10 == 0
+        kept = (features[:, 0] * 7 + features[:, 1]) % 10 == 0
         train, test = (features[~kept], labels[~kept]), (features[kept], labels[kept])
         for name, layer in (
             ("fields", {"fields": {}}),
