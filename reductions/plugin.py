@@ -36,6 +36,7 @@ REDUCTIONS = {
     "hedge": "hedge:Hedge",
     "linear": "linear.layer:Linear",
     "link": "link:Link",
+    "low_rank_quadratic": "low_rank_quadratic:LowRankQuadratic",
     "matrix_factorization": "matrix_factorization:MatrixFactorization",
     "multinomial": "multinomial:Multinomial",
     "nat_oem": "nat_oem:NatOEMLayer",

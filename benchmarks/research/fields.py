@@ -46,9 +46,10 @@ def lines(rows: Rows, order: NDArray[Any] | None = None) -> bytes:
     return ("\n".join(text) + "\n").encode()
 
 
-def build(layer: dict[str, Any], bits: int = BITS) -> Chain:
-    """A chain of one layer."""
-    return Chain.from_config({"weights": {"bits": bits}, "chain": [layer]})
+def build(layers: dict[str, Any], bits: int = BITS) -> Chain:
+    """A chain of these layers."""
+    chain = [{name: given} for name, given in layers.items()]
+    return Chain.from_config({"weights": {"bits": bits}, "chain": chain})
 
 
 def scores(chain: Any, batch: Any) -> NDArray[np.float64]:
@@ -96,6 +97,11 @@ def frappe(train: Rows, test: Rows) -> None:
     show("linear", train, test, {"linear": logistic})
     pairs = [[f"f{j}", f"f{k}"] for k in range(10) for j in range(k)]
     show("linear, all pairs", train, test, {"linear": {**logistic, "interactions": pairs}})
+    for aware in (False, True):
+        given = {"pairs": [{"namespaces": pair, "rank": 4} for pair in pairs], "field_aware": aware}
+        for rate in (0.05, 0.2, 0.5):
+            low = {"low_rank_quadratic": given, "linear": {**logistic, "learning_rate": rate}}
+            show(f"--lrq{'fa' if aware else ''}, rank 4, rate {rate}", train, test, low, 1, ORDERS[:2])
     show("dyadic, user and item, rank 8", train, test, {"dyadic": {"left": "f0", "right": "f1", "rank": 8, **logistic}})
 
 
@@ -152,10 +158,11 @@ def split(train: Rows, test: Rows) -> None:
             print(f"{name:28} importance {importance:2}: {levels} (half, 90 %, 99 %)", flush=True)
 
 
-def eating(random: np.random.Generator, count: int, names: int, known: float = 1.0) -> Rows:
-    """Who eats what: an animal's class and a food's class decide; `known` is the share of the names that occur."""
-    features, kinds = random.integers(0, int(names * known), (count, 2)), random.integers(0, 2, (count, 2))
-    return 2 * features + kinds, np.where(kinds[:, 0] == kinds[:, 1], 1, -1)
+def eating(random: np.random.Generator, count: int, names: int) -> Rows:
+    """Who eats what: the kinds of an animal and of a food decide; their numbers tell nothing about their kinds."""
+    numbers = np.array([random.permutation(2 * names) for _ in range(2)])
+    chosen, kinds = random.integers(0, names, (2, count)), random.integers(0, 2, (2, count))
+    return np.take_along_axis(numbers, 2 * chosen + kinds, 1).T, np.where(kinds[0] == kinds[1], 1, -1)
 
 
 def unseen() -> None:
@@ -163,7 +170,7 @@ def unseen() -> None:
     for count in (90_000, 900_000):
         random = np.random.default_rng(0)
         features, labels = eating(random, count + count // 9, 1000)
-        kept = (features[:, 0] * 7 + features[:, 1]) // 2 % 10 == 0
+        kept = (features[:, 0] * 7 + features[:, 1]) % 10 == 0
         train, test = (features[~kept], labels[~kept]), (features[kept], labels[kept])
         for name, layer in (
             ("fields", {"fields": {}}),

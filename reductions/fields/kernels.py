@@ -15,7 +15,7 @@ U = 2 (K + A / z) / z, V = 2 (K - A / z) / z and 2 X / z in place of X; by Cauch
 So the steps, the h_min and the losses are those of `dyadic`.
 
 The rates are the variances of a diagonal Gaussian: 1 / (P (1 + 1 / learning_rate) + I), I being the information of the
-examples seen, Σ h l''(p) (dp/dw)²; of a loss without curvature the squared derivative stands for l''. Between passes I
+examples seen, Σ ∫ l'' dh (dp/dw)² along their steps; of a loss without curvature l'² stands for l''. Between passes I
 is halved, so that it stays between the information of one pass and of two. A pass over examples seen before applies
 the prior again, in parts: an example that adds ΔI decays a number by e^(-P rate ΔI / (I + ΔI)).
 
@@ -29,6 +29,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
+from hutch.core.dyad.curve import prediction_
 from hutch.core.dyad.linear import loss_slope
 from hutch.core.dyad.step import importance_to_
 from hutch.core.kernel.abi import (
@@ -64,6 +65,7 @@ _0 = np.float32(0)
 _NOISE_WEIGHT = 10.0  # of the first guess of the noise, in examples
 _STEEP = 1.5  # what wants larger scores lifts the rate faster than the opposite lowers it
 _HIGHEST = 700.0  # of an exponent
+_FAR = 1e6  # a step to where l' is so much smaller ends at the optimum, as far as its digits tell
 _LEAST_Z = 1e-5  # of the metric: below it U and V are so large that their difference loses digits
 
 
@@ -183,17 +185,27 @@ def _kind_of(state, label):
 
 
 @helper
-def _curvature(kind, score, slope, noise, tau):
-    """l'' for the information of an example, in units of the noise."""
-    if kind == kinds.LOGISTIC:
-        return 1.0 / (2.0 + math.exp(score) + math.exp(-score)) if abs(score) < _HIGHEST else 0.0
-    if kind == kinds.POISSON:
-        return math.exp(min(score, _HIGHEST))
+def _information(state, kind, h, s, before, after):
+    """∫ l'' dh along the step s; `before` and `after` hold the score and l' there.
+
+    With the mean metric of the step, ∫ l'' dh = ∫ dF / (K F). A loss without curvature counts ∫ l'² dh.
+    """
+    (p, slope), (q, slope_after) = before, after
+    tau = loss_of(state.loss).parameter
     if kind == kinds.SQUARED or kind == kinds.CLASSIC:
-        return 1.0 / noise
+        return h / state.noise
     if kind == kinds.EXPECTILE:
-        return (tau if slope < 0.0 else 1.0 - tau) / noise
-    return slope * slope / (noise * noise)
+        return h * (tau if slope < 0.0 else 1.0 - tau) / state.noise
+    if kind == kinds.LOGISTIC or kind == kinds.POISSON:
+        ratio, way = slope / slope_after, p - q
+        if ratio > 1.001 and ratio < _FAR and abs(way) > 0.0:
+            return math.log(ratio) * s / way
+        if kind == kinds.POISSON:
+            return h * math.exp(min(q, _HIGHEST))
+        return h / (2.0 + math.exp(p) + math.exp(-p)) if abs(p) < _HIGHEST else 0.0
+    if kind == kinds.HINGE or kind == kinds.QUANTILE:
+        return slope * s / state.noise
+    return 0.5 * (slope + slope_after) * s / state.noise
 
 
 @helper
@@ -337,7 +349,9 @@ def _train(state, example, label, importance, offset, fresh):
     s = dyad.t / state.half_z
     if not abs(s) < math.inf:
         return
-    information = h * _curvature(kind, score, slope, state.noise, record.parameter)
+    reached = prediction_(dyad.t, dyad.U, dyad.V, dyad.X, dyad.wx)
+    last = loss_slope(kind, reached, dyad.label, record.parameter, (record.derivative, state.loss))
+    information = _information(state, kind, h, s, (score, slope), (reached, last))
     _lift(state, learned, -slope * (score - _constant(state, example)) * h / state.noise)
     if state.in_units == 1:
         gap = dyad.label - score

@@ -55,7 +55,7 @@ class FieldsParameters(Parameters):
         learning_rate: the variance at the start is 1 / (precision (1 + 1 / learning_rate)), so no rate is too high.
         adaptation: how fast a learning rate that proves too low is raised; 0: never.
         precision: prior precision of a vector's coordinate; None: 10 for losses of numbers in a unit, else 0.6.
-        linear_precision: prior precision of a linear weight.
+        linear_precision: prior precision of a linear weight; None: 10 for losses of numbers in a unit, else 4.
         l2: decay of the vectors of an example, per importance; None: 0.1 for losses of numbers in a unit, else 0.004.
         partner_variance: the share of the partner's variance that acts as decay, 1 being variational Bayes.
         spread: length of a vector when it is first touched, on average.
@@ -69,7 +69,7 @@ class FieldsParameters(Parameters):
     learning_rate: Positive = 10.0
     adaptation: NonNegative = 1.0
     precision: Positive | None = None
-    linear_precision: Positive = 4.0
+    linear_precision: Positive | None = None
     l2: NonNegative | None = None
     partner_variance: NonNegative = 0.15
     spread: NonNegative = 0.3
@@ -131,7 +131,7 @@ class Fields(Reduction):
             learning_rate=p.learning_rate,
             adaptation=p.adaptation,
             precision=p.precision if p.precision is not None else 10.0 if in_units else 0.6,
-            linear_precision=p.linear_precision,
+            linear_precision=p.linear_precision if p.linear_precision is not None else 10.0 if in_units else 4.0,
             l2=p.l2 if p.l2 is not None else 0.1 if in_units else 0.004,
             partner_variance=p.partner_variance,
             spread=p.spread,

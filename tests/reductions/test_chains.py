@@ -119,6 +119,15 @@ CHAINS: dict[str, list[Any]] = {
         {"ngrams": {"size": 2}},
         {"linear": {"interactions": [["task", "task"]]}},
     ],
+    "low_rank_quadratic over linear": [
+        {"low_rank_quadratic": {"pairs": [{"namespaces": ["rater", "task"], "rank": 2}], "dropout": True}},
+        LINEAR,
+    ],
+    "one_against_all over field-aware low_rank_quadratic over linear": [
+        {"one_against_all": CLASSES},
+        {"low_rank_quadratic": {"pairs": [{"namespaces": ["rater", "task"], "rank": 2}], "field_aware": True}},
+        LINEAR,
+    ],
     "one_against_all, predicting first, over regularised linear": [
         {"one_against_all": {**CLASSES, "predict_first": True}},
         {"linear": {"l1": 1e-4, "l2": 1e-4, "initial_weight": 0.1}},

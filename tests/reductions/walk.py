@@ -44,6 +44,7 @@ LAYERS: dict[str, tuple[str, dict[str, Any]]] = {
     "filter_tree": ("filter_tree", {"classes": CLASSES}),
     "hedge": ("hedge", {"copies": [{}, {}]}),
     "link": ("link", {"function": "logistic"}),
+    "low_rank_quadratic": ("low_rank_quadratic", {"pairs": [{"namespaces": ["left", "right"], "rank": 2}]}),
     "nat_oem": ("nat_oem", {"mode": "step"}),
     "ngrams": ("ngrams", {"size": 2}),
     "one_against_all": ("one_against_all", {"classes": CLASSES}),

@@ -16,7 +16,6 @@ DIFFERENT = {
     "interact/n02_textfeat": "--affix is not supported",
     "interact/n03_textfeat": "--spelling is not supported",
     "interact/n04_textfeat": "--feature_limit is not supported",
-    **dict.fromkeys(("lrq/q00", "lrq/q01", "lrq/q02", "lrq/q04"), "--lrq is not supported"),
     "multi/k12_oaa": "VW stops at the malformed class, Hutch reports it and goes on",
     "multi/k70_mf": "--rank is not supported",
     "passes/m21_nocache_error": "several passes need no cache",

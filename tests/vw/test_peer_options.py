@@ -158,7 +158,7 @@ def check(arguments, lines):
         "m",
         "--hexfloat_weights",
     ]
-    if re.search("passes|holdout", arguments):  # VW counts empty lines when it holds out
+    if re.search("passes|holdout|lrq", arguments):  # VW counts empty lines when it holds out, and for --lrq's turns
         lines = [line for line in lines if line]
     if "--oaa" in arguments:  # VW's predictions of all classes leave out what is below 1e-10, products too
         lines = [re.sub(r":(-?[\d.e+-]+)", _not_tiny, line) for line in lines]
@@ -274,3 +274,26 @@ def test_every_option_of_the_peer_is_known():
     names = set(re.findall(r"^ {4}(?:-\w, )?--([\w-]+)", told.stdout, re.MULTILINE))
     assert len(names) > 300
     assert names - {"help"} <= {option.name for option in OPTIONS}
+
+
+LOW_RANK = st.sampled_from(
+    [
+        "--lrq ab2",
+        "--lrq ab2 cd3",
+        "--lrq aa1 --lrqdropout",
+        "--lrq ac4 --loss_function logistic",
+        "--oaa 5 --lrq ab2",
+        "--lrqfa ab2",
+        "--lrqfa ca3 --loss_function logistic",
+    ]
+)
+FEW_UPDATES = some("--sgd -l 0.1", "--adaptive -l 0.1", "-q ab", "--noconstant")
+
+
+@SETTINGS
+@given(
+    arguments=command_lines(LOW_RANK, FEW_UPDATES, REGULARIZATION, PASSES),
+    lines=files(st.sampled_from(["1", "2"])),
+)
+def test_low_rank(arguments, lines):
+    check(arguments, lines)

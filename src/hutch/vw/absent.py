@@ -65,7 +65,7 @@ graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are
 freegrad restart project fepsilon flipschitz_const: use --coin or --pistol, which need no learning rate
-new_mf lrq lrqdropout lrqfa: use --rank, or the `dyadic` layer of `hutch train -C`
+new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 adax: use --adaptive
 interact: use -q, which multiplies every pair of features
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions

@@ -163,6 +163,10 @@ def _said(option: Option, key: str, given: Any) -> list[str]:
     name = f"--{option.name}"
     value: Any = getattr(given, key, None) if key else True
     brings = option.brings_layer or (option.name == "csoaa_ldf")
+    if option.name == "lrq":
+        return [] if given.field_aware else [name, *(_coded(pair.namespaces) + str(pair.rank) for pair in given.pairs)]
+    if option.name == "lrqfa":
+        return [name, _coded(given.fields) + str(given.pairs[0].rank)] if given.field_aware else []
     if value is None or (key and not brings and value == getattr(type(given), key, None)):
         return []
     if option.reads == "loss":

@@ -247,6 +247,19 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="bootstrap.type",
             needs=("bootstrap",),
         ),
+        new_words("lrq", "ABK", "Low-rank interaction of namespaces A and B, of rank K.", sets="low_rank_quadratic"),
+        new_flag(
+            "lrqdropout",
+            "Train low-rank interactions with dropout.",
+            sets="low_rank_quadratic.dropout",
+            needs=("lrq",),
+        ),
+        new_text(
+            "lrqfa",
+            "ABCK",
+            "Low-rank interactions of all pairs of namespaces A, B and C, of rank K.",
+            sets="low_rank_quadratic",
+        ),
         new_text(
             "link",
             "NAME",

@@ -17,7 +17,7 @@ _KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "
          "named_labels")  # fmt: skip
 _SILENT = ("ngrams", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
-_LEARNERS |= {"linear": "gd"} | {name: layer.learner for name, layer in DECLARED.items()}
+_LEARNERS |= {"linear": "gd", "low_rank_quadratic": "lrq"} | {name: layer.learner for name, layer in DECLARED.items()}
 _DECIDES = "cost_sensitive_with_features"
 _MERGER = "shared_feature_merger"
 _MERGED = [name for name, layer in DECLARED.items() if layer.makes_actions]
@@ -46,6 +46,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"final_regressor = {options.model}" if options.model else "",
         f"predictions = {given.predictions}" if given.predictions else "",
         f"raw predictions = {given.raw_predictions}" if given.raw_predictions else "",
+        *_low_rank_lines(chain),
         *_sums_lines(chain),
         f"using cache_file = {options.cache}" if cached else "",
         f"creating cache_file = {options.cache}" if options.cache and not cached else "",
@@ -149,6 +150,8 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
 
 
 def _suffix(layer: Any, given: Namespace) -> str:
+    if layer.name == "low_rank_quadratic":
+        return "fa" if layer.parameters.field_aware else ""
     if layer.name == "active":
         return "-simulation" if layer.parameters.simulation else ""
     if layer.name == _DECIDES:
@@ -183,3 +186,11 @@ def _regularization_lines(base: Any, given: Namespace) -> Iterator[str]:
     for name in ("l1", "l2"):
         if getattr(base, name, 0) and (not given.initial_regressor or getattr(given, name) is not None):
             yield f"using {name} regularization = {getattr(base, name):g}"
+
+
+def _low_rank_lines(chain: Chain) -> Iterator[str]:
+    layer = layer_named(chain, "low_rank_quadratic")
+    if layer is not None and not layer.parameters.field_aware:
+        dropout = "(using dropout) " if layer.parameters.dropout else ""
+        pairs = "".join(f"{''.join(pair.namespaces)}{pair.rank} " for pair in layer.parameters.pairs)
+        yield f"creating low rank quadratic features for pairs: {dropout}{pairs}"

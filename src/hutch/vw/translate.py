@@ -3,6 +3,7 @@
 import re
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from itertools import combinations
 from typing import Any
 
 from hutch.core.config.override import layer_name
@@ -62,7 +63,7 @@ def _has_submodels(options: Namespace) -> bool:
     """Whether a feature has several rows of weights."""
     counts = (options.oaa, options.csoaa, options.bootstrap, options.bag)
     return any((count or 1) > 1 for count in counts) or bool(
-        options.ect or options.nn or options.cover or options.cb_type == "dr"
+        options.ect or options.nn or options.lrq or options.lrqfa or options.cover or options.cb_type == "dr"
     )
 
 
@@ -255,9 +256,32 @@ def _one_against_all(parameters: dict[str, Any], options: Namespace) -> list[Any
     if options.oaa is not None:
         parameters |= _first_class(options)
         linked = (options.link or "identity") != "identity" and not options.probabilities
-        if options.bootstrap or options.nn or options.l1 or options.l2 or options_of_first_weights(options) or linked:
+        layers = options.bootstrap or options.nn or options.lrq or options.lrqfa
+        if layers or options.l1 or options.l2 or options_of_first_weights(options) or linked:
             parameters["predict_first"] = True
     return [{"one_against_all": parameters}]
+
+
+def _low_rank(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    if options.lrq and options.lrqfa:
+        raise UsageError("got --lrq and --lrqfa, wanted one of them")
+    if options.lrqfa:
+        letters, rank = _letters_and_rank("lrqfa", decode(options.lrqfa), "..+", "two letters or more")
+        if len(set(letters)) < len(letters):
+            raise UsageError(f"--lrqfa: got {options.lrqfa!r}, wanted different letters")
+        pairs = [{"namespaces": list(pair), "rank": rank} for pair in combinations(letters, 2)]
+        return [{"low_rank_quadratic": {"pairs": pairs, "field_aware": True}}]
+    found = [_letters_and_rank("lrq", value, "..", "two letters") for value in sorted(set(map(decode, options.lrq)))]
+    pairs = [{"namespaces": list(both), "rank": rank} for both, rank in found]
+    return [{"low_rank_quadratic": {"pairs": pairs, **parameters}}]
+
+
+def _letters_and_rank(name: str, value: str, letters: str, wanted: str) -> tuple[str, int]:
+    """The parts of the value of `--lrq` or `--lrqfa`: letters that are no digits at the end, and a number."""
+    match = re.fullmatch(rf"({letters}?)(\d+)", value, re.DOTALL)
+    if not match or ":" in match[1] or int(match[2]) < 1:
+        raise UsageError(f"--{name}: got {value!r}, wanted {wanted} and a rank")
+    return match[1], int(match[2])
 
 
 def _active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
@@ -274,6 +298,7 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "link": lambda parameters, options: (
         [] if parameters["function"] == "identity" or options.probabilities else [{"link": parameters}]
     ),
+    "low_rank_quadratic": _low_rank,
     "active": _active,
 }
 """Layers with an option whose value is not the parameter's value."""

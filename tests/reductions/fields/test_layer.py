@@ -117,6 +117,12 @@ class Twin:
         t = dyad.step(self.loss, h, y, z / 2, U, V, 2 * X / z, score - (U - V) / 4, dynamics="exact")
         s = 2 * t / z
         slope, curvature = self.curvature(score, y)
+        reached = float(dyad.prediction(t, U, V, 2 * X / z, score - (U - V) / 4))
+        ratio = slope / self.curvature(reached, y)[0]
+        if self.loss == "poisson" and not 1.001 < ratio < 1e6:
+            curvature = math.exp(reached)
+        far = not 1.001 < ratio < 1e6
+        information = h * curvature if far else math.log(ratio) * s / (score - reached)
         gain = -slope * (score - self.w[constant][0]) * h
         if self.adaptation and gain:
             self.gains += gain * gain
@@ -124,16 +130,16 @@ class Twin:
             self.lift = max(0.0, self.lift + self.adaptation * towards)
         for i, x in flat:
             self.w[i][0] -= s * linear_rate[i] * x
-            self.w[i][1] += h * curvature * x * x
+            self.w[i][1] += information * x * x
         for f, g in used:
             a, b, alpha, beta = sides[f, g], sides[g, f], metric[f, g], metric[g, f]
             root = s * np.sqrt(alpha * beta)
             change = a * (np.cosh(root) - 1) - alpha * s * b * np.sinh(root) / root
             for i, x in fields[f][1]:
                 own, D = self.v[i, fields[g][0]], rate[i, fields[g][0]]
-                fall = D * h * (self.l2 + self.share * curvature * x * x * beta)
+                fall = D * (h * self.l2 + self.share * information * x * x * beta)
                 own[0] = (own[0] + x * D / alpha * change) * np.exp(-fall)
-                own[1] += h * curvature * x * x * b * b
+                own[1] += information * x * x * b * b
         return prediction
 
 
