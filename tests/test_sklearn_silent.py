@@ -174,7 +174,7 @@ def test_one_wrong_cell_does_not_decide_a_prediction(frame):
     X[:, 1] = X[:, 0] + X[:, 1] / 100
     y = X @ [3.0, 0.0, 1.0] + random.normal(size=400) / 10
     wrong = X[:9].copy()
-    wrong[5, 1] *= 100
+    wrong[5, 1] *= 1000
 
     def table(values):
         return pd.DataFrame(values, columns=["height", "width", "depth"]).assign(word="a") if frame else values

@@ -12,6 +12,7 @@ Source: M. Opper, "A Bayesian approach to on-line learning", 1998; for squared l
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -56,11 +57,17 @@ from hutch.reductions.linear.layer import Linear, namespaces_of
 _OF_ALL = ("dimension", "loss", "covariance", "min_prediction", "max_prediction")
 _OF_BLOCKS = ("priors", "blocks", "interactions", "permutations", "duplicate_interactions", "ignore_linear")
 _MOMENTS = ("moments", "sites")
+_OF_MOMENTS = ("reaches", "extrapolation")
 _FULL = 512
 _RANK = 32
 _MOST_BYTES = 1 << 33
 
 Positive = Annotated[float, Within(gt=0)]
+
+
+def _ridge(fixed: float | None, reach: float, columns: float) -> float:
+    """λ of moments with so many columns."""
+    return fixed or columns / (2.0 * reach)
 
 
 class BayesianLinearParameters(Parameters):
@@ -88,6 +95,7 @@ class BayesianLinearParameters(Parameters):
         sparse_variance: the same of weights of other namespaces, which have variances but no covariances.
         forgetting: part of the way back to the initial variance that each label goes, for
             concepts that drift.
+        reaches: of moments: the likeliest of these takes the place of `reach` in runs that predict.
         extrapolation: of moments: a value that lies farther outside those learned of its column than so many times
             their width counts as the nearest of them in predictions, once 30 rows have the column; None: none does.
         min_prediction: predictions below it become it; None: the smallest label seen.
@@ -113,6 +121,7 @@ class BayesianLinearParameters(Parameters):
     constant_variance: Positive = 64.0
     sparse_variance: Positive = 1.0
     forgetting: Annotated[float, Within(ge=0, lt=1)] = 0.0
+    reaches: Annotated[tuple[Positive, ...], Within(max_length=16)] = ()
     extrapolation: Annotated[float, Within(ge=0)] | None = 3.0
     min_prediction: float | None = None
     max_prediction: float | None = None
@@ -143,11 +152,13 @@ class BayesianLinearParameters(Parameters):
                     f"dimension: got {self.dimension} {beside}, wanted at most {_FULL}; "
                     "covariance: own below `standardise` takes more"
                 )
-            for name in ("rank", "forgetting", *(["extrapolation"] if self.covariance == "sites" else [])):
+            for name in ("rank", "forgetting", *(_OF_MOMENTS if self.covariance == "sites" else ())):
                 if (got := getattr(self, name)) != getattr(type(self), name):
                     raise ValueError(f"{name}: got {got!r} {beside}, wanted it left out")
-        elif self.extrapolation != type(self).extrapolation:
-            raise ValueError(f"extrapolation: got {self.extrapolation} {beside}, wanted it left out")
+        else:
+            for name in _OF_MOMENTS:
+                if (got := getattr(self, name)) != getattr(type(self), name):
+                    raise ValueError(f"{name}: got {got!r} {beside}, wanted it left out")
         low, high = self.min_prediction, self.max_prediction
         if low is not None and high is not None and low > high:
             raise ValueError(f"min_prediction {low} is above max_prediction {high}")
@@ -230,7 +241,7 @@ class BayesianLinear(Reduction):
             )
         if moments:
             prior = p.constant_variance if p.covariance == "sites" else None
-            self._moments, covariances = MomentArrays(context.submodels, size, prior, p.extrapolation), 0
+            self._moments, covariances = MomentArrays(context.submodels, size, prior, p.reaches, p.extrapolation), 0
         self._means = np.zeros((covariances and context.submodels, size))
         self._matrices = np.zeros((covariances, matrix_size))
         self._groups = np.zeros(covariances, GROUP)
@@ -320,9 +331,8 @@ class BayesianLinear(Reduction):
         if not (self._moments and p.covariance == "moments") or self.context.submodels > 1:
             return None
         fixed = 0.5 / p.prior_variance if p.prior_variance else None
-        return self._moments.posterior(
-            self._features, lambda columns: fixed or columns / (2.0 * p.reach), p.sparse_variance
-        )
+        priors = [partial(_ridge, fixed, reach) for reach in p.reaches or (p.reach,)]
+        return self._moments.posterior(self._features, priors, p.sparse_variance)
 
     @property
     def can_give_places(self) -> bool:

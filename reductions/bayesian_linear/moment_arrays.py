@@ -1,7 +1,7 @@
 """The arrays of `bayesian_linear` with `covariance: moments`: making, saving, and another scale of labels."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from hutch.core.conformal import KEPT
 from hutch.core.errors import ModelError
 from hutch.core.kernel.record import Record
 from hutch.reductions.bayesian_linear.moments import FAR, MOMENTS, TOTALS
-from hutch.reductions.bayesian_linear.posterior import NumbersPosterior
+from hutch.reductions.bayesian_linear.posterior import NumbersPosterior, likeliest
 
 _ANY_DISTANCE = 1e300
 _CLIP = 4.0  # as `standardise` has by default
@@ -31,13 +31,21 @@ class MomentArrays:
         submodels: their number.
         room: places, with the label's, which is the first.
         constant_variance: of sites, the constant's before anything is learned; None: labels are numbers.
+        reaches: of which the likeliest decides; empty: that of the layer.
         extrapolation: how far outside the values learned predictions follow a column, in widths of these; None: always.
 
     Attributes:
         exact: float64 (sub-models, room): the weights as the last prediction without learning solved for them.
     """
 
-    def __init__(self, submodels: int, room: int, constant_variance: float | None, extrapolation: float | None) -> None:
+    def __init__(
+        self,
+        submodels: int,
+        room: int,
+        constant_variance: float | None,
+        reaches: Sequence[float],
+        extrapolation: float | None,
+    ) -> None:
         self._room = room
         self._totals = np.zeros(submodels, TOTALS)
         self._vectors = {name: np.zeros((submodels, room)) for name in _VECTORS}
@@ -62,6 +70,8 @@ class MomentArrays:
             unit=2.0 if constant_variance is None else 1.0,
             constant=0.0 if constant_variance is None else 1.0 / constant_variance,
             clip=_CLIP,
+            reaches=np.array(reaches or [0.0]),
+            reach_count=len(reaches),
             extrapolation=_ANY_DISTANCE if extrapolation is None else extrapolation,
             far=self._far,
         )
@@ -90,13 +100,13 @@ class MomentArrays:
         }
 
     def posterior(
-        self, features: NDArray[np.int64], prior: Callable[[float], float], outside: float
+        self, features: NDArray[np.int64], priors: Sequence[Callable[[float], float]], outside: float
     ) -> NumbersPosterior | None:
         """The posterior of the first sub-model, in double as `solution` has it; None before there are two rows.
 
         Args:
             features: index of the feature at each place.
-            prior: λ for so many columns.
+            priors: λ for so many columns, of each reach; the likeliest decides.
             outside: variance of the weight of a feature without a place, before anything is learned.
         """
         size = 1 + int(np.count_nonzero(features >= 0))
@@ -116,8 +126,10 @@ class MomentArrays:
         products = lower["whole"] + self._totals["whole"][0] * np.outer(away, away)
         products += lower["pairs"] + lower["pair_counts"] * left * left.T - counts[0] * np.outer(shares, shares)
         units = np.sqrt(np.where(squares > 0, squares / np.maximum(counts, 1e-300), 1.0))[1:]
-        ridge = prior(float(np.sum((counts[1:] > 0) & (words[1:] == 0)) + shares[1:].sum()) or 1.0)
-        inner = products[1:, 1:] / units / units[:, None] + ridge * np.eye(size - 1)
+        columns = float(np.sum((counts[1:] > 0) & (words[1:] == 0)) + shares[1:].sum()) or 1.0
+        scaled = products[1:, 1:] / units / units[:, None]
+        ridge = likeliest([prior(columns) for prior in priors], scaled, products[1:, 0] / units, squares[0], counts[0])
+        inner = scaled + ridge * np.eye(size - 1)
         covariance = np.linalg.inv(inner) / units / units[:, None]
         weights = covariance @ products[1:, 0]
         rest = products[0, 0] - 2 * products[1:, 0] @ weights + weights @ products[1:, 1:] @ weights

@@ -56,6 +56,8 @@ MOMENTS = np.dtype(
         ("unit", "f8"),  # precision that a label of importance 1 adds
         ("constant", "f8"),  # precision of the constant before anything is learned
         ("clip", "f8"),  # of sites: values farther from the mean, in deviations, become this
+        ("reaches", "u8"),  # address of float64[reach_count], of which the likeliest decides; none: `reach`
+        ("reach_count", "i8"),
         ("extrapolation", "f8"),  # of numbers: how far outside the values learned a prediction follows, in their widths
         ("far", "u8"),  # FAR
     ]

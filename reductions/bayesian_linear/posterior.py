@@ -4,6 +4,7 @@ Residuals are in units of what each row leaves uncertain, and intervals by what 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,31 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.conformal import reach_of
 from hutch.core.intervals import quantile
+
+
+def likeliest(
+    ridges: Sequence[float], products: NDArray[np.float64], moment: NDArray[np.float64], whole: float, rows: float
+) -> float:
+    """The λ with the greatest evidence, as `solution` has it.
+
+    Args:
+        ridges: those to choose from; of two rows and less the first is taken.
+        products: of columns about their means, in their units, float64 (columns, columns).
+        moment: of columns with the label.
+        whole: squares of the label about its mean.
+        rows: importance of all rows.
+    """
+    if len(ridges) == 1 or rows <= 2:
+        return ridges[0]
+    roots, axes = np.linalg.eigh(products)
+    roots, along = np.maximum(roots, 0.0), (axes.T @ moment) ** 2
+    least = max(1e-12 * whole, 1e-300)
+    rests = [max(whole - float(np.sum(along / (roots + ridge))), least) for ridge in ridges]
+    found = [
+        -0.5 * float(np.sum(np.log1p(roots / ridge))) - 0.5 * (rows - 1.0) * math.log(rest)
+        for ridge, rest in zip(ridges, rests, strict=True)
+    ]
+    return ridges[int(np.argmax(found))]
 
 
 @dataclass(frozen=True)

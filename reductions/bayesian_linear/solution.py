@@ -5,9 +5,17 @@ word, and where there is none: 1), U = diag(u), and reach r of d columns,
 
     w = U⁻¹ (U⁻¹ C U⁻¹ + λ I)⁻¹ U⁻¹ b,   λ = d / 2 r;   p = mean of y + w·(x - m)
 
-so that the constant needs no prior, and all is linear in labels. Between two solutions each row moves the inverse
+so that the constant needs no prior, and all is linear in labels. Of several reaches the one with the greatest evidence
+decides, with n rows and y their labels about the mean, the noise's variance being integrated out:
+
+    log P = -1/2 log |I + U⁻¹ C U⁻¹ / λ| - (n - 1) / 2 log (y'y - w·b)
+
+Between two solutions each row moves the inverse
 S = (C + λ U²)⁻¹ and w by a step of recursive least squares, exact but for u and for cells that are missing.
+Source of the evidence: D. MacKay, "Bayesian interpolation", 1992.
 """
+
+import math
 
 from numpy import uint64
 
@@ -22,6 +30,12 @@ _FAR = 1.21  # square of the change of a unit at which the inverse is made anew
 
 @helper
 def ridge(s, m, number):
+    """λ of the reach that rows are learned with."""
+    return _ridge_of(s, m, number, s.reach)
+
+
+@helper
+def _ridge_of(s, m, number, reach):
     """λ: what the prior adds to the squares of a column in its unit; words count by their number in a row."""
     if s.prior_variance > 0.0:
         return 1.0 / (m.unit * s.prior_variance)
@@ -29,7 +43,7 @@ def ridge(s, m, number):
     for j in range(s.size):
         if j != s.constant and counts[j] > 0.0:
             columns += counts[j] / counts[s.constant] if words[j] == 1.0 else 1.0
-    return (columns if columns > 0.0 else 1.0) / (m.unit * s.reach)
+    return (columns if columns > 0.0 else 1.0) / (m.unit * reach)
 
 
 @helper
@@ -122,15 +136,36 @@ def _invert(s, factor, out):
 
 
 @helper
-def find_exact(s, m, number):
-    """Solve for the weights under the prior in present units."""
+def _solve_under(s, m, number, reach):
+    """Solve for the weights in units of columns under a prior; returns the logarithm of its evidence."""
     scratch, exact = square_at(s, m.scratch, uint64(0)), vector_at(s, m.exact, number)
-    units = float64s_at(m.along, uint64(s.size))
-    _gather(s, m, number, scratch, units)
+    _gather(s, m, number, scratch, float64s_at(m.along, uint64(s.size)))
     for i in range(1, s.size):
         exact[i] = scratch[i * s.room]
-    _decompose(s, scratch, ridge(s, m, number))
+    added = _ridge_of(s, m, number, reach)
+    _decompose(s, scratch, added)
     _solve(s, scratch, exact)
+    whole = vector_at(s, m.squares, number)[s.constant]
+    evidence, rest = 0.0, whole
+    for i in range(1, s.size):
+        evidence -= math.log(scratch[i * s.room + i]) - 0.5 * math.log(added)
+        rest -= exact[i] * scratch[i * s.room]
+    rows = vector_at(s, m.counts, number)[s.constant]
+    return evidence - 0.5 * (rows - 1.0) * math.log(max(rest, 1e-12 * whole, 1e-300))
+
+
+@helper
+def find_exact(s, m, number):
+    """Solve for the weights under the likeliest prior, in present units."""
+    reaches = float64s_at(m.reaches, uint64(m.reach_count))
+    likeliest, highest = s.reach, -math.inf
+    if totals_at(m, number).rows > 2.0:
+        for k in range(m.reach_count):
+            evidence = _solve_under(s, m, number, reaches[k])
+            if evidence > highest:
+                likeliest, highest = reaches[k], evidence
+    _solve_under(s, m, number, likeliest)
+    exact, units = vector_at(s, m.exact, number), float64s_at(m.along, uint64(s.size))
     for i in range(1, s.size):
         exact[i] /= units[i]
     exact[0] = 0.0

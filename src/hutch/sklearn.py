@@ -42,6 +42,12 @@ EXPECTED_FAILURES = dict.fromkeys(
 )
 """Checks of scikit-learn that cannot pass, with the reason; `check_estimator(expected_failed_checks=...)` takes it."""
 _LARGEST = float(np.finfo(np.float32).max)
+_REACHES = (
+    10.0,
+    100.0,
+    1000.0,
+    10_000.0,
+)  # of priors of numbers; spectra want the last
 _NO_CLASSIFICATION = (kinds.POISSON, kinds.QUANTILE, kinds.EXPECTILE)
 
 
@@ -338,7 +344,7 @@ class HutchRegressor(RegressorMixin, PredictsIntervals, TableEstimator):  # type
 
     def _moments(self, classes: int | None, room: int) -> list[Any]:
         [layer] = super()._moments(classes, room)
-        layer["bayesian_linear"]["extrapolation"] = self.extrapolation
+        layer["bayesian_linear"] |= {"reaches": _REACHES, "extrapolation": self.extrapolation}
         return [layer]
 
     def _raw(self, X: Any) -> NDArray[np.float64]:

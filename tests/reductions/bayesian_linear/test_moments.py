@@ -250,6 +250,32 @@ def test_few_rows_do_not_say_what_is_far():
         assert 50 < chain.predict(far)[0] < 60
 
 
+@pytest.mark.parametrize("noise", [0.01, 1.0, 30.0])
+def test_the_likeliest_reach_decides(noise):
+    """The evidence by the covariance of all labels, rows by rows."""
+    random = np.random.default_rng(7)
+    X = np.cumsum(random.normal(size=(80, 6)), axis=1) * [1, 10, 0.1, 1, 5, 2]
+    y = X @ [3.0, 0.0, 1.0, -2.0, 0.5, 1.0] + noise * random.normal(size=80)
+    X, y = X.astype(np.float32), y.astype(np.float32)
+    Z, away = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()).astype(float)
+    reaches, found = (0.1, 1.0, 10.0, 1e3, 1e5), []
+    for reach in reaches:
+        K = np.eye(80) + Z @ Z.T * (2 * reach / 6)
+        found.append(-0.5 * np.linalg.slogdet(K)[1] - 39.5 * np.log(away @ np.linalg.solve(K, away)))
+    best = reaches[int(np.argmax(found))]
+    chain = build(6, reaches=list(reaches))
+    chain.learn(X, y)
+    np.testing.assert_allclose(
+        chain.predict(X), batch(X.astype(float), y.astype(float), reach=best)(X), rtol=1e-4, atol=1e-4
+    )
+    alone = build(6, reach=best)
+    alone.learn(X, y)
+    [rows] = chain.batches(X)
+    ours, theirs = (each.layers[-1].numbers_posterior().variances(rows, each.weights) for each in (chain, alone))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    assert best == {0.01: 1e5, 1.0: 10.0, 30.0: 0.1}[noise]
+
+
 @pytest.mark.parametrize(("covariance", "loss"), [("own", "squared"), ("sites", "logistic")])
 def test_other_covariances_refuse_extrapolation(covariance, loss):
     row = {**ROW, "dimension": 2, "covariance": covariance, "loss": loss, "extrapolation": 2.0}
