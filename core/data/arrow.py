@@ -30,6 +30,7 @@ from hutch.core.data.assemble import (
 from hutch.core.data.class_names import ClassNames, class_names, numbers_wanted
 from hutch.core.data.dates import Part, parts_of
 from hutch.core.data.disguises import Where, in_table
+from hutch.core.data.number_columns import NumberColumns, are_plain, numbers_of, singles, valid
 from hutch.core.data.roles import AnyRoles, FeatureColumn, Roles, position_of, refuse_twice
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, Problem, at, reading
@@ -38,7 +39,6 @@ from hutch.core.kernel.cache import compiled
 from hutch.core.text.hashing import PADDING, hash_namespace
 from hutch.core.text.parser import ParserOptions
 
-_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 """Arrow's names of types that are not NumPy's."""
 _SOURCE = "<table>"
 _MOST_LABELS = 1 << 12  # of words that may be names of classes
@@ -143,6 +143,15 @@ class TableReader:
             [column.name for column in self._features], np.array(seeds or [0], np.uint32), options
         )
         self._mask = np.uint32((1 << options.bits) - 1)
+        plain = [
+            k
+            for k, (column, part) in enumerate(zip(self._features, self._parts, strict=True))
+            if part is None
+            and column.position not in self._categorical
+            and are_plain(self._arrow.types, schema.field(column.position).type)
+        ]
+        self._plain, self._others = np.array(plain, np.int64), sorted(set(range(len(self._features))) - set(plain))
+        self._plain_columns = NumberColumns([self._features[k].position for k in plain])
         self._row: int = after._row if after else 1
         self._group: int = after._group if after else 0
         self._last_group: Any = after._last_group if after else None
@@ -170,15 +179,22 @@ class TableReader:
             where: Where = "frame" if self._source == _SOURCE else "file"
             for name, text in in_table(record_batch, looked, where, numbers_of):
                 self._watch.say(self._source, name, text)
+        self._plain_columns.start()
         for start in range(0, record_batch.num_rows, rows):
             with reading(self._source):
-                batch = self._batch(record_batch.slice(start, rows))
+                stop = min(start + rows, record_batch.num_rows)
+                numbers = self._plain_columns.rows(record_batch, start, stop)
+                batch = self._batch(record_batch.slice(start, rows), numbers)
             yield batch
 
-    def _batch(self, piece: Any) -> Batch:
+    def _batch(self, piece: Any, plain: NDArray[np.float32]) -> Batch:
+        """The rows of a piece, of which the columns of numbers have been read."""
         rows, width = piece.num_rows, len(self._features)
         indices, values = np.empty(rows * width, np.uint32), np.empty(rows * width, np.float32)
-        for k, (column, part) in enumerate(zip(self._features, self._parts, strict=True)):
+        indices.reshape(rows, width)[:, self._plain] = self._hashes[self._plain] & self._mask
+        values.reshape(rows, width)[:, self._plain] = plain
+        for k in self._others:
+            column, part = self._features[k], self._parts[k]
             array = piece.column(column.position)
             self._fill(k, column, part.of(array) if part else array, indices, values)
         row_ptr, numbers = np.arange(rows + 1, dtype=np.int64) * width, np.tile(self._numbers, rows)
@@ -221,11 +237,11 @@ class TableReader:
             words = array.dictionary
             codes = _codes(array, -1)
             if words.null_count:
-                codes = np.where((codes >= 0) & ~_valid(words)[codes], -1, codes)
+                codes = np.where((codes >= 0) & ~valid(words)[codes], -1, codes)
             _take(codes, self._hash_words(k, words), k, width, indices, values)
         elif column.position in self._categorical or _is_word(types, array.type):
             indices[k::width] = self._hash_words(k, array)
-            values[k::width] = np.where(_valid(array), float32(1), float32(np.nan))
+            values[k::width] = np.where(valid(array), float32(1), float32(np.nan))
         else:
             indices[k::width] = self._hashes[k] & self._mask
             values[k::width] = self._floats(array, float("nan"))
@@ -248,10 +264,7 @@ class TableReader:
         if self._arrow.types.is_decimal(array.type):
             array = array.cast("float64")
         with np.errstate(over="ignore", invalid="ignore"):  # too large values become infinite, and are reported as such
-            found = numbers_of(array).astype(np.float32)
-        if array.null_count:
-            found[~_valid(array)] = missing
-        return found
+            return singles(array, missing)
 
     def _columns(self, piece: Any) -> dict[str, NDArray[Any]]:
         found: dict[str, NDArray[Any]] = {}
@@ -347,23 +360,6 @@ def _is_word(types: Any, kind: Any) -> bool:
     return any(getattr(types, check)(kind) for check in checks if hasattr(types, check))
 
 
-def numbers_of(array: Any) -> NDArray[Any]:
-    """The values of an Arrow array of numbers or truth values, without a copy; where it has nulls they are arbitrary.
-
-    Arrow's own ways from and to NumPy import pandas, if it is installed, which takes a second.
-
-    >>> import pyarrow
-    >>> numbers_of(pyarrow.array([1.5, 2.0]))
-    array([1.5, 2. ])
-    """
-    kind, begin, end = str(array.type), array.offset, array.offset + len(array)
-    if kind == "null":
-        return np.zeros(len(array))
-    if kind == "bool":
-        return _bits(array.buffers()[1], begin, end)
-    return np.frombuffer(array.buffers()[1] or b"", _FLOATS.get(kind, kind))[begin:end]
-
-
 def array_of(values: NDArray[Any], kind: Any) -> Any:
     """Numbers as an Arrow array of a type, without a copy."""
     arrow_ = arrow()
@@ -385,31 +381,17 @@ def texts_of(texts: Sequence[str | None]) -> Any:
     return arrow_.Array.from_buffers(arrow_.string(), len(texts), buffers)
 
 
-def _valid(array: Any) -> NDArray[np.bool_]:
-    """Which values are present."""
-    if not array.null_count:
-        return np.ones(len(array), np.bool_)
-    if str(array.type) == "null":
-        return np.zeros(len(array), np.bool_)
-    return _bits(array.buffers()[0], array.offset, array.offset + len(array))
-
-
-def _bits(buffer: Any, begin: int, end: int) -> NDArray[np.bool_]:
-    whole = np.frombuffer(buffer or b"", np.uint8)[begin // 8 : -(-end // 8)]
-    return np.unpackbits(whole, count=begin % 8 + end - begin, bitorder="little")[begin % 8 :].view(np.bool_)
-
-
 def _codes(array: Any, missing: int) -> NDArray[np.int64]:
     """The codes of an array of a dictionary's words, `missing` for null."""
     codes = numbers_of(array.indices).astype(np.int64)
     if array.indices.null_count:
-        codes[~_valid(array.indices)] = missing
+        codes[~valid(array.indices)] = missing
     return codes
 
 
 def _without_nulls(words: Any) -> Any:
     """Words with empty text for missing ones; nearly always they have it already."""
-    if not words.null_count or not np.diff(_buffers(words)[1])[~_valid(words)].any():
+    if not words.null_count or not np.diff(_buffers(words)[1])[~valid(words)].any():
         return words
     return words.fill_null("")
 

@@ -2,8 +2,12 @@
 
 from typing import Any
 
-from hutch.core.data.arrow import arrow
+import numpy as np
+
+from hutch.core.data.arrow import array_of, arrow
 from hutch.core.errors import DataError
+
+_WIDE, _PLAIN = 64, ("float64", "float32", "int64", "int32")
 
 
 def table_of(X: Any) -> Any:
@@ -20,6 +24,10 @@ def table_of(X: Any) -> Any:
     ['a']
     """
     pa = arrow()
+    if hasattr(X, "iloc") and X.shape[1] >= _WIDE and len(kinds := set(X.dtypes)) == 1 and str(*kinds) in _PLAIN:
+        columns = np.asfortranarray(X.to_numpy())  # a table takes Arrow 0.2 ms for each column
+        kind = pa.from_numpy_dtype(columns.dtype)
+        return pa.table({str(name): array_of(each, kind) for name, each in zip(X, columns.T, strict=True)})
     try:
         table = pa.Table.from_pandas(X, preserve_index=False) if hasattr(X, "iloc") else pa.table(X)
     except pa.ArrowException as error:

@@ -45,8 +45,9 @@ def checked(X: Any) -> Any:
     for name, count in Counter(map(str, names)).items():
         if count > 1:
             raise ValueError(f"X: got {count} columns of the name {name!r}, wanted one")
-    sparse = [name for name in names if hasattr(X, "iloc") and type(X.dtypes[name]).__name__ == "SparseDtype"]
-    return X.astype({name: X.dtypes[name].subtype for name in sparse}) if sparse else X
+    kinds = zip(names, X.dtypes, strict=True) if hasattr(X, "iloc") else ()
+    sparse = {name: kind.subtype for name, kind in kinds if type(kind).__name__ == "SparseDtype"}
+    return X.astype(sparse) if sparse else X
 
 
 def as_table(X: Any, names: Any = None) -> Any:
@@ -74,6 +75,8 @@ def check_columns(table: Any, schema: Any) -> None:
     names, wanted = list(table.schema.names), list(schema.schema.names)
     if names != wanted:
         raise ValueError(f"X: got the columns {names}, wanted those of `fit`, {wanted}")
+    if table.schema.equals(schema.schema):
+        return
     for ours, theirs in zip(table.schema, schema.schema, strict=True):
         got, kind = (_LENGTHS if "duration" in str(each.type) else kind_of(each.type) for each in (ours, theirs))
         if got != kind and "" not in (got, kind):

@@ -10,7 +10,8 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from hutch import Chain  # noqa: E402
-from hutch.core.data.arrow import TableReader, array_of, numbers_of, texts_of  # noqa: E402
+from hutch.core.data.arrow import TableReader, array_of, texts_of  # noqa: E402
+from hutch.core.data.number_columns import numbers_of  # noqa: E402
 from hutch.core.text.parser import ParserOptions  # noqa: E402
 
 NUMBERS = [3, 0, None, 1, 127, None, 7, 1, 0, 5, 6, None, 1]
