@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Reduction
 
 Ability = TypeVar("Ability")
@@ -74,6 +75,20 @@ class SumsWeights(Protocol):
 
     def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
         """The rows and values of the last example's features, interactions included."""
+
+
+class SumsPairs(Protocol):
+    """A base learner whose prediction is a sum of weights times values, and of a part for each pair of namespaces."""
+
+    def unit(self, submodel: int) -> tuple[float, float]:
+        """Mean and deviation of the labels that a sub-model learned, by which it predicts mean + deviation · sum."""
+
+    def pair_parts(self, batch: Batch) -> list[tuple[int, int, list[float]]]:
+        """Each pair of namespaces, by id, with its part of every sub-model's sum.
+
+        Args:
+            batch: the example that was predicted last, alone.
+        """
 
 
 class AddsFeatures(Protocol):

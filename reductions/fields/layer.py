@@ -1,5 +1,6 @@
 """`fields`: a linear model, and a dyad of learned vectors for each pair of namespaces."""
 
+import ctypes
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -7,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import Batch
+from hutch.core.batch import CONSTANT_NAMESPACE, Batch
 from hutch.core.chain.declarations import Inputs, Parallel, Shortcuts
 from hutch.core.chain.limits import FINITE, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
@@ -110,7 +111,7 @@ class Fields(Reduction):
         letters = mode == "letter"
         terms = Terms(patterns, letters=letters, permutations=False, duplicates=False) if patterns else None
         loss, self.learned = context.loss(p.loss), np.zeros(context.submodels, LEARNED)
-        kind = int(loss[0]["kind"])
+        kind, self._features = int(loss[0]["kind"]), Features(terms, ())
         in_units = kind in _IN_UNITS
         step, generic_step, tolerance = steps.kernels_of(kind, p.dynamics)
         self.state = Record(
@@ -119,7 +120,7 @@ class Fields(Reduction):
             step=step,
             generic_step=generic_step or step,
             loss=loss,
-            features=Features(terms, ()).record,
+            features=self._features.record,
             named=np.array(ids, np.uint32),
             named_count=len(ids),
             learned=self.learned,
@@ -163,6 +164,40 @@ class Fields(Reduction):
                 information *= np.float32(0.5)
         before = 1.0 - 0.5 ** float(self.context.shared["pass"][0])
         self.learned["again"] = math.log(2.0) / math.log((before + 1.0) / before)
+
+    def unit(self, submodel: int) -> tuple[float, float]:
+        """Mean and deviation of the labels; 0 and 1 for losses that do not standardise them."""
+        learned = self.learned[submodel]
+        if not self.state["in_units"][0] or not learned["label_squares"] > 0:
+            return float(learned["label_mean"]) if self.state["in_units"][0] else 0.0, 1.0
+        return float(learned["label_mean"]), math.sqrt(learned["label_squares"] / learned["label_weight"])
+
+    def pair_parts(self, batch: Batch) -> list[tuple[int, int, list[float]]]:
+        """Σ a·b of each pair of fields of the example predicted last, for every sub-model."""
+        named, count = self.state.targets["named"], int(self.state["count"][0])
+        names = [name for name, indices, _ in batch.row(0) if len(indices)]
+        ids = [name for name in names if (name in named if len(named) else name != CONSTANT_NAMESPACE)]
+        if count < 2 or len(ids) != count:
+            return []
+        work = int(self.state.targets["work"].record["address"][0])
+        places = np.frombuffer(ctypes.string_at(work, 16 * count), np.int64).reshape(count, 2)
+        length = int(places.max())
+        slots = np.frombuffer(ctypes.string_at(work + 24 * count, 8 * length * count), np.uint64)
+        multiplier, rank = int(self.context.shared["multiplier"][0]), self.parameters.rank
+        rows = (slots // np.uint64(self.stride)).astype(np.int64).reshape(length, count)
+        rows -= rows % multiplier
+        values = self._features.gathered()[1][:length].astype(np.float64)
+
+        def side(f: int, g: int, k: int) -> NDArray[np.float64]:
+            own = slice(*places[f].tolist())
+            vectors: NDArray[np.float64] = self._weights[rows[own, g] + k, :rank].astype(np.float64)
+            return values[own] @ vectors
+
+        return [
+            (ids[f], ids[g], [float(side(f, g, k) @ side(g, f, k)) for k in range(self.context.submodels)])
+            for f in range(count)
+            for g in range(f + 1, count)
+        ]
 
     @property
     def stride(self) -> int:

@@ -58,6 +58,34 @@ def test_contributions_add_up_whatever_the_chain(
     assert len(found["features"]) > 3 and any(f["contributions"][0] for f in found["features"])
 
 
+FIELDS = [f"{i % 3 - 1} |user u{i % 5} v:{1 + i % 2} |item i{i % 7} |city c{i % 4}" for i in range(140)]
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [{"fields": {"loss": "squared", "rank": 3}}],
+        [{"fields": {"loss": "squared", "fields": ["user", "city"]}}],
+        [{"one_against_all": {"classes": 3}}, {"fields": {"rank": 2}}],
+    ],
+)
+def test_pairs_of_fields_and_features_add_up(layers: list[Any], tmp_path: Path, hutch: Callable[..., Any]) -> None:
+    lines = [line if len(layers) == 1 else f"{1 + i % 3} {line.split(' ', 1)[1]}" for i, line in enumerate(FIELDS)]
+    chain = package.Chain.from_config({"chain": layers})
+    chain.learn(lines)
+    chain.save(tmp_path / "model")
+    found = json.loads(hutch("inspect", tmp_path / "model", "--explain", lines[3], "--json").out)
+    scores = chain.scores(lines[3:4])[0] if chain.score_count else chain.predict(lines[3:4])
+    assert found["sums"] == pytest.approx(scores.tolist(), rel=2e-5, abs=2e-6)
+    named = "fields" in layers[-1]["fields"]
+    assert {pair["pair"] for pair in found["pairs"]} == (
+        {"user x city"} if named else {"user x item", "user x city", "item x city"}
+    )
+    assert all(abs(pair["contributions"][0]) > 1e-4 for pair in found["pairs"])
+    text = hutch("inspect", tmp_path / "model", "--explain", lines[3]).out
+    assert "pair\tcontributions" in text and "user x city" in text
+
+
 def test_weights_by_name_are_those_of_the_table(model: Path, tmp_path: Path, hutch: Callable[..., Any]) -> None:
     data = tmp_path / "data.vw"
     data.write_text("\n".join(LINES))

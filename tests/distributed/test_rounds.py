@@ -18,6 +18,8 @@ LINEAR = {"chain": [{"linear": {"loss": "logistic"}}], "weights": {"bits": 12}}
 TREE = {"chain": [{"filter_tree": {"classes": 3}}, "linear"], "weights": {"bits": 12}}
 RATINGS = {"chain": [{"dyadic": {"left": "user", "right": "item", "rank": 2}}], "weights": {"bits": 12}}
 
+FIELDS = {"chain": [{"fields": {"loss": "squared", "rank": 2}}], "weights": {"bits": 12}}
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -63,6 +65,7 @@ def loss(chain: Chain, path: Path) -> float:
         ("binary", LINEAR, ("user",), 1.05),
         ("classes", TREE, (), 1.1),
         ("ratings", RATINGS, ("user", "item"), 1.1),
+        ("ratings", FIELDS, ("user", "item"), 1.2),
     ],
 )
 def test_shards_learn_about_as_well_as_one_process_and_alike_everywhere(

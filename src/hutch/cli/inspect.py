@@ -55,6 +55,8 @@ def inspect(
             print(dumps(found))
         else:
             _print(found["features"], ("feature", "index", "value", "weights", "contributions"), False)
+            if found.get("pairs"):
+                _print(found["pairs"], ("pair", "contributions"), False)
             if found["sums"] and len(found["sums"]) > 1:
                 print("sums " + " ".join(f"{value:g}" for value in found["sums"]))
             print(f"prediction {found['prediction']:g}")
@@ -88,7 +90,7 @@ def _weights(chain: Any, index: int) -> list[list[float]]:
 
 def _explained(chain: Any, line: str) -> dict[str, Any]:
     """Each feature of a line with its weight and, above a linear base, its part in each sub-model's prediction."""
-    from hutch.core.chain.capabilities import SumsWeights, has
+    from hutch.core.chain.capabilities import SumsPairs, SumsWeights, has
     from hutch.core.text.names import explain
 
     predictions = chain.predict([line])
@@ -108,7 +110,39 @@ def _explained(chain: Any, line: str) -> dict[str, Any]:
         }
         for feature in explain(line, chain.parser)
     ]
+    if has(chain.layers[-1], SumsPairs) and len(predictions):
+        return {**found, **_parts(chain, line, features)}
     return {**found, "sums": None, "features": features}
+
+
+def _parts(chain: Any, line: str, features: list[dict[str, Any]]) -> dict[str, Any]:
+    """Features and pairs of namespaces with their parts of every sub-model's prediction, which add up to it.
+
+    The sums begin with the mean of the labels, where the base standardises them.
+    """
+    from hutch.core.text.hashing import namespace_id
+    from hutch.core.text.names import feature_names
+    from hutch.core.text.parser import TextParser
+
+    base = chain.layers[-1]
+    units = [base.unit(k) for k in range(base.context.submodels)]
+
+    def scaled(parts: list[float]) -> list[float]:
+        return [deviation * part for (_, deviation), part in zip(units, parts, strict=True)]
+
+    spaces = dict.fromkeys(feature.namespace for feature in feature_names(line, chain.parser))
+    names = {namespace_id(name, chain.parser.namespaces): name for name in spaces if name is not None}
+    pairs: list[dict[str, Any]] = [
+        {"pair": f"{names.get(left, '?')} x {names.get(right, '?')}", "contributions": scaled(parts)}
+        for left, right, parts in base.pair_parts(TextParser(chain.parser).parse(line.encode()))
+    ]
+    for feature in features:
+        feature["weights"] = [row[0] for row in feature["weights"]]
+        feature["contributions"] = scaled([weight * feature["value"] for weight in feature["weights"]])
+    rows = [row["contributions"] for row in (*features, *pairs)]
+    sums = [mean + sum(row[k] for row in rows) for k, (mean, _) in enumerate(units)]
+    pairs.sort(key=lambda pair: -max(abs(part) for part in pair["contributions"]))
+    return {"sums": sums, "features": features, "pairs": pairs}
 
 
 def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
