@@ -14,7 +14,7 @@ expert advice", 1998.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy import int64, uint64
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.derived import declared
-from hutch.core.chain.limits import POSITIVE, Limits
+from hutch.core.chain.limits import COUNT, POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Reduction
 from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import (
@@ -32,6 +32,7 @@ from hutch.core.kernel.abi import (
     example_of,
     float32s_at,
     float64s_at,
+    int64s_at,
     kernel,
     layer_of,
     shared_of,
@@ -45,7 +46,7 @@ from hutch.core.loss.kernels import value_of
 from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.reductions.linear.kernels import clip
 
-_LEAST = 1e-6
+_LEAST, _SURE = 1e-6, 0.9
 _SIZE = uint64(LAYER.itemsize)
 
 Changes = Mapping[str, Mapping[str, int | float | bool]]
@@ -73,6 +74,7 @@ HEDGE = np.dtype(
         ("logistic", "i8"),
         ("loss", "u8"),  # address of the LOSS record of the layers below
         ("weights", "u8"),  # address of float64[submodels, copies]
+        ("turns", "u8"),  # address of int64[submodels, 4]: see `Turn`, and labels learned
         ("losses", "u8"),  # address of float64[submodels, 2]: sums of importance and of losses
         ("scores", "u8"),  # address of float32[copies, classes]; of one prediction float32[copies]
         ("likelihoods", "u8"),  # address of float64[copies]: logarithms
@@ -185,6 +187,18 @@ def _weigh(s, weights, h):
 
 
 @helper
+def _see_leader(s, row):
+    """Count a label, and note the copy that has more than nine tenths of the weight now."""
+    weights = float64s_at(s.weights + uint64(8 * s.copies) * row, uint64(s.copies))
+    turn = int64s_at(s.turns + uint64(32) * row, uint64(4))
+    turn[3] += 1
+    for i in range(s.copies):
+        if weights[i] > _SURE and (turn[0] != i or turn[1] == 0):
+            turn[0], turn[1] = i, turn[3]
+            turn[2] += 1
+
+
+@helper
 def _run(layer, example, label, importance, offset, learns):
     s = own(layer)
     row = offset // (layer_of(layer).step * uint64(s.copies))
@@ -208,8 +222,24 @@ def learn(layer, example, label, importance, offset):
     prediction, weights = _run(layer, example, label, importance, offset, True)
     taught = (label != UNLABELED or e.targets != uint64(0)) and importance > np.float32(0)
     if taught and shared_of(e.shared).testing == uint64(0):
-        _weigh(own(layer), weights, np.float64(importance))
+        s = own(layer)
+        _weigh(s, weights, np.float64(importance))
+        _see_leader(s, offset // (layer_of(layer).step * uint64(s.copies)))
     return prediction
+
+
+class Turn(NamedTuple):
+    """The copy that leads, as it has more than nine tenths of the weight, or had them last.
+
+    Attributes:
+        copy: its number, from 0.
+        since: the number of labels learned when it took over, the label that did it counted.
+        turns: how often a copy has taken over, the first time included.
+    """
+
+    copy: int
+    since: int
+    turns: int
 
 
 class Hedge(Reduction):
@@ -220,7 +250,7 @@ class Hedge(Reduction):
     """
 
     name: ClassVar[str] = "hedge"
-    keeps: ClassVar[Mapping[str, Limits]] = {"weights": Limits(0, 1), "losses": POSITIVE}
+    keeps: ClassVar[Mapping[str, Limits]] = {"weights": Limits(0, 1), "turns": COUNT, "losses": POSITIVE}
     Parameters: ClassVar[type[Parameters]] = HedgeParameters
     inputs = Inputs(soft_labels=True)
     kernels = Kernels(learn, predict)
@@ -238,6 +268,7 @@ class Hedge(Reduction):
         while layer is not None:
             depth, layer = depth + 1, layer.context.below  # type: ignore[assignment]
         self._weights: NDArray[np.float64] = np.full((context.submodels, count), 1.0 / count)
+        self._turns: NDArray[np.int64] = np.zeros((context.submodels, 4), np.int64)
         self.state = Record(
             HEDGE,
             copies=count,
@@ -247,6 +278,7 @@ class Hedge(Reduction):
             logistic=answers.loss_kind == kinds.LOGISTIC,
             loss=context.loss(answers.loss),
             weights=self._weights,
+            turns=self._turns,
             losses=np.zeros((context.submodels, 2)),
             scores=np.zeros(count * max(classes, 1), np.float32),
             likelihoods=np.zeros(count),
@@ -261,6 +293,17 @@ class Hedge(Reduction):
     def copies(cls, parameters: HedgeParameters) -> Sequence[Changes]:
         """The copies that the parameters list."""
         return parameters.copies
+
+    def leader(self, submodel: int = 0) -> Turn | None:
+        """Which copy leads, and since when; None before one has had nine tenths of the weight.
+
+        A stream in which another copy takes over has changed, or has stopped changing.
+
+        Args:
+            submodel: of the layers above.
+        """
+        copy, since, turns, _ = self._turns[submodel].tolist()
+        return Turn(copy, since, turns) if turns else None
 
     @property
     def weights(self) -> NDArray[np.float64]:

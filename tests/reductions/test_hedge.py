@@ -142,3 +142,25 @@ def test_copies_that_cannot_be_are_named(copies, message):
 def test_layers_without_probabilities_are_refused(below):
     with pytest.raises(ConfigError, match="hedge: got .* below, wanted layers with one prediction, or whose scores"):
         Chain.from_config({"chain": [{"hedge": {"copies": [{}, {}]}}, *below]})
+
+
+def test_another_copy_takes_over_where_the_world_changes(tmp_path):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(4000, 4)).astype(np.float32)
+    first, second = X @ [1, 2, -1, 0.5], X @ [-1, 1, 2, 0.5]
+    y = np.sign(np.where(np.arange(4000) < 3000, first, second) + random.normal(size=4000)).astype(np.float32)
+    copies = [{"bayesian_linear": {"forgetting": rate}} for rate in (0, 0.001)]
+    layers = [{"hedge": {"copies": copies}}, {"bayesian_linear": {"dimension": 4}}]
+    chain, weights, taken = Chain.from_config({"chain": layers}), [], []
+    assert chain.layers[0].leader() is None
+    for k in range(0, 4000):
+        chain.learn(X[k : k + 1], y[k : k + 1])
+        weights.append(chain.layers[0].weights[0])
+        leads = int(weights[-1].argmax()) if weights[-1].max() > 0.9 else None
+        if leads is not None and (not taken or taken[-1][0] != leads):
+            taken.append((leads, k + 1))
+        if taken:
+            assert chain.layers[0].leader() == (*taken[-1], len(taken))
+    assert [copy for copy, _ in taken[:2]] == [0, 1] and taken[0][1] < 200 and 3000 < taken[1][1] < 3400
+    chain.save(tmp_path / "model")
+    assert Chain.load(tmp_path / "model").layers[0].leader() == chain.layers[0].leader()
