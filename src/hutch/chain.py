@@ -229,10 +229,14 @@ class Chain(OneByOne, Engine):
         if not alone or (found := self.predictions_of_one(examples, False)) is None:
             with self._unchanged():
                 found = self._run_passes(self._batches(examples, labels, importance, self._optional(columns)))
+        self.warn_of_far_values()
+        return found
+
+    def warn_of_far_values(self) -> None:
+        """Say once if a prediction did not follow a value, as it lay far outside those learned."""
         if self._bounds_columns:
             for text in self._unexpected.about_far_values():
                 warn(text)
-        return found
 
     def predict_decisions(self, examples: Any, *, columns: AnyRoles = None) -> list[NDArray[np.float32]]:
         """Predict decisions over actions with features, without learning; arguments as of `predict`.

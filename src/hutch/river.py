@@ -302,6 +302,7 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         """The prediction for each row of a frame, as a series of the frame's kind."""
         batches = batches_of(self.chain, frame_of(X))
         found = np.concatenate([self.chain.run_apart(batch, False).predictions for batch in batches])
+        self.chain.warn_of_far_values()
         return like(X, found.astype(np.float64) * self._target.scale + self._target.centre)
 
     def predict_interval_one(self, x: Features, level: float = 0.9) -> Interval:
@@ -330,4 +331,6 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
 
     def predict_one(self, x: Features) -> float:
         """The prediction for a row."""
-        return float(self.chain.outputs_of_one(record_of(x)).predictions[0]) * self._target.scale + self._target.centre
+        found = float(self.chain.outputs_of_one(record_of(x)).predictions[0])
+        self.chain.warn_of_far_values()
+        return found * self._target.scale + self._target.centre

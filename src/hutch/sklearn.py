@@ -279,6 +279,11 @@ class HutchRegressor(RegressorMixin, PredictsIntervals, TableEstimator):  # type
     scale_y: bool = True
     extrapolation: float | None = 3.0
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
+
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""

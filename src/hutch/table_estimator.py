@@ -115,7 +115,7 @@ class TableEstimator(Explains, ChoosesLayers):
             raise ValueError(f"n_iter_no_change: got {self.n_iter_no_change!r}, wanted an integer of at least 1")
         held = int(float(self.validation_fraction) * len(order)) if stops else 0
         if stops and not 0 < held < len(order):
-            got = f"{self.validation_fraction!r}, {held} of {len(order)} rows"
+            got = f"{self.validation_fraction!r}, {held} of {len(order)} samples"
             raise ValueError(f"validation_fraction: got {got}, wanted rows to hold out and rows to learn")
 
         def batches(rows: NDArray[np.int64]) -> list[Batch]:
