@@ -95,8 +95,8 @@ def test_truths_of_any_type_stay_truths(make: Callable[[Any], Any]) -> None:
     [
         ({"layers": "linear"}, r"layers: got 'linear', wanted a list such as \['linear'\]"),
         ({"class_weight": {"no": -1.0, "yes": 1.0}}, "class_weight: got .*, wanted weights of at least 0"),
-        ({"early_stopping": True, "validation_fraction": 0.001}, "validation_fraction: got 0.001, 0 of 400 rows"),
-        ({"early_stopping": True, "validation_fraction": 1.5}, "validation_fraction: got 1.5, 600 of 400 rows"),
+        ({"early_stopping": True, "validation_fraction": 0.001}, "validation_fraction: got 0.001, 0 of 400 samples"),
+        ({"early_stopping": True, "validation_fraction": 1.5}, "validation_fraction: got 1.5, 600 of 400 samples"),
         ({"columns": {"label": "number"}}, "columns.label: got 'number', wanted it left out of X"),
     ],
 )

@@ -116,7 +116,7 @@ class TableEstimator(Explains, ChoosesLayers):
         held = int(float(self.validation_fraction) * len(order)) if stops else 0
         if stops and not 0 < held < len(order):
             got = f"{self.validation_fraction!r}, {held} of {len(order)} samples"
-            raise ValueError(f"validation_fraction: got {got}, wanted rows to hold out and rows to learn")
+            raise ValueError(f"validation_fraction: got {got}, wanted some to hold out and some to learn")
 
         def batches(rows: NDArray[np.int64]) -> list[Batch]:
             part = X if len(rows) == len(labels) and not self.shuffle else X.take(rows) if self._named else X[rows]
