@@ -11,6 +11,8 @@ _LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS, _LAST = (
     for name in ("log", "commit", "choices", "lock", "model_file", "records", "last_entry")
 )
 
+_POLICY = "src/hutch/policy.py"
+_INFLATED = "src/hutch/serve/inflated.py"
 _SERVE = "tests/serve/test_"
 TESTS: dict[str, list[str]] = {
     "http": ["tests/net/test_application.py"],
@@ -19,6 +21,8 @@ TESTS: dict[str, list[str]] = {
     "receipts": [f"{_SERVE}service.py"],
     "label requests": [f"{_SERVE}labels.py", "tests/active/test_whom.py", "tests/active/test_pool.py"],
     "certificates": ["tests/label", "tests/estimate/test_clusters.py"],
+    "decisions in a program": ["tests/test_policy.py"],
+    _INFLATED: [f"{_SERVE}inflated.py"],
     "decisions served": ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
     _LAST: ["tests/durable", "tests/reliability/test_world.py"],
     _BODIES: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py"],
@@ -79,6 +83,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault("service", "lines in a list under a key of its own are features", _BODIES,
           'if key in _WRAPPERS or any(isinstance(each, str) and "|" in each for each in found[key]):',
           "if key in _WRAPPERS:"),
+    Fault("service", "a compressed buffer is as long as it is", _INFLATED, "if compressed and length else length",
+          "if False else length"),
+    Fault("service", "a batch may have less than no rows", _INFLATED, "if count < 0:", "if False:"),
     Fault("service", "NaN is JSON", _BODIES, "object_pairs_hook=_once, parse_constant=_no_number)",
           "object_pairs_hook=_once)"),
     Fault("service", "the column of a byte that is not UTF-8 is one too far", _BODIES,
@@ -89,10 +96,27 @@ FAULTS: tuple[Fault, ...] = (
           "ends[row:] += 1"),
     Fault("decisions served", "the shared row counts among the actions", _BODIES,
           "choice.action + int(shared_rows(batch)[0]) if of_lines", "choice.action if of_lines"),
-    Fault("decisions served", "probabilities are told as they are predicted", _DECISIONS,
+    Fault("decisions served", "probabilities are told as they are predicted", _CHOICES,
           "shares = (values / total).astype(np.float32)", "shares = values.astype(np.float32)"),
-    Fault("decisions served", "a draw at the edge takes the action before", _DECISIONS,
+    Fault("decisions served", "a draw at the edge takes the action before", _CHOICES,
           'np.searchsorted(sums, share * sums[-1], "right")', 'np.searchsorted(sums, share * sums[-1], "left")'),
+    Fault("decisions served", "decisions are learned with the default before their time", _DECISIONS,
+          "served.log.now() - served.default.seconds, 0", "served.log.now(), 0"),
+    Fault("decisions served", "a late reward is learned by itself", _DECISIONS,
+          "            late += 1\n            continue\n", "            late += 1\n"),
+    Fault("decisions served", "decisions with a cost are overdue, too", _CHOICES, "model = ? AND cost IS NULL AND time",
+          "model = ? AND time"),
+    Fault("decisions in a program", "a decision is learned twice", _POLICY, "        del self._open[id]  # after",
+          "        # after"),
+    Fault("decisions in a program", "the default is learned at the first call", _POLICY,
+          "if found.since + self._wait > self._last:", "if found.since > self._last:"),
+    Fault("decisions in a program", "a reward is a cost", _POLICY, '"cost": -reward', '"cost": reward'),
+    Fault("decisions in a program", "a program may change a decision later", _POLICY,
+          "record: dict[str, Any] = _copied(decision)", "record: dict[str, Any] = dict(decision)"),
+    Fault("decisions in a program", "of several rewards the last one is added to nothing", _POLICY,
+          "float(value) + (found.reward or 0.0) if summed", "float(value) if summed"),
+    Fault("decisions in a program", "after a restart, draws begin anew", _POLICY,
+          "found.decided, found.rewarded, found.defaulted = state", "_, found.rewarded, found.defaulted = state"),
     Fault("decisions served", "classes count from 0", _DECISIONS,
           "first = 1 if served.chain.takes is Labels.LOGGED_CLASS else 0", "first = 0"),
     Fault("decisions served", "a reward is a cost", _DECISIONS, 'if given == ["cost"] else -float(value)',
