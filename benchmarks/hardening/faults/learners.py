@@ -9,13 +9,15 @@ TESTS: dict[str, list[str]] = {
     "crowd_em": ["tests/reductions/crowd_em"],
     "dyadic": ["tests/core/dyad", "tests/reductions/dyadic"],
     "em": ["tests/reductions/test_nat_oem.py"],
+    "fields": ["tests/reductions/fields"],
     "linear": ["tests/reductions/linear", "tests/core/loss", "tests/reductions/active/test_layer.py"],
     "trees": ["tests/reductions/test_filter_tree.py", "tests/reductions/test_scoring_filter_tree.py"],
-    "vw layers": ["tests/reductions/test_vw_reductions.py"],
+    "vw layers": ["tests/reductions/test_vw_reductions.py", "tests/reductions/test_low_rank_quadratic.py"],
 }
 """Areas, and the tests that are to notice a fault in them."""
 
 _STEP, _RATES, _DYADIC = "core/dyad/step.py", "reductions/dyadic/rates.py", "reductions/dyadic/kernels.py"
+_FIELDS, _FIELD_STATE = "reductions/fields/kernels.py", "reductions/fields/state.py"
 _TREE, _SCORING = "reductions/filter_tree.py", "reductions/scoring_filter_tree.py"
 _LINEAR, _SIZES, _LOSSES = "reductions/linear/kernels.py", "reductions/linear/rates.py", "core/loss/kernels.py"
 _ALL, _COSTS = "reductions/one_against_all.py", "reductions/cost_sensitive_one_against_all.py"
@@ -118,6 +120,20 @@ FAULTS: tuple[Fault, ...] = (
     Fault("dyadic", "expectile steps forget tau", _STEP,
           "    if kind == kinds.EXPECTILE:\n        E *= tau if p < y else 1.0 - tau\n    c, d",
           "    if kind == kinds.EXPECTILE:\n        E *= 1.0\n    c, d"),
+    Fault("fields", "the curve does not bend", _FIELDS, "A += q * dot", "A += 0.0"),
+    Fault("fields", "the curve has the wrong stretch", _FIELDS, "z = max(math.sqrt(state.B / K)",
+          "z = max(1.5 * math.sqrt(state.B / K)"),
+    Fault("fields", "the information is that before the step", _FIELDS, "return math.log(ratio) * s / way",
+          "return h * abs(slope) * (1.0 - abs(slope))"),
+    Fault("fields", "the prior is applied once", _FIELDS,
+          "(again * more / (known + more) if again > 0.0 else 0.0)", "0.0"),
+    Fault("fields", "the vectors of a feature do not depend on the other field", _FIELD_STATE,
+          "mixed(uint64(indices[i]) ^ keys[g])", "mixed(uint64(indices[i]) ^ keys[f])"),
+    Fault("fields", "the last feature of a field is all of it", _FIELDS, "moved[d] += _put(", "moved[d] = _put("),
+    Fault("vw layers", "both sides of a low-rank pair do not take turns", "reductions/low_rank_quadratic.py",
+          "turn = int64((state.seen + uint64(1)) % uint64(2))", "turn = int64(0)"),
+    Fault("vw layers", "dropout keeps all latent features when it learns", "reductions/low_rank_quadratic.py",
+          "if not draw > 0.5:", "if not draw > -1.0:"),
     Fault("em", "a row may open two classes", _BOUNDARY, "b.last == e.number + uint64(1)",
           "b.last > e.number + uint64(1)"),
     Fault("em", "the first row opens a class", _BOUNDARY, "if b.known == 1 and key != b.key:", "if key != b.key:"),

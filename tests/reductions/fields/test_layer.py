@@ -12,7 +12,7 @@ from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Kernels, LayerConfig
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
-from hutch.core.errors import ConfigError
+from hutch.core.errors import ConfigError, DataError
 from hutch.core.loss.losses import BUILTIN_LOSSES, Loss, LossChoice
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.reductions.dyadic.state import normal_of
@@ -439,6 +439,13 @@ def test_namespaces_that_one_letter_cannot_tell_apart_are_refused() -> None:
         Engine(layers, REGISTRY, parser=ParserOptions(namespaces="letter"))
 
 
+def test_an_example_whose_pairs_take_too_much_memory_is_refused() -> None:
+    line = "1 " + " ".join(f"|f{k} x" for k in range(5000)) + "\n"
+    with pytest.raises(DataError, match="got an example with 5001 namespaces.*name the fields"):
+        run(build(), line)
+    assert np.isfinite(run(build(fields=["f1", "f2"]), line)).all()
+
+
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_resuming_is_exact(loss: str) -> None:
     whole, first, second = (build(loss=loss) for _ in range(3))
@@ -476,7 +483,7 @@ def test_the_unit_of_the_labels_does_not_matter(loss: str) -> None:
 
 def test_learning_reports_the_predictions_before_and_after() -> None:
     engine = trained(loss="squared")
-    line = "1 |u u1 |i i1 |c c1\n"
+    line = "1 |u u1:2 u3:-0.5 |i i1 |c c1\n"
     before = run_raw(engine, line)
     outputs = engine.run_batch(parse(engine, line))[0]
     assert outputs.raw[0] == before
