@@ -150,6 +150,11 @@ def test_the_model_of_a_policy_is_the_chains(tmp_path: Path) -> None:
         ({"default": 0}, "default: got 0 without an end, wanted wait"),
         ({"several": "sum"}, "several: got 'sum' without an end, wanted wait"),
         ({"several": "frist"}, "several: got 'frist'; did you mean 'first'"),
+        ({"wait": "5"}, "wait: got '5', wanted a number of seconds above 0"),
+        ({"wait": 5, "default": float("nan")}, "default: got nan, wanted a number"),
+        ({"wait": 5, "default": 1e39}, r"default: got 1e\+39, wanted a number"),
+        ({"wait": 5, "default": "1"}, "default: got '1', wanted a number"),
+        ({"seed": -1}, "seed: got -1, wanted an integer ≥ 0"),
     ],
 )
 def test_wrong_settings(given: dict[str, Any], text: str) -> None:
@@ -174,8 +179,30 @@ def test_wrong_calls_change_nothing() -> None:
         "value: got nan": lambda: policy.reward("visit 1", float("nan")),
         "value: got '1'": lambda: policy.reward("visit 1", "1"),  # type: ignore[arg-type]
         "importance: got -1": lambda: policy.reward("visit 1", 1, importance=-1),
+        r"id: got 5 \(int\), wanted a text": lambda: policy.decide(decision(0), id=5),  # type: ignore[arg-type]
+        r"id: got None \(NoneType\), wanted a text": lambda: policy.reward(None, 1),  # type: ignore[arg-type]
+        r"decision: got None \(NoneType\), wanted": lambda: policy.decide(None),  # type: ignore[arg-type]
+        r"decision: got \[1\] \(list\), wanted": lambda: policy.decide([1]),  # type: ignore[arg-type]
     }.items():
         with pytest.raises(DataError, match=text):
             call()
     assert policy.decided == policy.open == 1
     assert policy.reward(decided.id, 1)
+
+
+def test_a_sum_that_cannot_be_learned_is_refused_when_it_is_told() -> None:
+    policy = Policy(CHAIN, wait=10, several="sum")
+    decided = policy.decide(decision(0), now=0)
+    assert policy.reward(decided.id, 3e38, now=1)
+    with pytest.raises(DataError, match=r"value: got 3e\+38 after 3e\+38, wanted a sum below 3.4e38"):
+        policy.reward(decided.id, 3e38, now=2)
+    assert policy.reward(decided.id, -3e38, now=3) and policy.settle(now=20) == 1
+    assert repr(policy).startswith("<hutch policy: 1 decision, 1 rewarded, 0 by default, 0 open; mean reward 0;")
+
+
+def test_settings_may_be_numbers_of_numpy(tmp_path: Path) -> None:
+    policy = Policy(CHAIN, wait=np.float32(5), default=np.float64(0.5), seed=np.int64(3))  # type: ignore[arg-type]
+    policy.decide(decision(0), now=0)
+    policy.save(tmp_path / "model")
+    found = Policy.load(tmp_path / "model")
+    assert found.settle(now=20) == policy.settle(now=20) == found.defaulted == 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,6 +59,9 @@ class Engine:
         ignore: names of namespaces to leave out of every example.
         keep: names of namespaces to keep; all others are left out.
 
+    Attributes:
+        turn: held while examples run, as their arrays serve all calls; hold it to read what another call may overwrite.
+
     Raises:
         ConfigError: layers that do not fit, or too few rows for the sub-models.
     """
@@ -73,6 +77,7 @@ class Engine:
         ignore: Sequence[str] = (),
         keep: Sequence[str] = (),
     ) -> None:
+        self.turn = RLock()
         parser = parser or ParserOptions()
         stack = self.stack = Stack(layers, registry, bits=bits, parser=parser, seed=seed)
         self.takes, self.predicts, self.parser = stack.takes, stack.predicts, stack.parser
@@ -148,6 +153,20 @@ class Engine:
         Returns:
             The outputs, and the sum of importance in `tally` at which the next row is due.
         """
+        with self.turn:
+            return self._run_in_turn(batch, learn, row, row_at, tally, holdout, scores, reuse)
+
+    def _run_in_turn(
+        self,
+        batch: Batch,
+        learn: bool,
+        row: Row | None,
+        row_at: float,
+        tally: NDArray[Any] | None,
+        holdout: tuple[int, int, int],
+        scores: bool,
+        reuse: bool,
+    ) -> tuple[Outputs, float]:
         n = len(batch)
         classes = self.score_count if scores or self.takes is Labels.LOGGED_CLASS else 0
         if self.takes.of_slots:
@@ -240,12 +259,13 @@ class Engine:
         seen = 0
         for batch in batches:
             holdout = (holdout_period, holdout_after, seen)
-            outputs, row_at = self.run_batch(
-                batch, learn=learn, row=row, row_at=row_at, tally=tally, holdout=holdout, scores=scores, reuse=True
-            )
-            seen = seen + len(batch) if self._decisions is None else int(self._run["counter"][0])
-            if sink is not None:
-                sink(batch, outputs)
+            with self.turn:
+                outputs, row_at = self.run_batch(
+                    batch, learn=learn, row=row, row_at=row_at, tally=tally, holdout=holdout, scores=scores, reuse=True
+                )
+                seen = seen + len(batch) if self._decisions is None else int(self._run["counter"][0])
+                if sink is not None:
+                    sink(batch, outputs)
         return row_at
 
     def end_pass(self) -> None:

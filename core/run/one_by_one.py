@@ -73,6 +73,10 @@ class OneByOne(Engine):
 
     def predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
         """The predictions of one usual line, record or decision; None for anything else, without running any of it."""
+        with self.turn:
+            return self._predictions_of_one(examples, learn)
+
+    def _predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
         if not self.decides:
             outputs = self.one.run(examples, learn)
             return None if outputs is None else outputs.predictions.copy()
@@ -89,16 +93,18 @@ class OneByOne(Engine):
 
     def batch_of_decision(self, record: Mapping[str, Any]) -> Batch | None:
         """A usual decision over actions with features as a batch of its own; None for anything else."""
-        return self._decision.filler.batch_of(record) if self.takes in _OF_ACTIONS else None
+        with self.turn:
+            return self._decision.filler.batch_of(record) if self.takes in _OF_ACTIONS else None
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Leave the counters as they were."""
-        kept = self.shared.copy()
-        try:
-            yield
-        finally:
-            self.shared[...] = kept
+        """Leave the counters as they were, and let no other thread count meanwhile."""
+        with self.turn:
+            kept = self.shared.copy()
+            try:
+                yield
+            finally:
+                self.shared[...] = kept
 
     def run_apart(self, batch: Batch, learn: bool) -> Outputs:
         """Run a batch with the scores of classes; without learning the counters stay as they were."""
@@ -156,8 +162,9 @@ class OneByOne(Engine):
         {-1.0: 0.5, 1.0: 0.5}
         """
         probabilities = self.probabilities
-        outputs = self.outputs_of_one(self._record(x))
-        return dict(zip(probabilities.labels, probabilities.of(outputs)[0].tolist(), strict=True))
+        with self.turn:
+            outputs = self.outputs_of_one(self._record(x))
+            return dict(zip(probabilities.labels, probabilities.of(outputs)[0].tolist(), strict=True))
 
     @cached_property
     def probabilities(self) -> Probabilities:
@@ -169,7 +176,7 @@ class OneByOne(Engine):
         return Probabilities(self)
 
     def outputs_of_one(self, record: Mapping[str, Any]) -> Outputs:
-        """The chain's outputs for a record, without learning; another call may overwrite them."""
+        """The chain's outputs for a record, without learning; another call may overwrite them: hold `turn` to read."""
         outputs = self.one.run(record, False)
         if outputs is None:
             from hutch.core.data.sources import record_batches

@@ -41,6 +41,7 @@ class Chain(OneByOne, Engine):
     """A chain of reductions over one weight table, built from a configuration.
 
     It can be pickled and copied, which goes through the bytes of its model file; a copy shares nothing with it.
+    Threads may share it: its calls take turns; another thread may predict between the batches of a call of `learn`.
 
     Args:
         config: the checked configuration; `from_config` makes it from YAML.
@@ -342,15 +343,16 @@ class Chain(OneByOne, Engine):
         from hutch.core.chain.model_file import save_model
         from hutch.core.chain.state import limits_of_arrays
 
-        arrays, limits = self.arrays(), limits_of_arrays(self.stack)
-        try:
-            for name, limit in limits.items():
-                if name in arrays:
-                    check_values(name, arrays[name], limit)
-        except ModelError as error:
-            text = f"not written: {error}: learning rates, or numbers of the data, were too large"
-            raise ModelError(at(str(path), None, None, text)) from None
-        save_model(path, arrays, self.metadata(), whole=[name for name, limit in limits.items() if limit.grows])
+        with self.turn:
+            arrays, limits = self.arrays(), limits_of_arrays(self.stack)
+            try:
+                for name, limit in limits.items():
+                    if name in arrays:
+                        check_values(name, arrays[name], limit)
+            except ModelError as error:
+                text = f"not written: {error}: learning rates, or numbers of the data, were too large"
+                raise ModelError(at(str(path), None, None, text)) from None
+            save_model(path, arrays, self.metadata(), whole=[name for name, limit in limits.items() if limit.grows])
 
     def metadata(self) -> dict[str, Any]:
         """The configuration and the versions of the plugins in use, which a model file holds besides its arrays."""

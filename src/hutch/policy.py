@@ -55,7 +55,7 @@ class Policy:
     """Draws actions from a chain's probabilities, and lets it learn when rewards come.
 
     Each decision is learned once: with its reward, or with `default` when `wait` is over. What a program changes in
-    a decision after `decide` has no effect.
+    a decision after `decide` has no effect. Threads may share a policy.
 
     Args:
         chain: one of decisions over actions with features that explores, or its configuration as
@@ -100,14 +100,21 @@ class Policy:
             got = " over ".join(layer.name for layer in self.chain.layers)
             wanted = "decisions over actions with features below an explorer, such as explore_squarecb"
             raise ConfigError(f"chain: got {got}, wanted {wanted}")
-        if wait is not None and not 0 < wait < math.inf:
-            raise ConfigError(f"wait: got {wait}, wanted a number of seconds above 0, or None")
+        if wait is not None and not (isinstance(wait, Real) and 0 < wait < math.inf):
+            raise ConfigError(f"wait: got {wait!r}, wanted a number of seconds above 0, or None")
+        if default is not None and not is_number(default):
+            raise ConfigError(f"default: got {default!r}, wanted a number, or None")
+        if not isinstance(seed, int | np.integer) or seed < 0:
+            raise ConfigError(f"seed: got {seed!r}, wanted an integer ≥ 0")
         if several not in get_args(Several):
             raise ConfigError(f"several: got {several!r}; {did_you_mean(str(several), get_args(Several))}")
         if wait is None and (default is not None or several != "first"):
             setting = f"default: got {default}" if default is not None else f"several: got {several!r}"
             raise ConfigError(f"{setting} without an end, wanted wait, the seconds after which it is learned")
-        self._wait, self._default, self._several, self._seed = wait, default, several, seed
+        self._wait = None if wait is None else float(wait)
+        self._default = None if default is None else float(default)
+        self._several: Several = several
+        self._seed = int(seed)
         self.decided = self.rewarded = self.defaulted = 0
         self._sum = self._last = 0.0
         self._open: dict[str, _Open] = {}
@@ -124,18 +131,21 @@ class Policy:
         Raises:
             DataError: a decision that cannot be used, or a name that another one has.
         """
-        self.settle(now)
-        name = uuid.uuid4().hex if id is None else id
-        if name in self._open or name in self._settled:
-            raise DataError(f"id: got {name!r} again, wanted a new one for each decision")
+        if not isinstance(decision, Mapping):
+            raise DataError(f"decision: got {_kind(decision)}, wanted {{'shared': {{…}}, 'actions': [{{…}}, {{…}}]}}")
+        name = uuid.uuid4().hex if id is None else _checked(id)
         record: dict[str, Any] = _copied(decision)
         for key in ("chosen", "cost", "costs", "probability", "importance"):
             if key in record:
                 raise DataError(f"decision: got the key {key!r}, wanted none: it comes with the reward")
-        action, shares = drawn(self.chain.predict(record), f"{self._seed}\0{self.decided}")
-        probability = float(shares[action])
-        self._open[name] = _Open({**record, "chosen": action, "probability": probability}, self._last)
-        self.decided += 1
+        with self.chain.turn:
+            self.settle(now)
+            if name in self._open or name in self._settled:
+                raise DataError(f"id: got {name!r} again, wanted a new one for each decision")
+            action, shares = drawn(self.chain.predict(record), f"{self._seed}\0{self.decided}")
+            probability = float(shares[action])
+            self._open[name] = _Open({**record, "chosen": action, "probability": probability}, self._last)
+            self.decided += 1
         return Decided(name, action, probability, shares.tolist())
 
     def reward(self, id: str, value: float, *, importance: float = 1.0, now: float | None = None) -> bool:
@@ -144,7 +154,8 @@ class Policy:
         Args:
             id: of the decision.
             value: the greater the better, finite.
-            importance: ≥ 0; where rewards are seen with a known chance only, one over that chance.
+            importance: ≥ 0; where rewards are seen with a known chance only, one over that chance. Of several rewards
+                that of the last.
             now: as of `decide`.
 
         Returns:
@@ -153,22 +164,26 @@ class Policy:
         Raises:
             DataError: a decision that this policy did not make, or numbers that cannot be learned.
         """
-        self.settle(now)
         for name, number in (("value", value), ("importance", importance)):
             if not is_number(number) or (name == "importance" and number < 0):
                 raise DataError(f"{name}: got {number!r}, wanted a number{' ≥ 0' if name == 'importance' else ''}")
-        if id in self._settled:
-            return False
-        if id not in self._open:
-            text = f"id: there is no decision {shortened(str(id))!r} that waits for a reward"
-            raise DataError(f"{text}; {did_you_mean(str(id), self._open)}" if self._open else text)
-        found = self._open[id]
-        summed = self._several == "sum" and found.reward is not None
-        found.reward = float(value) + (found.reward or 0.0) if summed else float(value)
-        found.importance = float(importance)
-        if self._several == "first":
-            self._learn(id)
-        return True
+        _checked(id)
+        with self.chain.turn:
+            self.settle(now)
+            if id in self._settled:
+                return False
+            if id not in self._open:
+                text = f"id: there is no decision {shortened(id)!r} that waits for a reward"
+                raise DataError(f"{text}; {did_you_mean(id, self._open)}" if self._open else text)
+            found = self._open[id]
+            summed = self._several == "sum" and found.reward is not None
+            total = float(value) + (found.reward or 0.0) if summed else float(value)
+            if not is_number(total):
+                raise DataError(f"value: got {value!r} after {found.reward!r}, wanted a sum below 3.4e38")
+            found.reward, found.importance = total, float(importance)
+            if self._several == "first":
+                self._learn(id)
+            return True
 
     def settle(self, now: float | None = None) -> int:
         """Learn the decisions whose wait is over, which `decide` and `reward` do as well; returns their number.
@@ -176,16 +191,17 @@ class Policy:
         Args:
             now: as of `decide`; time does not run backwards.
         """
-        self._last = max(self._last, time.time() if now is None else float(now))
-        over: list[str] = []
-        if self._wait is not None:
-            for name, found in self._open.items():  # in the order of their times
-                if found.since + self._wait > self._last:
-                    break
-                over.append(name)
-        for name in over:
-            self._learn(name)
-        return len(over)
+        with self.chain.turn:
+            self._last = max(self._last, time.time() if now is None else float(now))
+            over: list[str] = []
+            if self._wait is not None:
+                for name, found in self._open.items():  # in the order of their times
+                    if found.since + self._wait > self._last:
+                        break
+                    over.append(name)
+            for name in over:
+                self._learn(name)
+            return len(over)
 
     def _learn(self, id: str) -> None:
         found = self._open[id]
@@ -219,19 +235,25 @@ class Policy:
         Raises:
             ModelError: as of `Chain.save`.
         """
-        state = {
-            "settings": {"wait": self._wait, "default": self._default, "several": self._several, "seed": self._seed},
-            "counts": [self.decided, self.rewarded, self.defaulted],
-            "sum": self._sum,
-            "last": self._last,
-            "open": {name: asdict(found) for name, found in self._open.items()},
-            "settled": list(self._settled),
-        }
-        self.chain.remarks[_REMARK] = json.dumps(state)
-        try:
-            self.chain.save(path)
-        finally:
-            del self.chain.remarks[_REMARK]
+        with self.chain.turn:
+            state = {
+                "settings": {
+                    "wait": self._wait,
+                    "default": self._default,
+                    "several": self._several,
+                    "seed": self._seed,
+                },
+                "counts": [self.decided, self.rewarded, self.defaulted],
+                "sum": self._sum,
+                "last": self._last,
+                "open": {name: asdict(found) for name, found in self._open.items()},
+                "settled": list(self._settled),
+            }
+            self.chain.remarks[_REMARK] = json.dumps(state)
+            try:
+                self.chain.save(path)
+            finally:
+                del self.chain.remarks[_REMARK]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -250,6 +272,17 @@ class Policy:
         found._open = {name: _Open(**each) for name, each in state["open"].items()}
         found._settled = dict.fromkeys(state["settled"])
         return found
+
+
+def _checked(id: Any) -> str:
+    """The name of a decision, as a model file can hold it."""
+    if not isinstance(id, str):
+        raise DataError(f"id: got {_kind(id)}, wanted a text")
+    return id
+
+
+def _kind(value: Any) -> str:
+    return f"{shortened(repr(value))} ({type(value).__name__})"
 
 
 def _copied(value: Any) -> Any:

@@ -122,9 +122,11 @@ class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
         ------
         DataError : values that cannot be used, or one label too many.
         """
-        code, record = self._code(y), record_of(x)
-        self._doubts.see(x)
-        self.chain.learn({**record, "label": self._label(code), "importance": w})
+        record = record_of(x)
+        with self.chain.turn:
+            code = self._code(y)
+            self._doubts.see(x)
+            self.chain.learn({**record, "label": self._label(code), "importance": w})
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a frame of pandas, polars or Arrow, in their order.
@@ -150,7 +152,8 @@ class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The label of a row; None before any was learned, or if a chain without scores predicts a class never seen."""
-        return self._labels(self.chain.outputs_of_one(record_of(x)))[0]
+        with self.chain.turn:
+            return self._labels(self.chain.outputs_of_one(record_of(x)))[0]
 
     def predict_many(self, X: Any) -> Any:
         """The label of each row of a frame, as a series of the frame's kind."""
@@ -179,8 +182,9 @@ class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
         ------
         NotImplementedError : the chain knows none, as that of a hinge loss; River then takes `predict_one`.
         """
-        [chances] = self._chances(self.chain.outputs_of_one(record_of(x)))
-        return dict(zip(self._known, chances.tolist(), strict=True))
+        with self.chain.turn:
+            [chances] = self._chances(self.chain.outputs_of_one(record_of(x)))
+            return dict(zip(self._known, chances.tolist(), strict=True))
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of each label so far for each row of a frame: a frame of pandas, a column for each label.
@@ -255,14 +259,15 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         target = float(y)
         if not math.isfinite(target):
             raise DataError(f"y: got {y}, wanted a number")
-        if self._scaled and w > 0:
-            list(self._target.follow(np.array([target]), self.chain))
-        record = record_of(x)
-        self._doubts.see(x)
-        label = (target - self._target.centre) / self._target.scale
-        found = self.chain.learn({**record, "label": label, "importance": w})
-        if w > 0:
-            self._keep(found, np.array([target]))
+        with self.chain.turn:
+            if self._scaled and w > 0:
+                list(self._target.follow(np.array([target]), self.chain))
+            record = record_of(x)
+            self._doubts.see(x)
+            label = (target - self._target.centre) / self._target.scale
+            found = self.chain.learn({**record, "label": label, "importance": w})
+            if w > 0:
+                self._keep(found, np.array([target]))
 
     def _keep(self, predictions: NDArray[np.float32], targets: NDArray[np.float64]) -> None:
         """Keep how far targets were from what was predicted for them."""
@@ -292,18 +297,20 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
             table, targets, weights = table.take(kept), targets[kept], weights[kept]
         if not len(targets):
             return
-        parts = self._target.follow(targets, self.chain, True) if self._scaled else [slice(0, len(targets))]
-        for part in parts:
-            labels = self._target.of(targets[part])
-            rows = table.slice(part.start, part.stop - part.start)
-            self._keep(self.chain.learn(batches_of(self.chain, rows, labels, weights[part])), targets[part])
+        with self.chain.turn:
+            parts = self._target.follow(targets, self.chain, True) if self._scaled else [slice(0, len(targets))]
+            for part in parts:
+                labels = self._target.of(targets[part])
+                rows = table.slice(part.start, part.stop - part.start)
+                self._keep(self.chain.learn(batches_of(self.chain, rows, labels, weights[part])), targets[part])
 
     def predict_many(self, X: Any) -> Any:
         """The prediction for each row of a frame, as a series of the frame's kind."""
-        batches = batches_of(self.chain, frame_of(X))
-        found = np.concatenate([self.chain.run_apart(batch, False).predictions for batch in batches])
-        self.chain.warn_of_far_values()
-        return like(X, found.astype(np.float64) * self._target.scale + self._target.centre)
+        with self.chain.turn:
+            batches = batches_of(self.chain, frame_of(X))
+            found = np.concatenate([self.chain.run_apart(batch, False).predictions for batch in batches])
+            self.chain.warn_of_far_values()
+            return like(X, found.astype(np.float64) * self._target.scale + self._target.centre)
 
     def predict_interval_one(self, x: Features, level: float = 0.9) -> Interval:
         """An interval that holds a row's target with a probability, if rows are like those learned last.
@@ -317,20 +324,24 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         ValueError : a level that is not between 0 and 1.
         HutchError : less than 20 rows have been learned.
         """
-        centre = self.predict_one(x)
         if not 0 < level < 1:
             raise ValueError(f"level: got {level!r}, wanted a number between 0 and 1")
-        if len(self._residuals) < _ENOUGH:
-            raise HutchError(f"interval: got {len(self._residuals)} rows that were learned, wanted at least {_ENOUGH}")
-        half = reach_of(np.array(self._residuals), level)
-        if len(self.chain.layers) == 1 and has(self.chain.layers[0], KnowsNoise):
-            [batch] = self.chain.batches([record_of(x)])
-            [[low, high]] = Intervals(self.chain, level).ends(batch, self.chain.run_apart(batch, False))
-            half = 0.5 * (high - low) * self._target.scale
+        with self.chain.turn:
+            centre = self.predict_one(x)
+            if len(self._residuals) < _ENOUGH:
+                raise HutchError(
+                    f"interval: got {len(self._residuals)} rows that were learned, wanted at least {_ENOUGH}"
+                )
+            half = reach_of(np.array(self._residuals), level)
+            if len(self.chain.layers) == 1 and has(self.chain.layers[0], KnowsNoise):
+                [batch] = self.chain.batches([record_of(x)])
+                [[low, high]] = Intervals(self.chain, level).ends(batch, self.chain.run_apart(batch, False))
+                half = 0.5 * (high - low) * self._target.scale
         return Interval(centre - half, centre + half)
 
     def predict_one(self, x: Features) -> float:
         """The prediction for a row."""
-        found = float(self.chain.outputs_of_one(record_of(x)).predictions[0])
-        self.chain.warn_of_far_values()
-        return found * self._target.scale + self._target.centre
+        with self.chain.turn:
+            found = float(self.chain.outputs_of_one(record_of(x)).predictions[0])
+            self.chain.warn_of_far_values()
+            return found * self._target.scale + self._target.centre
