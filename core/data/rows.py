@@ -1,14 +1,16 @@
-"""Rows of tables as records: a number or a word at the top of a mapping is a cell, the feature that it is in CSV."""
+"""Rows of tables as records: a number, a word or a date at the top of a mapping is a cell, as in a table's column."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any, Self
 
+from hutch.core.data.dates import cells_of
 from hutch.core.data.roles import REST, Roles
 from hutch.core.data.words import words_of
 
 _CELLS = frozenset((float, int, str, bool, type(None)))
-"""Types of most cells, known without asking whether they are mappings."""
+_SPACES = frozenset((dict, list, tuple))
+"""Types of most cells and of most namespaces, known without asking what else they may be."""
 _ROLES = ("label", "importance", "base", "tag", "group")
 
 
@@ -64,6 +66,7 @@ class Rows:
             if name in self._texts and name in self._space:
                 return True
             cell = isinstance(value, Real) or (isinstance(value, str) and name in self._columns)
+            cell = cell or (type(value) not in _SPACES and cells_of(str(name), value) is not None)
             if value is None or (cell and name not in self.whole):
                 return True
         return False
@@ -85,8 +88,14 @@ class Rows:
                 record[name] = value
             elif name in self.whole or (type(value) not in _CELLS and isinstance(value, Mapping | list | tuple)):
                 record[name] = Pairs(Pairs.of(value) + record[name]) if name in record else value
-            elif value != "" and (space := self._space.get(name, self._rest)) is not None:
-                self._add(record, space, ((name, str(value) if name in self._categorical else value),))
+            elif (space := self._space.get(name, self._rest)) is None:
+                continue
+            elif name in self._categorical:
+                self._add(record, space, ((name, str(value)),) if value != "" else ())
+            elif type(value) not in _CELLS and (cells := cells_of(str(name), value)) is not None:
+                self._add(record, space, cells)
+            elif value != "":
+                self._add(record, space, ((name, value),))
         for space, text in texts:
             self._add(record, space, [(word, 1.0) for word in words_of(text)])
         return record

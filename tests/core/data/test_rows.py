@@ -1,10 +1,13 @@
 """A row of a table is the same example at every door: a frame, JSON lines, a list of mappings, one mapping."""
 
+import datetime
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -101,3 +104,27 @@ def test_a_missing_text_is_no_feature() -> None:
     chain = chain_of({"label": "y", "text": ["note"]})
     assert chain.learn([{"y": 1, "note": None}]) == chain_of({"label": "y"}).learn(["1 |"])
     assert chain.predict([{"note": None}, {"note": None}]).tolist() == [chain.predict("|").item()] * 2
+
+
+def test_dates_truth_values_and_decimals_are_the_cells_that_they_are_in_a_frame() -> None:
+    rows = [
+        {
+            "y": 2.0 * (k % 2) - 1,
+            "seen": datetime.datetime(2026, 7, 2 + k, 9, 30),
+            "day": datetime.date(2025, 1, k + 1),
+            "took": datetime.timedelta(minutes=20 * k),
+            "price": 1.5 * k,
+            "open": bool(k % 3),
+        }
+        for k in range(8)
+    ]
+    odd = [{**row, "price": Decimal(str(row["price"])), "open": np.bool_(row["open"]), "no": pandas.NA} for row in rows]
+    chains = [chain_of({"label": "y"}) for _ in range(4)]
+    wanted = chains[0].learn(pandas.DataFrame(rows))
+    assert len(set(wanted.tolist())) == 8
+    np.testing.assert_array_equal(wanted, chains[1].learn(rows))
+    np.testing.assert_array_equal(wanted, np.concatenate([chains[2].learn(row) for row in rows]))
+    np.testing.assert_array_equal(wanted, np.concatenate([chains[3].learn(row) for row in odd]))
+    alone = {name: value for name, value in odd[3].items() if name not in ("y", "no")}
+    frame = pandas.DataFrame([alone]).astype({"price": float})
+    assert chains[3].predict_one(alone) == chains[0].predict(frame)[0] == chains[0].predict([alone])[0]
