@@ -61,6 +61,8 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "active over trees": ([_ACTIVE, {"filter_tree": {"classes": 3}}, "linear"], CLASSES),
     "dyadic": ([{"dyadic": _DYADIC}], PLAIN),
     "matrix_factorization": ([{"matrix_factorization": {"rank": 2, "interactions": [["w", "u"]]}}], PLAIN),
+    "fields": ([{"fields": {"rank": 2}}], PLAIN),
+    "low_rank_quadratic": ([{"low_rank_quadratic": {"pairs": [{"namespaces": ["w", "u"], "rank": 2}]}}, "linear"], PLAIN),
     "filter_tree": ([{"filter_tree": {"classes": 3}}, {"dyadic": {**_DYADIC, "loss": "hinge"}}], CLASSES),
     "scoring_filter_tree": ([{"scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}], CLASSES),
     "error_correcting_tournament": ([{"error_correcting_tournament": {"classes": 3, "errors": 1}}, "linear"], CLASSES),
