@@ -51,6 +51,7 @@ _ROW_OF_WORDS = {"namespace": "w", "dimension": 8, "features": "named"}
 _BAYESIAN = {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "logistic"}}
 _BLOCKS = {"bayesian_linear": {"covariance": "blocks", "dimension": 8, "loss": "squared"}}
 _DYADIC = {"left": "w", "right": "u", "rank": 2}
+_PAIR = {"namespaces": ["w", "u"], "rank": 2}
 CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "linear": ([{"linear": {"loss": "logistic", "interactions": [["w", "u"]]}}], PLAIN),
     "ftrl_proximal": (["ftrl_proximal"], PLAIN),
@@ -62,7 +63,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "dyadic": ([{"dyadic": _DYADIC}], PLAIN),
     "matrix_factorization": ([{"matrix_factorization": {"rank": 2, "interactions": [["w", "u"]]}}], PLAIN),
     "fields": ([{"fields": {"rank": 2}}], PLAIN),
-    "low_rank_quadratic": ([{"low_rank_quadratic": {"pairs": [{"namespaces": ["w", "u"], "rank": 2}]}}, "linear"], PLAIN),
+    "low_rank_quadratic": ([{"low_rank_quadratic": {"pairs": [_PAIR]}}, "linear"], PLAIN),
     "filter_tree": ([{"filter_tree": {"classes": 3}}, {"dyadic": {**_DYADIC, "loss": "hinge"}}], CLASSES),
     "scoring_filter_tree": ([{"scoring_filter_tree": {"classes": 3}}, {"linear": {"loss": "hinge"}}], CLASSES),
     "error_correcting_tournament": ([{"error_correcting_tournament": {"classes": 3, "errors": 1}}, "linear"], CLASSES),
