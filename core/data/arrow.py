@@ -2,9 +2,9 @@
 
 pandas, polars, duckdb and pyarrow itself hand their columns over without copying them, Hugging Face `datasets` as
 tables of some rows each. A number is the feature `name` with that value; a word is the feature that the text
-`name:word` would be, whatever bytes it holds. The values of a dictionary are words, as categories are; dates are taken
-apart as `hutch.core.data.dates` says, columns of text as `hutch.core.data.words` does. The index of a pandas frame is
-not a column.
+`name:word` would be, whatever bytes it holds; an empty one is missing. The values of a dictionary are words, as
+categories are; dates are taken apart as `hutch.core.data.dates` says, columns of text as `hutch.core.data.words` does.
+The index of a pandas frame is not a column.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -235,13 +235,13 @@ class TableReader:
         types, width = self._arrow.types, len(self._features)
         if types.is_dictionary(array.type):
             words = array.dictionary
-            codes = _codes(array, -1)
-            if words.null_count:
-                codes = np.where((codes >= 0) & ~valid(words)[codes], -1, codes)
-            _take(codes, self._hash_words(k, words), k, width, indices, values)
+            codes, (hashes, there) = _codes(array, -1), self._hash_words(k, words)
+            if not there.all():
+                codes = np.where((codes >= 0) & ~there[codes], -1, codes)
+            _take(codes, hashes, k, width, indices, values)
         elif column.position in self._categorical or _is_word(types, array.type):
-            indices[k::width] = self._hash_words(k, array)
-            values[k::width] = np.where(valid(array), float32(1), float32(np.nan))
+            indices[k::width], there = self._hash_words(k, array)
+            values[k::width] = np.where(there, float32(1), float32(np.nan))
         else:
             indices[k::width] = self._hashes[k] & self._mask
             values[k::width] = self._floats(array, float("nan"))
@@ -252,12 +252,13 @@ class TableReader:
             return array
         return array.cast(self._arrow.large_string())
 
-    def _hash_words(self, k: int, array: Any) -> NDArray[np.uint32]:
+    def _hash_words(self, k: int, array: Any) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+        """The indices of words, and which are there: an empty one is missing, as an empty cell of CSV is."""
         out = np.zeros(len(array), np.uint32)
         data, offsets = _buffers(self._words(array))
         seed, hash_all = self._hashes[k : k + 1], self._options.hash == "all"
         hash_texts(data, offsets, seed, hash_all, self._mask, out)
-        return out
+        return out, valid(array) & (np.diff(offsets) > 0)
 
     def _floats(self, array: Any, missing: float) -> NDArray[np.float32]:
         """A numeric column as float32, nulls as `missing`."""

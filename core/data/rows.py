@@ -91,7 +91,7 @@ class Rows:
             elif (space := self._space.get(name, self._rest)) is None:
                 continue
             elif name in self._categorical:
-                self._add(record, space, ((name, str(value)),) if value != "" else ())
+                self._add(record, space, () if _is_missing(value) else ((name, str(value)),))
             elif type(value) not in _CELLS and (cells := cells_of(str(name), value)) is not None:
                 self._add(record, space, cells)
             elif value != "":
@@ -114,3 +114,8 @@ class Rows:
         if type(found) is not Pairs:
             found = record[space] = Pairs() if found is None else Pairs(Pairs.of(found))
         found += features
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a cell of a column of categories is empty, or what pandas has where there is none."""
+    return value == "" or value != value if isinstance(value, str | Real) else cells_of("", value) == []

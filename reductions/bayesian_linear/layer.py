@@ -332,7 +332,7 @@ class BayesianLinear(Reduction):
             return None
         fixed = 0.5 / p.prior_variance if p.prior_variance else None
         priors = [partial(_ridge, fixed, reach) for reach in p.reaches or (p.reach,)]
-        return self._moments.posterior(self._features, priors, p.sparse_variance)
+        return self._moments.posterior(self._features, priors, p.sparse_variance, self._dense.id)
 
     @property
     def can_give_places(self) -> bool:

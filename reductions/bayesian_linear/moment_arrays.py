@@ -100,7 +100,7 @@ class MomentArrays:
         }
 
     def posterior(
-        self, features: NDArray[np.int64], priors: Sequence[Callable[[float], float]], outside: float
+        self, features: NDArray[np.int64], priors: Sequence[Callable[[float], float]], outside: float, namespace: int
     ) -> NumbersPosterior | None:
         """The posterior of the first sub-model, in double as `solution` has it; None before there are two rows.
 
@@ -108,6 +108,7 @@ class MomentArrays:
             features: index of the feature at each place.
             priors: λ for so many columns, of each reach; the likeliest decides.
             outside: variance of the weight of a feature without a place, before anything is learned.
+            namespace: id of that whose features have places.
         """
         size = 1 + int(np.count_nonzero(features >= 0))
         counts, centres, squares, words, whole_means = (
@@ -147,6 +148,7 @@ class MomentArrays:
             freedom,
             1.0 / ridge if size < len(features) else None,
             outside,
+            namespace,
             kept,
         )
 

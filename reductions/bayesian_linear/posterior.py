@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import Batch
+from hutch.core.batch import CONSTANT_NAMESPACE, Batch
 from hutch.core.conformal import reach_of
 from hutch.core.intervals import quantile
 
@@ -53,7 +53,9 @@ class NumbersPosterior:
         rows: importance of all rows.
         freedom: that less what the weights use of it.
         fresh: variance that a feature without a place adds, over the noise's; None: all places are taken.
-        outside: variance of the weight of a word beyond the places, before anything is learned, the noise's being 1/2.
+        outside: variance of the weight of a word beyond the places, or of a feature of another namespace, before
+            anything is learned, the noise's being 1/2.
+        namespace: id of that whose features have places.
         residuals: of the rows learned last, in their order: label less prediction, over the root of the label's
             variance in units of the noise's.
     """
@@ -67,13 +69,14 @@ class NumbersPosterior:
     freedom: float
     fresh: float | None
     outside: float
+    namespace: int
     residuals: NDArray[np.float64]
 
     def variances(self, batch: Batch, weights: NDArray[np.float32]) -> NDArray[np.float64]:
         """The variance of the label of each row.
 
         Args:
-            batch: rows, each with the constant as its last feature.
+            batch: rows.
             weights: the chain's table, which has the precision of words beyond the places.
         """
         return self.noise * self._relative(batch, weights)
@@ -90,22 +93,26 @@ class NumbersPosterior:
 
     def _relative(self, batch: Batch, weights: NDArray[np.float32]) -> NDArray[np.float64]:
         """The variance of the label of each row, over the noise's."""
-        ends = batch.row_ptr
+        ends, spaces = batch.row_ptr, slice(batch.row_namespaces[0], batch.row_namespaces[-1])
+        sizes = np.diff(batch.namespace_ptr[spaces.start : spaces.stop + 1])
+        namespaces = np.repeat(batch.namespace_id[spaces], sizes)
+        own = namespaces == self.namespace
         rows = np.repeat(np.arange(len(batch)), np.diff(ends))
         indices, values = (array[ends[0] : ends[-1]] for array in (batch.indices, batch.values))
         order = np.argsort(self.features)
         at = np.minimum(np.searchsorted(self.features, indices, sorter=order), max(len(order) - 1, 0))
         places = order[at] if len(order) else at
-        known = self.features[places] == indices if len(order) else np.zeros(len(indices), bool)
+        known = own & (self.features[places] == indices) if len(order) else np.zeros(len(indices), bool)
         away = np.tile(-self.shares, (len(batch), 1))
         np.add.at(away, (rows[known], places[known]), values[known] - self.means[places[known]])
         spread = np.maximum(np.einsum("ij,ij->i", away @ self.covariance, away), 0.0)
+        beyond = ~own & (namespaces != CONSTANT_NAMESPACE)
         if self.fresh is not None:
-            spread += self.fresh * (np.bincount(rows[~known], minlength=len(batch)) - 1)
+            spread += self.fresh * np.bincount(rows[own & ~known], minlength=len(batch))
         else:
-            new = ~known & (values == 1.0)
-            new[ends[1:] - ends[0] - 1] = False  # the constant
-            gained = weights[indices[new] & np.uint32(len(weights) - 1), 1]
-            spread += np.bincount(rows[new], 2.0 / (1.0 / self.outside + gained), minlength=len(batch))
+            beyond |= own & ~known & (values == 1.0)
+        gained = weights[indices[beyond] & np.uint32(len(weights) - 1), 1].astype(np.float64)
+        sizes = 2.0 * values[beyond].astype(np.float64) ** 2 / (1.0 / self.outside + gained)
+        spread += np.bincount(rows[beyond], sizes, minlength=len(batch))
         found: NDArray[np.float64] = 1.0 + 1.0 / self.rows + spread
         return found

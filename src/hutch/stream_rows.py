@@ -32,6 +32,8 @@ def record_of(x: Features) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in sorted(named):
         value = named[name]
+        if isinstance(value, str) and not value:  # missing, as in a frame
+            continue
         if type(value) in _PLAIN or (cells := cells_of(name, value)) is None:
             found[name] = value
         else:

@@ -37,6 +37,31 @@ def test_lines_hold_the_prediction_and_the_ends(table, hutch):
     assert float(wide[1]) < found[0, 1] and float(wide[2]) > found[0, 2]
 
 
+@pytest.mark.parametrize("dimension", [1, 8])
+@pytest.mark.parametrize("constant", [True, False])
+def test_words_of_other_namespaces_are_known_as_well_as_they_were_learned(dimension, constant):
+    random = np.random.default_rng(1)
+    rows = [
+        {"": {"a": a, **({} if dimension > 1 else {"b": 1.0})}, "words": {f"w{k}": size for k in picked}}
+        for a, size, picked in zip(
+            random.normal(size=1200),
+            random.choice([1.0, 2.0], size=1200),
+            (random.choice(20, 3, replace=False) for _ in range(1200)),
+            strict=True,
+        )
+    ]
+    truth = [3 * row[""]["a"] + sum(int(word[1:]) % 3 * size for word, size in row["words"].items()) for row in rows]
+    labels = truth + random.normal(size=1200)
+    base = {"bayesian_linear": {**ROW, "dimension": dimension}}
+    chain = Chain.from_config({"input": {"constant": constant}, "chain": [base]})
+    chain.learn([{**row, "label": label} for row, label in zip(rows[:800], labels, strict=False)])
+    [batch] = chain.batches(rows[800:])
+    low, high = Intervals(chain, 0.9).ends(batch, chain.run_apart(batch, False)).T
+    assert np.mean((low <= labels[800:]) & (labels[800:] <= high)) == pytest.approx(0.9, abs=0.05)
+    off = np.abs(labels[800:] - (low + high) / 2)
+    assert np.mean(high - low) / 2 == pytest.approx(np.quantile(off, 0.9), rel=0.25)
+
+
 def test_tags_follow(table, hutch, tmp_path):
     lines = "".join(f"{k % 5} 1 row{k}| a:{k % 5} b:{k % 3}\n" for k in range(60))
     (tmp_path / "lines.vw").write_text(lines)

@@ -31,7 +31,7 @@ ROWS = st.fixed_dictionaries(
     {
         "y": st.sampled_from([-1.0, 1.0]),
         "age": st.sampled_from([None, 0.5, 1.0, 37.25]),
-        "city": st.sampled_from([None, "Oslo", "Rome"]),
+        "city": st.sampled_from([None, "", "Oslo", "Rome"]),
         "note": st.sampled_from(["Pay, pay twice", "pay, please", "locked"]),
     }
 )
@@ -128,3 +128,24 @@ def test_dates_truth_values_and_decimals_are_the_cells_that_they_are_in_a_frame(
     alone = {name: value for name, value in odd[3].items() if name not in ("y", "no")}
     frame = pandas.DataFrame([alone]).astype({"price": float})
     assert chains[3].predict_one(alone) == chains[0].predict(frame)[0] == chains[0].predict([alone])[0]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_an_empty_word_is_missing_in_every_kind_of_column(kind: pa.DataType) -> None:
+    words = ["a", "", None, "b", ""]
+    chain = chain_of({"label": "y"})
+    table = pa.table({"z": pa.array(words).cast(kind), "x": [1.0] * 5, "y": [1.0] * 5})
+    assert [len(batch.indices) for batch in chain.batches(table)] == [12]  # x and the constant in each row
+    mapped = [{"z": word, "x": 1.0, "y": 1.0} for word in words]
+    assert [len(batch.indices) for batch in chain.batches(mapped)] == [12]
+
+
+@pytest.mark.parametrize("value", [None, "", float("nan"), np.float32("nan"), pandas.NA, pandas.NaT])
+def test_what_is_missing_is_no_category(value: Any) -> None:
+    chain = chain_of({"label": "y", "categorical": ["z"]})
+    row = {"z": value, "x": 1.0, "y": 1.0}
+    for examples in (row, [row, row], pandas.DataFrame([row])):
+        assert [len(batch.indices) / len(batch) for batch in chain.batches(examples)] == [2]  # x and the constant
+    wanted = chain.learn([{"x": 1.0, "y": 1.0}] * 3)
+    again = chain_of({"label": "y", "categorical": ["z"]})
+    np.testing.assert_array_equal(wanted, np.concatenate([again.learn(row) for _ in range(3)]))

@@ -106,7 +106,7 @@ def table(rows: int = 60) -> tuple[pa.Table, str]:
         third = "" if gap[i] else f" c:{size[i]}"
         if size[i] == "12" and third:  # a word made of digits has no form in text
             third = ""
-        named = f"colour:{colour[i]}" if colour[i] else "colour"  # a blank after the colon would mean something else
+        named = f"colour:{colour[i]}" if colour[i] else ""
         rest = named + (" flag" if flag[i] else "") + f" n:{whole_number[i]}"
         lines.append(f"{head}|far a:{texts[i, 0]} b:{texts[i, 1]} |g {rest} |fur{third}\n")
     floats = [[number(text) for text in texts[:, k]] for k in (0, 1)]
