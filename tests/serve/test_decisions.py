@@ -100,6 +100,8 @@ def test_rewards_late_repeated_and_unknown(bandit: Path, in_service: Any) -> Non
         assert late.json() == {"model": "model", "position": 7, "new": 1, "repeated": 1}
         other = await reward({"id": "a", "cost": 2})
         assert other.status_code == 422 and "got 2.0 for decision 'a', but it was 1.0 before" in other.json()["error"]
+        other = await reward({"id": "a", "reward": 2})
+        assert other.json()["error"] == "<body>:1: reward: got 2.0 for decision 'a', but it was -1.0 before"
         await service.post("/v1/rank?id=cc", TEXT)
         unknown = await reward({"id": "cc", "cost": 0}, {"id": "ccc", "cost": 0})
         assert unknown.status_code == 422
@@ -134,6 +136,8 @@ def test_without_a_reward_the_default_is_learned_once(bandit: Path, in_service: 
         assert await learn_defaults(served) == 0
         late = await reward({"id": "d0", "cost": 1}, {"id": "d2", "cost": 0.75}, {"id": "d3", "cost": 1})
         assert (late["new"], late["repeated"], late["late"]) == (1, 1, 1)
+        alone = await reward({"id": "d0", "cost": 1})
+        assert (alone["position"], alone["late"]) == (service.first.position, 1)
         clock[0] = 1000.0
         assert await learn_defaults(served) == 1 and served.position == 5
         for k, cost in ((1, 0), (0, 0.75), (2, 0.75), (3, 1), (4, 0.75)):

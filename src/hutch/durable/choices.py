@@ -6,7 +6,7 @@ import math
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,11 +72,13 @@ class Reward:
         id: of the decision.
         cost: finite.
         place: (source, line, column) it was read from, for messages.
+        told: how: `cost`, or `reward`, the negative cost.
     """
 
     id: str
     cost: float
     place: tuple[str, int | None, int | None]
+    told: Literal["cost", "reward"] = "cost"
 
 
 def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, now: float) -> dict[str, Any]:
@@ -128,7 +130,9 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
         connection.execute(query, [reward.cost, model, reward.id])
         return None
     if found[0] != reward.cost:
-        text = f"cost: got {reward.cost!r} for decision {reward.id!r}, but it was {found[0]!r} before"
+        sign = -1.0 if reward.told == "reward" else 1.0
+        got, before = sign * reward.cost, sign * found[0]
+        text = f"{reward.told}: got {got!r} for decision {reward.id!r}, but it was {before!r} before"
         raise DataError(at(*reward.place, text))
     return int(found[1])
 

@@ -132,7 +132,8 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
 
     done = await _learn(served, partial(_accept, served, rewards))
     new = len(done.taught)
-    answer = {"model": served.name, "position": done.position, "new": new, "repeated": len(rewards) - new - done.late}
+    position = done.position or served.position  # where all came late
+    answer = {"model": served.name, "position": position, "new": new, "repeated": len(rewards) - new - done.late}
     return answer | ({"late": done.late} if served.default is not None else {})
 
 
@@ -211,4 +212,4 @@ def _read(found: Any, place: int, most: float) -> Reward:
     if not number or not abs(value) <= most:
         raise wrong(f"{given[0]}: got {json.dumps(value)[:40]}, wanted a number up to {most:g}")
     cost = float(value) if given == ["cost"] else -float(value)
-    return Reward(check_name(found["id"], "id"), cost, (SOURCE, place, None))
+    return Reward(check_name(found["id"], "id"), cost, (SOURCE, place, None), "cost" if given == ["cost"] else "reward")
