@@ -111,9 +111,9 @@ def test_words_and_missing_cells_have_deviations():
 
 def test_refuses_models_that_do_not_know():
     X, y = rows(2)
-    with pytest.raises(ValueError, match="return_std: this model keeps no moments"):
+    with pytest.raises(ValueError, match="deviations and intervals: this model keeps no moments"):
         HutchRegressor(loss="quantile").fit(X, y).predict(X, return_std=True)
-    with pytest.raises(ValueError, match="return_std: this model keeps no moments"):
+    with pytest.raises(ValueError, match="deviations and intervals: this model keeps no moments"):
         HutchRegressor().partial_fit(X[:1], y[:1]).predict_interval(X)
     with pytest.raises(ValueError, match="level: got 90, wanted a number between 0 and 1"):
         HutchRegressor().fit(X, y).predict_interval(X, 90)

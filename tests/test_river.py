@@ -269,3 +269,15 @@ def test_a_value_far_outside_those_learned_is_said_once():
     with pytest.warns(UserWarning, match="values far outside those learned, first 900, where 0 to 8 were"):
         assert model.predict_one({"a": 900.0}) == model.predict_one({"a": 8.0})
     assert model.predict_many(pd.DataFrame({"a": [900.0]})).tolist() == [model.predict_one({"a": 8.0})]
+
+
+def test_frames_without_rows_have_no_predictions():
+    empty = pd.DataFrame({"a": np.zeros(0)})
+    for model in (HutchRegressor(), HutchClassifier()):
+        for learned in (False, True):
+            if learned:
+                model.learn_many(pd.DataFrame({"a": [1.0, 2.0, 3.0]}), pd.Series([0, 1, 0]))
+            model.learn_many(empty, pd.Series([], dtype=int))
+            assert len(model.predict_many(empty)) == 0
+    assert HutchClassifier().predict_proba_many(empty).shape[0] == 0
+    assert list(model.predict_proba_many(empty).columns) == [0, 1]

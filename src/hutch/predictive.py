@@ -56,8 +56,8 @@ class PredictsIntervals:
         known = base.numbers_posterior() if alone and has(base, KnowsNoise) else None
         if known is None:
             raise ValueError(
-                "return_std: this model keeps no moments of two rows or more; wanted the default `layers` without a "
-                "`loss` and the like, at most 512 columns"
+                "deviations and intervals: this model keeps no moments of two rows or more; wanted two rows, and the "
+                "default `layers` without a `loss` and the like, at most 512 columns"
             )
         batches = self.chain_.batches(self._examples(X, reset=False), columns=roles_of(self.columns).optional())
         found: NDArray[np.float64] = np.concatenate([of(known, batch) for batch in batches]) * self._target.scale

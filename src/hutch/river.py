@@ -195,7 +195,7 @@ class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
         """
         import pandas as pd
 
-        found = [self._chances(outputs) for outputs in self._outputs(X)]
+        found = [np.zeros((0, len(self._known))), *(self._chances(outputs) for outputs in self._outputs(X))]
         index = X.index if hasattr(X, "iloc") else None
         return pd.DataFrame(np.concatenate(found), columns=pd.Index(self._known, dtype=object), index=index)
 
@@ -308,7 +308,8 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         """The prediction for each row of a frame, as a series of the frame's kind."""
         with self.chain.turn:
             batches = batches_of(self.chain, frame_of(X))
-            found = np.concatenate([self.chain.run_apart(batch, False).predictions for batch in batches])
+            each = [self.chain.run_apart(batch, False).predictions for batch in batches]
+            found = np.concatenate([np.zeros(0, np.float32), *each])  # a frame may have no rows
             self.chain.warn_of_far_values()
             return like(X, found.astype(np.float64) * self._target.scale + self._target.centre)
 
