@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.batch import SEEN, Batch, PinnedBatch, Seen, ends_of_groups
+from hutch.core.batch import CONSTANT_NAMESPACE, SEEN, Batch, PinnedBatch, Seen, ends_of_groups
 from hutch.core.chain.build import Stack
 from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, SLOTS, DecisionDriver, drive_decisions
 from hutch.core.chain.driver import FETCHED, RUN, TALLY, drive, make_scratch, show_costs
@@ -109,6 +109,11 @@ class Engine:
     def _size_scratch(self, features: int, namespaces: int) -> None:
         if not self._scratch or len(self._scratch[0]) < features or len(self._scratch[2]) < namespaces + 1:
             self._scratch = make_scratch(self._run, features, namespaces)
+
+    def uses(self, namespaces: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Which of some namespaces, by their ids, are not left out of every example."""
+        listed = np.isin(namespaces, self._ignored)
+        return listed | (namespaces == CONSTANT_NAMESPACE) if self._run["inverse"][0] else ~listed
 
     def count_as_vw(self) -> None:
         """Learn decisions held out, and with actions without features, too; count 3.4e38 for no cost: as VW does."""

@@ -32,11 +32,12 @@ class Intervals:
                 "interval: this chain keeps no moments of two rows or more; wanted `bayesian_linear` with `covariance: "
                 "moments` alone"
             )
-        self._known, self._level, self._weights = known, level, engine.weights
+        self._known, self._level, self._engine = known, level, engine
 
     def ends(self, batch: Batch, outputs: Outputs) -> NDArray[np.float64]:
         """The lower and the upper end for each example, float64 (examples, 2)."""
-        half = self._known.half_widths(batch, self._weights, self._level)
+        used = self._engine.uses(batch.namespace_id)
+        half = self._known.half_widths(batch, self._engine.weights, self._level, used)
         centre = outputs.predictions.astype(np.float64)
         return np.column_stack([centre - half, centre + half])
 

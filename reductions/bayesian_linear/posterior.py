@@ -81,22 +81,28 @@ class NumbersPosterior:
         """
         return self.noise * self._relative(batch, weights)
 
-    def half_widths(self, batch: Batch, weights: NDArray[np.float32], level: float) -> NDArray[np.float64]:
+    def half_widths(
+        self, batch: Batch, weights: NDArray[np.float32], level: float, used: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
         """Half the width of an interval about each row's prediction that holds its label with a probability.
 
         Args:
             batch, weights: as of `variances`.
             level: the probability, between 0 and 1.
+            used: whether the chain uses each namespace of the batch; None: it uses all.
         """
         normal = quantile(level, self.freedom) * math.sqrt(self.noise)  # by Student's distribution
-        return reach_of(self.residuals, level, normal) * np.sqrt(self._relative(batch, weights))
+        return reach_of(self.residuals, level, normal) * np.sqrt(self._relative(batch, weights, used))
 
-    def _relative(self, batch: Batch, weights: NDArray[np.float32]) -> NDArray[np.float64]:
+    def _relative(
+        self, batch: Batch, weights: NDArray[np.float32], used: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
         """The variance of the label of each row, over the noise's."""
         ends, spaces = batch.row_ptr, slice(batch.row_namespaces[0], batch.row_namespaces[-1])
         sizes = np.diff(batch.namespace_ptr[spaces.start : spaces.stop + 1])
         namespaces = np.repeat(batch.namespace_id[spaces], sizes)
-        own = namespaces == self.namespace
+        taken = np.ones(len(namespaces), bool) if used is None else np.repeat(used[spaces], sizes)
+        own = taken & (namespaces == self.namespace)
         rows = np.repeat(np.arange(len(batch)), np.diff(ends))
         indices, values = (array[ends[0] : ends[-1]] for array in (batch.indices, batch.values))
         order = np.argsort(self.features)
@@ -106,7 +112,7 @@ class NumbersPosterior:
         away = np.tile(-self.shares, (len(batch), 1))
         np.add.at(away, (rows[known], places[known]), values[known] - self.means[places[known]])
         spread = np.maximum(np.einsum("ij,ij->i", away @ self.covariance, away), 0.0)
-        beyond = ~own & (namespaces != CONSTANT_NAMESPACE)
+        beyond = taken & ~own & (namespaces != CONSTANT_NAMESPACE)
         if self.fresh is not None:
             spread += self.fresh * np.bincount(rows[own & ~known], minlength=len(batch))
         else:

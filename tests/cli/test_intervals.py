@@ -62,6 +62,20 @@ def test_words_of_other_namespaces_are_known_as_well_as_they_were_learned(dimens
     assert np.mean(high - low) / 2 == pytest.approx(np.quantile(off, 0.9), rel=0.25)
 
 
+@pytest.mark.parametrize("left_out", [{"ignore": ["other"]}, {"keep": [""]}])
+def test_namespaces_that_are_left_out_make_no_difference(left_out):
+    random = np.random.default_rng(2)
+    rows = [{"": {"a": a}, "label": 3 * a + random.normal()} for a in random.normal(size=300)]
+    others = [{**row, "other": [f"w{k % 7}", f"v{k}"]} for k, row in enumerate(rows)]
+    found = []
+    for examples in (rows, others):
+        chain = Chain.from_config({"input": left_out, "chain": [{"bayesian_linear": ROW}]})
+        chain.learn(examples[:200])
+        [batch] = chain.batches(examples[200:])
+        found.append(Intervals(chain, 0.9).ends(batch, chain.run_apart(batch, False)))
+    np.testing.assert_array_equal(*found)
+
+
 def test_tags_follow(table, hutch, tmp_path):
     lines = "".join(f"{k % 5} 1 row{k}| a:{k % 5} b:{k % 3}\n" for k in range(60))
     (tmp_path / "lines.vw").write_text(lines)
