@@ -163,7 +163,12 @@ class TableReader:
             if not _is_word(types, kind):
                 raise Problem(f"column {column.name!r} is {kind}, wanted text")
             self._texts.append(column)
-        elif parts := parts_of(types, kind):
+        elif (parts := parts_of(types, kind)) and column.position in self._categorical:
+            if not types.is_date(kind):
+                raise Problem(f"column {column.name!r} is {kind}, wanted words, numbers or dates under 'categorical'")
+            self._features.append(column)
+            self._parts.append(None)
+        elif parts:
             self._features += [column._replace(name=column.name + part.suffix) for part in parts]
             self._parts += parts
         else:

@@ -1,8 +1,11 @@
 """Rows of tables as records: a number, a word or a date at the top of a mapping is a cell, as in a table's column."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any, Self
+
+import numpy as np
 
 from hutch.core.data.dates import cells_of
 from hutch.core.data.roles import REST, Roles
@@ -11,6 +14,7 @@ from hutch.core.data.words import words_of
 _CELLS = frozenset((float, int, str, bool, type(None)))
 _SPACES = frozenset((dict, list, tuple))
 """Types of most cells and of most namespaces, known without asking what else they may be."""
+_WHOLE = 1e15  # below it Arrow writes whole numbers without an exponent
 _ROLES = ("label", "importance", "base", "tag", "group")
 
 
@@ -91,7 +95,7 @@ class Rows:
             elif (space := self._space.get(name, self._rest)) is None:
                 continue
             elif name in self._categorical:
-                self._add(record, space, () if _is_missing(value) else ((name, str(value)),))
+                self._add(record, space, () if _is_missing(value) else ((name, _word_of(value)),))
             elif type(value) not in _CELLS and (cells := cells_of(str(name), value)) is not None:
                 self._add(record, space, cells)
             elif value != "":
@@ -119,3 +123,11 @@ class Rows:
 def _is_missing(value: Any) -> bool:
     """Whether a cell of a column of categories is empty, or what pandas has where there is none."""
     return value == "" or value != value if isinstance(value, str | Real) else cells_of("", value) == []
+
+
+def _word_of(value: Any) -> str:
+    """A cell of a categorical column as the word that a frame's column has: true for True, and 2 for 2.0."""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    number = float(value) if isinstance(value, float | np.floating) else math.nan
+    return str(int(number)) if number.is_integer() and abs(number) < _WHOLE else str(value)

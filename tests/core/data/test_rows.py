@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hutch import Chain
 from hutch.core.data.roles import Roles
 from hutch.core.data.rows import Rows
+from hutch.core.errors import DataError
 
 COLUMNS: list[dict[str, Any]] = [
     {"label": "y"},
@@ -144,8 +145,28 @@ def test_an_empty_word_is_missing_in_every_kind_of_column(kind: pa.DataType) -> 
 def test_what_is_missing_is_no_category(value: Any) -> None:
     chain = chain_of({"label": "y", "categorical": ["z"]})
     row = {"z": value, "x": 1.0, "y": 1.0}
-    for examples in (row, [row, row], pandas.DataFrame([row])):
+    frame = pandas.DataFrame([row]) if value is not pandas.NaT else [row]  # that has a column of times
+    for examples in (row, [row, row], frame):
         assert [len(batch.indices) / len(batch) for batch in chain.batches(examples)] == [2]  # x and the constant
     wanted = chain.learn([{"x": 1.0, "y": 1.0}] * 3)
     again = chain_of({"label": "y", "categorical": ["z"]})
     np.testing.assert_array_equal(wanted, np.concatenate([again.learn(row) for _ in range(3)]))
+
+
+@pytest.mark.parametrize(
+    "value", [True, 2.0, 2.5, 1e6, 7, "x", datetime.date(2025, 1, 3), Decimal("1.5"), np.float64(3)]
+)
+def test_a_cell_of_a_categorical_column_is_the_word_that_it_is_in_a_frame(value: Any) -> None:
+    row = {"y": 1.0, "id": value, "other": 0.5}
+    chains = [chain_of({"label": "y", "categorical": ["id"]}) for _ in range(2)]
+    chains[0].learn(pa.Table.from_pylist([row]))
+    chains[1].learn(row)
+    np.testing.assert_array_equal(chains[0].weights, chains[1].weights)
+
+
+def test_a_time_of_a_frame_is_no_word() -> None:
+    table = pa.Table.from_pylist([{"y": 1.0, "id": datetime.datetime(2025, 1, 3, 9)}])
+    with pytest.raises(
+        DataError, match=r"column 'id' is timestamp.*wanted words, numbers or dates under 'categorical'"
+    ):
+        chain_of({"label": "y", "categorical": ["id"]}).learn(table)
