@@ -60,7 +60,7 @@ class Policy:
     Args:
         chain: one of decisions over actions with features that explores, or its configuration as
             `Chain.from_config` takes it.
-        wait: seconds that a decision waits for its reward; None: for ever.
+        wait: seconds that a decision waits for its reward; None: for ever, and in memory.
         default: the reward of a decision that had none by then; None: nothing is learned from it.
         several: which reward counts of those that come while a decision waits: the `first`, which is learned at once,
             or the `last` or the `sum`, which are learned when the wait is over.
