@@ -120,7 +120,8 @@ class Tally:
         self.tasks += len(open_)
         self.several += int((given[open_] > 1).sum())
         if len(self.workers) < LEAST_WORKERS:
-            self.workers |= {labels.worker_names[w] for w in np.unique(labels.workers)[:LEAST_WORKERS].tolist()}
+            some = np.flatnonzero(np.bincount(labels.workers))[:LEAST_WORKERS]
+            self.workers |= {labels.worker_names[w] for w in some.tolist()}
         self.voted &= not (np.diff(labels.item_ptr)[open_] < given[open_]).any()
         if not len(open_) or self.classes < 2:
             return
