@@ -45,7 +45,12 @@ class Labels(StrEnum):
     @property
     def of_decisions(self) -> bool:
         """Whether examples are decisions, blocks of lines with an action each."""
-        return self in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION) or self.of_slots
+        return self.of_actions or self.of_slots
+
+    @property
+    def of_actions(self) -> bool:
+        """Whether a decision is for one of its actions."""
+        return self in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION)
 
     @property
     def of_slots(self) -> bool:

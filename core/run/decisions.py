@@ -1,6 +1,6 @@
 """Decisions as text: lines of predictions, and cells of the progress table."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,17 @@ def decision_lines(batch: Batch, outputs: Outputs) -> bytes:
     """A line `action:value,action:value` for each decision, the best action first, and an empty line."""
     found = []
     for row, ranked, values in ranked_actions(batch, outputs):
-        found.append(",".join(f"{k}:{number_text(values[k])}" for k in ranked).encode() + tail(batch, row) + b"\n")
+        found.append(decision_line(ranked, values, tail(batch, row)))
     return b"".join(found)
+
+
+def decision_line(ranked: Sequence[int], values: Sequence[float], end: bytes) -> bytes:
+    """The line of one decision, and an empty one.
+
+    >>> decision_line([1, 0], [0.25, 0.75], b" visit7\\n")
+    b'1:0.75,0:0.25 visit7\\n\\n'
+    """
+    return ",".join(f"{k}:{number_text(values[k])}" for k in ranked).encode() + end + b"\n"
 
 
 def best_actions(batch: Batch, outputs: Outputs) -> bytes:

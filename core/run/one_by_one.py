@@ -20,8 +20,6 @@ from hutch.core.run.one import OneExample
 from hutch.core.run.one_decision import OneDecision, decision_of
 from hutch.core.run.probabilities import Probabilities
 
-_OF_ACTIONS = (Labels.ACTION_COSTS, Labels.LOGGED_ACTION)
-
 
 class OneByOne(Engine):
     """An engine that learns and predicts one mapping of features at a time, in 10 µs or so.
@@ -80,7 +78,7 @@ class OneByOne(Engine):
         if not self.decides:
             outputs = self.one.run(examples, learn)
             return None if outputs is None else outputs.predictions.copy()
-        decision = decision_of(examples) if self.takes in _OF_ACTIONS else ""
+        decision = decision_of(examples) if self.takes.of_actions else ""
         if not decision or (learn and not self.shared["weighted_labeled"][0]):  # labels may be missing altogether
             return None
         kept = bytes(self.one.counters)
@@ -94,7 +92,7 @@ class OneByOne(Engine):
     def batch_of_decision(self, record: Mapping[str, Any]) -> Batch | None:
         """A usual decision over actions with features as a batch of its own; None for anything else."""
         with self.turn:
-            return self._decision.filler.batch_of(record) if self.takes in _OF_ACTIONS else None
+            return self._decision.filler.batch_of(record) if self.takes.of_actions else None
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:

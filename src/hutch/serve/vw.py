@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, joined
-from hutch.core.chain.reduction import Labels
 from hutch.core.errors import HutchError, UsageError
-from hutch.core.run.decisions import decision_lines, number_text, tail
+from hutch.core.run.decisions import decision_line, decision_lines, tail
 from hutch.core.run.predictions import PredictionText, number_line
 from hutch.core.text.parser import TextParser
 from hutch.net.lines import Answer
@@ -30,7 +29,7 @@ _EMPTY = re.compile(rb"\n\r?\n")
 
 def takes_blocks(served: Served) -> bool:
     """Whether an example is a block of lines, a decision over actions with features."""
-    return served.chain.takes in (Labels.LOGGED_ACTION, Labels.ACTION_COSTS)
+    return served.chain.takes.of_actions
 
 
 def answer_lines(served: Served) -> Answer:
@@ -67,9 +66,7 @@ class _Blocks:
         except (HutchError, MemoryError) as error:
             return f"error: {str(error) or 'no memory is left for this block'}\n\n".encode(errors="replace")
         assert answered.ranked is not None
-        values = answered.predictions.tolist()
-        pairs = ",".join(f"{k}:{number_text(values[k])}" for k in answered.ranked.tolist())
-        return pairs.encode() + tail(batch, 0) + _FEED
+        return decision_line(answered.ranked.tolist(), answered.predictions.tolist(), tail(batch, 0))
 
 
 class _Lines:

@@ -9,6 +9,7 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.run.decisions import classes_of, decisions_of, lines_of, number_text, tail
 from hutch.core.run.output import Lines
+from hutch.core.run.predictions import number_line
 
 
 def decision_prediction_lines(chain: Chain) -> Lines:
@@ -35,9 +36,7 @@ def probabilities(batch: Batch, outputs: Outputs) -> bytes:
     """A line for each action: its probability, and the tag of the decision."""
     found = []
     for start, first, stop in decisions_of(batch):
-        end = tail(batch, start)
-        values = outputs.predictions[first:stop].tolist()
-        found += [(f"{v:.0f}" if v.is_integer() else f"{v:f}").encode() + end for v in values]
+        found += [number_line(value, batch.tag(start)) for value in outputs.predictions[first:stop].tolist()]
         found.append(b"\n")
     return b"".join(found)
 

@@ -113,7 +113,7 @@ class Workspace:
         plain = self._reader is None and self._json is None
         single = not chain.takes.of_decisions and chain.takes is not Labels.LOGGED_CLASS
         self._fast = plain and single and kind in (PredictionType.SCALAR, PredictionType.MULTICLASS)
-        decides = chain.takes in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION)
+        decides = chain.takes.of_actions
         of_actions = kind in (PredictionType.ACTION_SCORES, PredictionType.ACTION_PROBS)
         self._decision = OneDecision(chain) if plain and decides and of_actions else None
         self._counts = _Counts(chain.shared)
