@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.chain import Chain, with_classes
+from hutch.core.chain.first_class import PerClass
+from hutch.core.chain.reduction import Labels
 
 _FIXED = ("shared.mask", "shared.multiplier", "shared.stride")
-_OF_CLASSES = ("one_against_all", "multinomial")
 
 
 def can_grow(layers: Sequence[Mapping[str, Any] | str], chain: Chain) -> bool:
@@ -25,9 +26,11 @@ def can_grow(layers: Sequence[Mapping[str, Any] | str], chain: Chain) -> bool:
     """
     pairs = zip(with_classes(layers, 2), with_classes(layers, 4), strict=True)
     lacking = [k for k, (one, other) in enumerate(pairs) if one != other]
-    if len(lacking) != 1 or chain.layers[lacking[0]].name not in _OF_CLASSES:
+    if len(lacking) != 1:
         return False
-    return int(chain.shared["multiplier"][0]) == chain.layers[lacking[0]].answers.classes
+    layer = chain.layers[lacking[0]]
+    of_each = isinstance(layer, PerClass) and layer.takes is Labels.MULTICLASS
+    return of_each and int(chain.shared["multiplier"][0]) == layer.answers.classes
 
 
 def grown(chain: Chain) -> Chain:
