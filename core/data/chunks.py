@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.data.ahead import in_order
-from hutch.core.data.packed import ENDINGS, Decompressed, Joined, ending_by
+from hutch.core.data.packed import ENDINGS, Decompressed, Joined, ending_by, unpacked
 from hutch.core.data.places import missing, only_file, opened
 from hutch.core.errors import DataError, at
 from hutch.core.text.columns import FEED
@@ -72,7 +72,7 @@ class Chunks:
     """Iterable over sources, one after the other, as chunks of whole lines; it reports its position.
 
     Args:
-        sources: paths; `-` is standard input; files compressed by gzip or Zstandard are unpacked.
+        sources: paths; `-` is standard input; files compressed by gzip, Zstandard or zip are unpacked.
         chunk_bytes: size of the buffer; a longer line makes it grow.
         whole_groups: cut only after an empty line; a longer group makes the buffer grow, too.
         longest_line: bytes; a longer line that does not fit into the buffer either is refused.
@@ -121,7 +121,7 @@ class Chunks:
                     _widen(raw)
                     suffix = os.path.splitext(source)[1].lower()
                     packed = suffix in ENDINGS
-                    stream = stack.enter_context(Decompressed(raw, source, suffix)) if packed else raw
+                    stream = stack.enter_context(unpacked(raw, source, suffix)) if packed else raw
                     place = (lambda base=before, raw=raw: base + raw.tell()) if raw.seekable() else (lambda: 0)
                     yield from self._lines(stream.readinto, None if packed else raw, source, number, buffers, place)
                     before = place()

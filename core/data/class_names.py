@@ -11,7 +11,7 @@ from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import LabelKind
 
 _MOST = 20  # classes that a message names
-_NUMBER = re.compile(r"[-+.\d]+")
+_NUMBER, _COMMA = re.compile(r"[-+.\d]+"), re.compile(r"[-+]?\d*,\d+|[-+]?\d+,?")
 
 
 class ClassNames:
@@ -93,10 +93,14 @@ def numbers_wanted(labels: Iterable[bytes], wanted: str = "a number") -> str:
 
     >>> numbers_wanted([b"spam", b"ham", b"spam", b""])
     'wanted a number, or names of classes under columns.classes (--classes ham,spam)'
+    >>> numbers_wanted([b"1,5", b"-0,25"])
+    "wanted a number as in 1200.5 (decimal commas of CSV files: input.columns.decimal: ',')"
     """
     cells = {cell.decode(errors="replace").strip() for cell in labels}
     if not cells:
         return f"wanted {wanted}"
     words = sorted(cells - {""})
     few = 1 < len(words) <= _MOST and not any("," in word or _NUMBER.fullmatch(word) for word in words)
+    if words and all(_COMMA.fullmatch(word) for word in words):
+        return f"wanted {wanted} as in 1200.5 (decimal commas of CSV files: input.columns.decimal: ',')"
     return f"wanted {wanted}, or names of classes under columns.classes" + f" (--classes {','.join(words)})" * few

@@ -29,6 +29,7 @@ from hutch.core.text.parser import ParserOptions
 _NUMERIC_ROLES = ("label", "importance", "base")
 _NO_UTF8 = "\ufffd"  # in place of bytes that are not UTF-8
 _LOOKED_AT = 200  # cells of a column in a piece of the file
+_COMMA, _POINT, _ZERO, _BESIDE_DIGITS = 44, 46, 48, (43, 45, 69, 101)  # signs and exponents
 
 
 @compiled
@@ -68,6 +69,20 @@ def _numbers(clean, cells, width, position, missing, out):
     return -1
 
 
+@compiled
+def _points_for_commas(clean, cells, width, rows, position):
+    """Write the only comma of each cell of a column that has but digits, signs and an exponent beside it as a point."""
+    for cell in range(position, rows * width, width):
+        found, others = -1, 0
+        for place in range(cells[2 * cell], cells[2 * cell + 1]):
+            if clean[place] == _COMMA and found < 0:
+                found = place
+            elif not (_ZERO <= clean[place] < _ZERO + 10 or clean[place] in _BESIDE_DIGITS):
+                others += 1
+        if found >= 0 and others == 0:
+            clean[found] = _POINT
+
+
 class CsvReader:
     """The records below one header as batches.
 
@@ -97,6 +112,10 @@ class CsvReader:
         self._ids = spaces.ids
         self._hashes = hash_names(self._used, np.array(seeds or [0], np.uint32), options)
         self._groups = Groups()
+        self._decimals = [self._positions[k] for k in np.flatnonzero(~self._words)] + [
+            position for role in _NUMERIC_ROLES if (position := self._roles[role]) is not None
+        ]
+        self._decimals *= roles.decimal == ","
         self._watch = roles.see(source, self._used + [column.name for column in self._texts])
         self._source, self._first = source, True
 
@@ -147,6 +166,8 @@ class CsvReader:
         clean, cells, width = records.clean, records.cells, records.width
         indices, values = np.empty(rows * used, np.uint32), np.empty(rows * used, np.float32)
         mask, hash_all = np.uint32((1 << options.bits) - 1), options.hash == "all"
+        for position in self._decimals:
+            _points_for_commas(clean, cells, width, rows, position)
         if used:
             named = np.zeros((2, used), np.int64)
             columns = (self._positions, self._hashes, self._words)
@@ -224,6 +245,8 @@ def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimi
 
 
 _FORMATS = {",": ("commas", "csv"), ";": ("semicolons", "ssv"), "\t": ("tabs", "tsv")}
+DELIMITERS = {f".{ending}": sign for sign, (_, ending) in _FORMATS.items()}
+"""Between the cells of files with these endings."""
 
 
 def _refuse_delimiter(delimiter: str, names: list[str], line: int) -> None:

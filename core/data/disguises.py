@@ -29,19 +29,20 @@ _FIGURE = r"\d[\d.,' \u00a0\u202f’]*"
 _SIGN = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF)"
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?(?: ?Z| ?[-+]\d{2}:?\d{2})?"
 _DAY = r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4}|\d{1,2}/\d{1,2}/\d{2})"
+_DECIMALS = "write them as in 1200.5 (decimal commas of CSV files: input.columns.decimal: ',')"
 _DIGITS = "pandas.to_numeric({x}.str.replace('[^0-9.-]', '', regex=True))"
 _KINDS = {
     "number": _Kind("numbers", _PLAIN, "store numbers", "pandas.to_numeric({x})"),
     "thousands": _Kind(
         "numbers with thousands separators",
         r"[-+(]?\d{1,3}(?:([,' \u00a0\u202f’])\d{3}(?:\1\d{3})*(?:\.\d*)?|(?:\.\d{3}){2,})\)?",
-        "write them as in 1200.5",
+        _DECIMALS,
         _DIGITS,
     ),
     "comma": _Kind(
         "numbers with a decimal comma",
         r"[-+]?(?:\d*|\d{1,3}(?:[. '\u00a0\u202f’]\d{3})+),\d+",
-        "write them as in 1200.5",
+        _DECIMALS,
         "pandas.to_numeric({x}.str.replace('.', '').str.replace(',', '.'))",
     ),
     "currency": _Kind(
@@ -104,7 +105,7 @@ class Disguise(NamedTuple):
         >>> for clause in warning.split(", "):
         ...     print(clause)
         column 'price': words such as '1,200' look like numbers with thousands separators
-        'NA' like a missing value: write them as in 1200.5
+        'NA' like a missing value: write them as in 1200.5 (decimal commas of CSV files: input.columns.decimal: ',')
         leave cells of missing values empty
         or list the column under input.columns.categorical if they are names
         """

@@ -9,6 +9,7 @@ from typing import Any
 from hutch.core.batch import Batch, whole_groups
 from hutch.core.data.cache import BatchCache, BatchMemory, DamagedCache
 from hutch.core.data.chunks import Chunks, batches
+from hutch.core.data.packed import ENDINGS
 from hutch.core.data.places import expanded, missing
 from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, HutchError, PluginError, at, warn
@@ -73,7 +74,7 @@ def _broken(name: str, source: str, what: str) -> PluginError:
     return PluginError(f"{source}: the reader {name} {what}; wanted an iterator of hutch.plugin.Batch")
 
 
-TABLES = (".csv", ".tsv", ".ssv", ".parquet", ".jsonl", ".ndjson")
+TABLES = (".csv", ".tsv", ".ssv", ".parquet", ".feather", ".arrow", ".jsonl", ".ndjson")
 """Endings of files with named columns."""
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 """Endings of formats that look like text and would be misread as such."""
@@ -82,7 +83,7 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 def ending_of(source: str) -> str:
     """The ending that determines the kind of a file: `.csv` of `a.csv` and of `a.csv.gz`."""
     path = Path(source.lower())
-    return Path(path.stem).suffix if path.suffix in (".gz", ".zst") else path.suffix
+    return Path(path.stem).suffix if path.suffix in ENDINGS else path.suffix
 
 
 def _of_kind(kind: str, readers: Mapping[str, Callable[..., Iterator[Batch]]]) -> Callable[..., Iterator[Batch]]:

@@ -3,6 +3,7 @@
 import io
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, NamedTuple, Protocol
 
 from hutch.core.errors import DataError, at
@@ -41,8 +42,9 @@ def _zstd() -> _Format:
     return _Format("zstd", lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError, 1 << 9)
 
 
-ENDINGS = {".gz": _gzip, ".zst": _zstd}
-"""Endings of compressed files, and how they are unpacked."""
+_STREAMS = {".gz": _gzip, ".zst": _zstd}
+ENDINGS = (*_STREAMS, ".zip")
+"""Endings of compressed files."""
 _BEGINNINGS = {b"\x1f\x8b\x08": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 """The first bytes of compressed files, which no text has, and their endings."""
 
@@ -76,7 +78,7 @@ class Decompressed(io.RawIOBase):
     Args:
         raw: the file, open for reading.
         name: of the file in messages.
-        suffix: one of `ENDINGS`.
+        suffix: its ending, `.gz` or `.zst`.
 
     Raises:
         DataError: while reading, if it is corrupt or truncated.
@@ -85,7 +87,7 @@ class Decompressed(io.RawIOBase):
     def __init__(self, raw: Any, name: str, suffix: str) -> None:
         self._raw = raw
         self._name = name
-        self._format = ENDINGS[suffix]()
+        self._format = _STREAMS[suffix]()
         self._pieces, self._piece = self._unpack(), memoryview(b"")
         self._failure: DataError | None = None
 
@@ -127,3 +129,53 @@ class Decompressed(io.RawIOBase):
                 begun = not decoder.eof
         if begun:
             raise DataError(at(self._name, None, None, f"truncated {self._format.name} data: the file ends too early"))
+
+
+class _Member(io.RawIOBase):
+    """The only file in a zip archive, as its unpacked bytes; arguments and errors are those of `unpacked`."""
+
+    def __init__(self, raw: Any, name: str) -> None:
+        from zipfile import BadZipFile, ZipFile  # loading it takes longer than reading a small file
+
+        self._name, self._opened = name, ExitStack()
+        self._errors = (BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
+        try:
+            archive = self._opened.enter_context(ZipFile(raw))
+            files = [each for each in archive.namelist() if not each.endswith("/") and not each.startswith("__MACOSX/")]
+            if len(files) != 1:
+                got = f"got {len(files)} files in an archive{': ' * bool(files)}{', '.join(files[:3])}"
+                raise DataError(at(name, None, None, f"{got}, wanted one: unpack it"))
+            self._file: Any = self._opened.enter_context(archive.open(files[0]))
+        except self._errors as error:
+            raise self._corrupt(error) from None
+
+    def _corrupt(self, error: Exception) -> DataError:
+        return DataError(at(self._name, None, None, f"zip archive that cannot be read: {error}"))
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` as far as there is data; 0 at the end."""
+        try:
+            return int(self._file.readinto(buffer))
+        except self._errors as error:
+            raise self._corrupt(error) from None
+
+    def close(self) -> None:
+        self._opened.close()
+        super().close()
+
+
+def unpacked(raw: Any, name: str, ending: str) -> io.RawIOBase:
+    """A compressed file as its unpacked bytes.
+
+    Args:
+        raw: the file, open for reading.
+        name: of the file in messages.
+        ending: one of `ENDINGS`.
+
+    Raises:
+        DataError: at once or while reading, if it is corrupt or truncated, or an archive of no file or several.
+    """
+    return _Member(raw, name) if ending == ".zip" else Decompressed(raw, name, ending)

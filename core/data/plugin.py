@@ -13,4 +13,6 @@ def hutch_register_readers(register: Callable[..., None]) -> None:
     register("hutch.core.data.csv:read_tsv", name=".tsv")
     register("hutch.core.data.json_lines:read_json_lines", name=".jsonl")
     register("hutch.core.data.json_lines:read_json_lines", name=".ndjson")
-    register("hutch.core.data.parquet:read_parquet", name=".parquet")
+    register("hutch.core.data.arrow_files:read_parquet", name=".parquet")
+    register("hutch.core.data.arrow_files:read_feather", name=".feather")
+    register("hutch.core.data.arrow_files:read_feather", name=".arrow")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from hutch.core.data.watch import Watch
 from hutch.core.errors import ConfigError, Problem, did_you_mean
@@ -39,6 +39,8 @@ class Roles:
             namespace of its own name.
         categorical: columns whose values are always words, as ids are, even where they look like numbers.
         ignore: columns to leave out.
+        decimal: the mark before the decimals of numbers in separated text, `.` or `,`, as spreadsheets of many
+            languages write it.
     """
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}  # it is a part of a chain's YAML
@@ -53,6 +55,7 @@ class Roles:
     text: tuple[str | int, ...] = ()
     categorical: tuple[str | int, ...] = ()
     ignore: tuple[str | int, ...] = ()
+    decimal: Literal[".", ","] = "."
 
     @classmethod
     def of(cls, given: "AnyRoles") -> Self:

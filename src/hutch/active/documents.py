@@ -8,12 +8,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from hutch.core.data.arrow_files import ENDINGS as COLUMNS
+from hutch.core.data.arrow_files import opened_columns
 from hutch.core.data.cells import names_of, read_records
+from hutch.core.data.csv import DELIMITERS
 from hutch.core.data.files import TABLES, ending_of
 from hutch.core.data.json_lines import json_objects
 from hutch.core.data.roles import Roles
 from hutch.core.data.words import words_of
-from hutch.core.errors import DataError, UsageError, at, did_you_mean, reading
+from hutch.core.errors import UsageError, did_you_mean, reading
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _SPECIAL = re.compile(r"[\s:|]+")
@@ -71,31 +74,22 @@ def is_table(path: str) -> bool:
 
 
 def read_documents(path: str) -> Iterator[Document]:
-    """The records of a CSV, TSV, Parquet or JSON lines file.
+    """The records of a file of one of the kinds of `TABLES`.
 
     Raises:
         DataError: it cannot be read.
     """
     ending = ending_of(path)
-    if ending == ".parquet":
-        from hutch.core.data.arrow import arrow
-
-        arrow()
-        import pyarrow.parquet
-
-        try:
-            with pyarrow.parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches():
-                    batch.validate(full=True)
-                    yield from batch.to_pylist()
-        except (OSError, pyarrow.ArrowException) as error:
-            raise DataError(at(path, None, None, f"cannot be read: {error}")) from None
+    if ending in COLUMNS:
+        with opened_columns(path, ending) as (_, pieces):
+            for piece in pieces:
+                yield from piece.to_pylist()
         return
     if ending in (".jsonl", ".ndjson"):
         yield from (found for _, found in json_objects(path))
         return
     names: list[str] = []
-    for records in read_records(path, "\t" if ending == ".tsv" else ","):
+    for records in read_records(path, DELIMITERS[ending]):
         rows = records.after(0 if names else 1).rows("replace")
         with reading(path):
             names = names or names_of(records)

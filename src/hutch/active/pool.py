@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hutch.active.documents import is_table, line_of, read_documents
 from hutch.active.lines import unlabelled
 from hutch.core.data.chunks import Chunks
-from hutch.core.data.files import SVMLIGHT, ending_of
+from hutch.core.data.files import SVMLIGHT, TABLES, ending_of
 from hutch.core.data.places import expanded, is_remote
 from hutch.core.data.roles import Roles
 from hutch.core.errors import UsageError
@@ -157,7 +157,7 @@ class Pool:
             if is_table(path):
                 sources.append(TableFile(path, path, Roles.of(chain.config.input.columns)))
             elif ending_of(path) in (*chain.plugins.registry.readers, *SVMLIGHT):
-                wanted = "wanted lines such as '|words good bad', .csv, .tsv, .parquet or .jsonl"
+                wanted = f"wanted lines such as '|words good bad', or one of {', '.join(TABLES)}"
                 raise UsageError(f"{path}: got a file of {ending_of(path)}, {wanted}")
             else:
                 sources.append(LineFile(path, path))

@@ -17,7 +17,7 @@ from hutch.shell.options import Format
 )
 def predict(
     data: Annotated[
-        list[str], Argument(metavar="DATA", help="Files of examples (.gz and .zst too); - is standard input.")
+        list[str], Argument(metavar="DATA", help="Files of examples (.gz, .zst and .zip too); - is standard input.")
     ],
     vw: Any,
     probabilities: Annotated[

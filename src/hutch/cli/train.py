@@ -26,7 +26,7 @@ _RUN = (
 @takes_vw_options([*_RUN, *(option.name for option in LEARNER_OPTIONS)])
 def train(
     data: Annotated[
-        list[str], Argument(metavar="DATA", help="Files of examples (.gz and .zst too); - is standard input.")
+        list[str], Argument(metavar="DATA", help="Files of examples (.gz, .zst and .zip too); - is standard input.")
     ],
     vw: Any,
     config: Annotated[

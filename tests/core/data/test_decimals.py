@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hutch.core.batch import Batch
+from hutch.core.data.arrow_files import read_parquet
 from hutch.core.data.csv import read_csv
-from hutch.core.data.parquet import read_parquet
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import DataError
 from hutch.core.text.parser import ParserOptions

@@ -1,18 +1,22 @@
 """CSV and Parquet files give the very batch that the text would give."""
 
+import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hutch.core.batch import Batch
+from hutch.core.data.arrow_files import read_feather, read_parquet
 from hutch.core.data.csv import read_csv
-from hutch.core.data.parquet import read_parquet
+from hutch.core.data.files import ending_of
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError, DataError
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -158,3 +162,90 @@ def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
         list(read_parquet(str(tmp_path / "a.parquet"), ParserOptions()))
     with pytest.raises(DataError, match="b.parquet: cannot be read: No such file"):
         list(read_parquet(str(tmp_path / "b.parquet"), ParserOptions()))
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_feather_is_its_table(tmp_path: Path, compression: str) -> None:
+    table = pa.table({"label": np.arange(500) % 2, "x": np.arange(500.0), "w": [f"w{i % 9}" for i in range(500)]})
+    [wanted] = to_batches(table, ParserOptions())
+    pyarrow.feather.write_feather(table, str(tmp_path / "a.feather"), compression=compression)
+    with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    for name in ("a.feather", "a.arrow"):
+        [got] = read_feather(str(tmp_path / name), ParserOptions())
+        assert_same(got, wanted)
+
+
+@pytest.mark.parametrize("cut", [0, 3, 200, -40])
+def test_what_is_no_feather_file_is_named(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "a.feather"
+    pyarrow.feather.write_feather(pa.table({"x": np.arange(5000.0)}), str(path))
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(DataError, match="a.feather: not a Feather file"):
+        list(read_feather(str(path), ParserOptions()))
+    with pytest.raises(DataError, match=r"b\.feather: cannot be read: .*No such file"):
+        list(read_feather(str(tmp_path / "b.feather"), ParserOptions()))
+
+
+def test_a_zip_archive_of_one_file_is_that_file(tmp_path: Path) -> None:
+    text = "label,x,w\n" + "".join(f"{i % 2},{i},w{i % 9}\n" for i in range(2000))
+    (tmp_path / "a.csv").write_text(text)
+    with zipfile.ZipFile(tmp_path / "a.csv.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("folder/", "")
+        archive.writestr("folder/a.csv", text)
+        archive.writestr("__MACOSX/folder/._a.csv", "x")
+    [wanted] = read_csv(str(tmp_path / "a.csv"), ParserOptions())
+    [got] = read_csv(str(tmp_path / "a.csv.zip"), ParserOptions())
+    assert_same(got, wanted)
+    assert ending_of("Train.CSV.zip") == ".csv"
+
+
+def test_other_archives_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", "label,x\n" + "1,2\n" * 2000)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4000] + b"?" + whole[4001:])
+    with pytest.raises(DataError, match="a.csv.zip: zip archive that cannot be read: Bad CRC-32"):
+        list(read_csv(str(path), ParserOptions()))
+    path.write_bytes(whole[:4000])
+    with pytest.raises(DataError, match="a.csv.zip: zip archive that cannot be read: File is not a zip file"):
+        list(read_csv(str(path), ParserOptions()))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("b.csv", "label,x\n1,2\n")
+        archive.writestr("c.csv", "label,x\n1,2\n")
+    with pytest.raises(DataError, match=r"a.csv.zip: got 2 files in an archive: b.csv, c.csv, wanted one: unpack it"):
+        list(read_csv(str(path), ParserOptions()))
+
+
+DECIMALS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False, width=32).map(repr),
+    st.sampled_from(["", "a.b", "1.200.5", "1e5", "-.5", "7", "Oslo. Norway", "+3.5E-2"]),
+)
+
+
+@given(rows=st.lists(st.tuples(DECIMALS, DECIMALS), min_size=1, max_size=9))
+@settings(max_examples=60, deadline=None)
+def test_decimal_commas_are_points(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
+    folder = tmp_path_factory.mktemp("decimals")
+    numbers = [(f"{k}.25", *row) for k, row in enumerate(rows)]
+    commas = [[re.sub(r"^([-+\deE]*)\.([-+\deE]*)$", r"\1,\2", cell) for cell in row] for row in numbers]
+    commas = [[*row[:2], again[2]] for row, again in zip(commas, numbers, strict=True)]  # those of a word stay
+    for name, cells in (("a.csv", numbers), ("b.csv", commas)):
+        lines = ["label;x;id", *(";".join(row) for row in cells)]
+        (folder / name).write_text("\n".join(lines) + "\n")
+    roles = {"categorical": ["id"]}
+    [wanted] = read_csv(str(folder / "a.csv"), ParserOptions(), roles, ";")
+    [got] = read_csv(str(folder / "b.csv"), ParserOptions(), {**roles, "decimal": ","}, ";")
+    assert_same(got, wanted)
+
+
+def test_a_decimal_comma_without_its_option_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("label;x\n1,5;2\n2,5;1\n")
+    with pytest.raises(DataError, match=r"a.csv:2: .* got '1,5', wanted a number as in 1200.5 .decimal commas"):
+        list(read_csv(str(tmp_path / "a.csv"), ParserOptions(), None, ";"))
+    (tmp_path / "b.csv").write_text("label;x\n1,5;a,b\n2,5;1,2,3\n")
+    [got] = read_csv(str(tmp_path / "b.csv"), ParserOptions(), {"decimal": ","}, ";")
+    [words] = read_csv(str(tmp_path / "b.csv"), ParserOptions(), {"label": "", "ignore": ["label"]}, ";")
+    np.testing.assert_array_equal(got.indices, words.indices)  # words keep their commas
+    np.testing.assert_array_equal(got.labels, [1.5, 2.5])

@@ -1,4 +1,4 @@
-"""A source of labels as text in UTF-8: unpacked, decoded, and rows of text instead of Parquet."""
+"""A source of labels as text in UTF-8: unpacked, decoded, and rows of text instead of Parquet and Feather."""
 
 import codecs
 import io
@@ -13,7 +13,7 @@ from hutch.core.errors import Problem, UsageError, reading
 from hutch.core.strict_json import dumps
 from hutch.crowd.data.frames import is_frame, text_of
 
-_PARQUET = b"PAR1"
+_PARQUET, _FEATHER = b"PAR1", b"ARROW1"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def called(path: Any) -> str:
 
 
 def pieces_of(path: str | Path, encoding: str = "", chunk_bytes: int = CHUNK_BYTES) -> Iterator[Source]:
-    """The content of a file, some lines at a time; gzip, Zstandard and Parquet are recognised by their first bytes.
+    """The content of a file, some lines at a time; its first bytes tell whether it is packed, Parquet or Feather.
 
     Args:
         path: the file; `-` is standard input; a frame of pandas, polars or Arrow is one piece.
@@ -68,8 +68,8 @@ def pieces_of(path: str | Path, encoding: str = "", chunk_bytes: int = CHUNK_BYT
 def _decoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """Whole lines in UTF-8."""
     first = next(chunks, b"")
-    if first.startswith(_PARQUET):
-        yield _rows_of_parquet(first + b"".join(chunks))
+    if first.startswith((_PARQUET, _FEATHER)):
+        yield _rows_of_columns(first + b"".join(chunks))
         return
     name = "utf-16" if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else encoding
     if not name:
@@ -91,15 +91,16 @@ def _decoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         raise Problem(f"got {name.upper()} that cannot be read ({error})") from None
 
 
-def _rows_of_parquet(data: bytes) -> bytes:
-    """A Parquet file as comma-separated text; lists and records are JSON in their cells."""
-    from hutch.core.data.arrow import arrow  # not at the top: hardly any source is Parquet
+def _rows_of_columns(data: bytes) -> bytes:
+    """A Parquet or Feather file as comma-separated text; lists and records are JSON in their cells."""
+    from hutch.core.data.arrow import arrow  # not at the top: hardly any source is one of these
 
     pa = arrow()
-    from pyarrow import csv, parquet
+    from pyarrow import csv, feather, parquet
 
+    kind, read = ("Parquet", parquet.read_table) if data.startswith(_PARQUET) else ("Feather", feather.read_table)
     try:
-        table = parquet.read_table(io.BytesIO(data))
+        table = read(io.BytesIO(data))
         for place, field in enumerate(table.schema):
             column = table.column(place)
             if pa.types.is_dictionary(field.type):
@@ -110,5 +111,5 @@ def _rows_of_parquet(data: bytes) -> bytes:
         text = io.BytesIO()
         csv.write_csv(table, text)
     except pa.ArrowException as error:
-        raise Problem(f"got a Parquet file that cannot be read ({error})") from None
+        raise Problem(f"got a {kind} file that cannot be read ({error})") from None
     return text.getvalue()
