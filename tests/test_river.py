@@ -194,6 +194,19 @@ def test_cells_of_every_kind_are_what_they_are_in_frames():
         HutchRegressor().learn_one({"a": 1j}, 1.0)
 
 
+@pytest.mark.parametrize("Model", [HutchRegressor, HutchClassifier])
+def test_lists_of_numbers_are_what_they_are_in_frames(Model):
+    rows = [{"a": float(k), "e": [0.5 * (k % 3), 1.0], "w": "xyz"[k % 3]} for k in range(60)]
+    y = [k % 2 for k in range(60)]
+    one, many = Model(), Model()
+    for x, label in zip(rows, y, strict=True):
+        one.learn_one(x, label)
+    many.learn_many(pd.DataFrame(rows), pd.Series(y))
+    assert one.predict_one(rows[4]) == many.predict_one(rows[4]) == many.predict_many(pd.DataFrame(rows[4:5]))[0]
+    predict = Model.predict_proba_one if Model is HutchClassifier else Model.predict_one
+    assert predict(one, {**rows[4], "e": [9.0, 9.0]}) != predict(one, rows[4])
+
+
 @pytest.mark.parametrize(("layers", "close"), [(None, 1e-6), (POSTERIOR, 0.3)])
 def test_labels_without_limit_are_learned_as_with_room_from_the_start(layers, close):
     grows, roomy, random = HutchClassifier(layers), HutchClassifier(layers, max_classes=64), np.random.default_rng(0)

@@ -1,5 +1,6 @@
 """What scikit-learn's users take for granted: rows of weight 0, classes and scores, and a `fit` that does not end."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,11 @@ import pyarrow as pa
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from hutch.all_or_nothing import all_or_nothing
 from hutch.chain import Chain
+from hutch.core.errors import DataError
 from hutch.sklearn import HutchClassifier, HutchRegressor
 
 RANDOM = np.random.default_rng(0)
@@ -140,3 +142,81 @@ def test_lengths_of_time_stay_lengths_of_time() -> None:
     assert len(model.predict(pa.table({"a": pa.array([5000], pa.duration("ms"))}))) == 1
     with pytest.raises(ValueError, match="X: column 'a' has numbers, wanted lengths of time, as in `fit`"):
         model.predict(pa.table({"a": [5]}))
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float64(), 3)])
+def test_a_column_of_lists_is_a_column_for_each_number(kind: pa.DataType) -> None:
+    lists = pa.array(X.tolist(), kind)
+    frame = pa.table({"c": Y, "e": lists})
+    flat = pa.table({"c": Y, **{f"e.{k}": X[:, k].astype(np.float32) for k in range(3)}})
+    for model, target in ((HutchRegressor(), Y**2), (HutchClassifier(), Y > 3)):
+        model.fit(frame, target)
+        found, wanted = model.predict(frame), type(model)().fit(flat, target).predict(flat)
+        np.testing.assert_allclose(found.astype(float), wanted.astype(float), rtol=1e-5)
+        assert model.explain(frame.slice(0, 4)).shape == (4, 4)
+        with pytest.raises(ValueError, match=r"X: got the columns \[\], wanted those of `fit`, \['e.2'\]"):
+            model.predict(pa.table({"c": Y, "e": X[:, :2].tolist()}))
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.predict(frame), found)
+    with pytest.raises(DataError, match="X: column 'e' becomes 'e.1', which is there, too; rename one"):
+        HutchRegressor().fit(frame.append_column("e.1", [Y]), Y)
+
+
+@pytest.mark.parametrize("make", [HutchClassifier, HutchRegressor, lambda: HutchClassifier(["standardise", "linear"])])
+def test_skops_keeps_a_fitted_model(make: Any) -> None:
+    skops = pytest.importorskip("skops.io")
+    frame = pa.table({"c": Y, "w": ["a", "b", "c"] * 100})
+    for table in (X, frame):
+        model = make().fit(table, Y > 3)
+        saved = skops.dumps(model)
+        again = skops.loads(saved, trusted=skops.get_untrusted_types(data=saved))
+        np.testing.assert_array_equal(again.predict(table), model.predict(table))
+        np.testing.assert_array_equal(
+            again.partial_fit(table, Y > 3).predict(table), model.partial_fit(table, Y > 3).predict(table)
+        )
+
+
+def test_settings_of_layers_can_be_searched() -> None:
+    layers = ["standardise", {"linear": {"loss": {"quantile": {"tau": 0.5}}}}]
+    model = HutchRegressor(layers)
+    assert model.get_params()["layers__1__linear__loss__quantile__tau"] == 0.5
+    assert model.get_params(deep=False)["layers"] is layers
+    model.set_params(
+        layers__1__linear__loss__quantile__tau=0.9, layers__1__linear__l2=0.1, layers__0__standardise__clip=3
+    )
+    assert model.layers == [
+        {"standardise": {"clip": 3}},
+        {"linear": {"loss": {"quantile": {"tau": 0.9}}, "l2": 0.1}},
+    ]
+    assert layers == ["standardise", {"linear": {"loss": {"quantile": {"tau": 0.5}}}}]
+    search = GridSearchCV(HutchRegressor(["standardise", "linear"]), {"layers__1__linear__l2": [0.9, 0.0]}, cv=2)
+    assert search.fit(X, Y).best_params_ == {"layers__1__linear__l2": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("layers__2__linear__l2", "layers__2__linear__l2: got '2', wanted a part of .'standardise', 'linear'."),
+        ("layers__1__lineer__l2", "layers__1__lineer__l2: got 'lineer', wanted a part of 'linear'"),
+        ("layer__1", "Invalid parameter 'layer'"),
+    ],
+)
+def test_settings_of_layers_that_are_not_there_are_named(name: str, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        HutchClassifier(["standardise", "linear"]).set_params(**{name: 1})
+    with pytest.raises(ValueError, match="layers__0__linear__l2: got no layers"):
+        HutchClassifier().set_params(layers__0__linear__l2=1)
+
+
+def test_verbose_tells_how_far_fit_is(capsys: pytest.CaptureFixture[str]) -> None:
+    many = np.tile(X, (30, 1))
+    HutchClassifier(passes=2, verbose=1).fit(many, np.tile(Y > 3, 30))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rpartition(" ")[0] for line in lines] == [
+        "[HutchClassifier] 4,096 rows, loss",
+        "[HutchClassifier] 8,192 rows, loss",
+        "[HutchClassifier] pass 1 of 2, loss",
+        "[HutchClassifier] pass 2 of 2, loss",
+    ]
+    HutchClassifier().fit(X, Y > 3)
+    assert not capsys.readouterr().out

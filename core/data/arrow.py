@@ -32,6 +32,7 @@ from hutch.core.data.dates import Part, parts_of
 from hutch.core.data.disguises import Where, in_table
 from hutch.core.data.number_columns import NumberColumns, are_plain, numbers_of, singles, valid
 from hutch.core.data.roles import AnyRoles, FeatureColumn, Roles, position_of, refuse_twice
+from hutch.core.data.vectors import FixedLists, elements_of
 from hutch.core.data.words import hash_words, with_words
 from hutch.core.errors import DataError, HutchError, Problem, at, reading
 from hutch.core.kernel.abi import UNLABELED
@@ -128,9 +129,16 @@ class TableReader:
         self._parts: list[Part | None] = []
         self._texts: list[FeatureColumn] = []
         features = roles.features(names)
+        elements: list[tuple[FeatureColumn, Part]] = []  # behind all cells, as the words of texts are
         with reading(source):
             for column in features:
-                self._add(column, schema.field(column.position).type, column.position in texts)
+                kind = schema.field(column.position).type
+                parts = elements_of(self._arrow.types, kind)
+                elements += [(column._replace(name=part.suffix, namespace=column.name), part) for part in parts or ()]
+                if parts is None:
+                    self._add(column, kind, column.position in texts)
+            self._features += [column for column, _ in elements]
+            self._parts += [part for _, part in elements]
             self._watch = roles.see(source, [column.name for column in features])
         self._doubted = {names[c.position] for c in features if c.position not in texts | self._categorical}
         spaces = Namespaces(options)
@@ -338,7 +346,7 @@ class TableReader:
         types = self._arrow.types
         value = kind.value_type if types.is_dictionary(kind) else kind
         if not (_is_number(types, value) or _is_word(types, value) or types.is_null(value)):
-            wanted = "numbers, words or dates; name it under 'ignore' or convert it"
+            wanted = "numbers, words, dates or lists of floats; name it under 'ignore' or convert it"
             raise Problem(f"column {column.name!r} is {kind}, wanted {wanted}")
 
 
@@ -452,21 +460,20 @@ def table_batches(
     with reading(_SOURCE):
         given = as_given(labels, importance)
     reader: Any = None
-    rows = 0
+    lists = FixedLists()
     for table in tables:
         try:
             stream = arrow().RecordBatchReader.from_stream(table)
         except (arrow().ArrowException, TypeError, OverflowError) as error:
             got = f"got {type(table).__name__}, wanted a table of named columns: {error}"
             raise DataError(at(_SOURCE, None, None, got)) from None
-        if reader is None or reader.schema != stream.schema:
-            reader = table_reader(stream.schema, options, columns, _SOURCE, reader, given)
-        for record_batch in stream:
-            rows += record_batch.num_rows
+        for piece in lists.pieces(stream, stream.schema, _SOURCE):
+            if reader is None or reader.schema != piece.schema:
+                reader = table_reader(piece.schema, options, columns, _SOURCE, reader, given)
             for name, array in given.items():
-                if len(array) < rows:
+                if len(array) < lists.rows:
                     raise DataError(f"{_SOURCE}: got {len(array)} {name}, wanted one for each row")
-            yield from reader.batches(record_batch)
+            yield from reader.batches(piece)
     for name, array in given.items():
-        if len(array) != rows:
-            raise DataError(f"{_SOURCE}: got {len(array)} {name}, wanted {rows}, one for each row")
+        if len(array) != lists.rows:
+            raise DataError(f"{_SOURCE}: got {len(array)} {name}, wanted {lists.rows}, one for each row")

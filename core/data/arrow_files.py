@@ -9,6 +9,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.arrow import arrow, table_reader
 from hutch.core.data.places import opened_anywhere
 from hutch.core.data.roles import AnyRoles
+from hutch.core.data.vectors import FixedLists
 from hutch.core.errors import DataError, at, reading
 from hutch.core.text.parser import ParserOptions
 
@@ -106,7 +107,9 @@ def read_feather(path: str, options: ParserOptions, columns: AnyRoles = None) ->
 def _batches(
     path: str, options: ParserOptions, columns: AnyRoles, schema: Any, pieces: Iterator[Any]
 ) -> Iterator[Batch]:
-    with reading(path):
-        reader = table_reader(schema, options, columns, path)
-    for piece in pieces:
+    reader: Any = None
+    for piece in FixedLists().pieces(pieces, schema, path):
+        if reader is None or reader.schema != piece.schema:
+            with reading(path):
+                reader = table_reader(piece.schema, options, columns, path, reader)
         yield from reader.batches(piece)

@@ -16,7 +16,9 @@ from hutch.core.data.assemble import as_float, is_composite
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.rows import Pairs, Rows
+from hutch.core.data.vectors import LISTS, Vectors
 from hutch.core.data.words import words_of
+from hutch.core.errors import DataError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
 from hutch.core.text.parser import ParserOptions
@@ -54,7 +56,7 @@ class KnownNames:
         self._options, self._mask = options, (1 << options.bits) - 1
         self._texts, self._columns = frozenset(map(str, columns.text)), columns.columns_learned
         self._spaces: dict[str, _Space] = {}
-        self._kept = 0
+        self._kept, self._vectors = 0, Vectors()
 
     def pieces(self, record: Mapping[str, Any], special: Collection[str] = ()) -> Pieces | None:
         """The features of a record; None where one is not usual.
@@ -73,7 +75,7 @@ class KnownNames:
                 elif name in self._columns:  # a cell of a table
                     return None
             space = self._spaces.get(name) or self._new_space(name)
-            items = self._items(features)
+            items = self._items(name, features)
             if space is None or items is None or not self._add(space, items, pieces):
                 return None
         return pieces
@@ -95,15 +97,19 @@ class KnownNames:
                 space.names, space.words = {}, {}
             self._spaces = {}
 
-    @staticmethod
-    def _items(features: Any) -> Iterable[tuple[Any, Any]] | None:
+    def _items(self, name: str, features: Any) -> Iterable[tuple[Any, Any]] | None:
         if isinstance(features, _MAPPINGS):
             return features.items()
         if isinstance(features, Pairs):
             return features
         if isinstance(features, str):
             return ((features, 1.0),)
-        return [(name, 1.0) for name in features] if isinstance(features, list | tuple) else None
+        if not isinstance(features, LISTS):
+            return None
+        try:
+            return self._vectors.features(name, features)
+        except DataError as error:  # of what other records had, which a batch would not know
+            raise DataError(f"<records>:1: namespace {error}") from None
 
     def _add(self, space: _Space, items: Iterable[tuple[Any, Any]], pieces: Pieces) -> bool:
         """Append a namespace's features that are not zero; returns whether all of them are usual."""

@@ -24,6 +24,7 @@ from hutch.core.data.assemble import (
 from hutch.core.data.class_names import class_names
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.rows import Pairs
+from hutch.core.data.vectors import LISTS, Vectors
 from hutch.core.data.words import words_of
 from hutch.core.errors import DataError, Problem
 from hutch.core.kernel.abi import UNLABELED
@@ -31,7 +32,7 @@ from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
 
 _CHOICE = ("class", "cost", "probability")
-_WANTED = "a mapping of feature names to numbers or words, a list of names, or a word"
+_WANTED = "a mapping of feature names to numbers or words, a list of names or of numbers, or a word"
 
 
 class RecordReader:
@@ -54,6 +55,7 @@ class RecordReader:
         self._spaces = Namespaces(options)
         self._row = 1
         self._groups = Groups()
+        self._vectors = Vectors()
 
     def start(self, number: int) -> None:
         """Set the number of the next record in messages."""
@@ -122,8 +124,11 @@ class RecordReader:
             return features
         if isinstance(features, str):
             return [(features, 1.0)]
-        if isinstance(features, list | tuple) and not any(map(is_composite, features)):
-            return [(name, 1.0) for name in features]
+        if isinstance(features, LISTS) and not any(map(is_composite, features)):
+            try:
+                return self._vectors.features(namespace, features)
+            except DataError as error:
+                raise self._wrong(i, f"namespace {error}") from None
         raise self._wrong(i, f"namespace {namespace!r}: got {type(features).__name__}, wanted {_WANTED}")
 
     def _hash(

@@ -9,10 +9,11 @@ import numpy as np
 
 from hutch.core.data.dates import cells_of
 from hutch.core.data.roles import REST, Roles
+from hutch.core.data.vectors import LISTS, Vectors
 from hutch.core.data.words import words_of
 
 _CELLS = frozenset((float, int, str, bool, type(None)))
-_SPACES = frozenset((dict, list, tuple))
+_SPACES = frozenset((dict, *LISTS))
 """Types of most cells and of most namespaces, known without asking what else they may be."""
 _WHOLE = 1e15  # below it Arrow writes whole numbers without an exponent
 _ROLES = ("label", "importance", "base", "tag", "group")
@@ -28,7 +29,7 @@ class Pairs(list[tuple[str, Any]]):
             return features
         if isinstance(features, Mapping):
             return cls(features.items())
-        return cls((name, 1.0) for name in ([features] if isinstance(features, str) else features))
+        return cls([(features, 1.0)] if isinstance(features, str) else Vectors().features("", features))
 
 
 class Rows:
@@ -82,7 +83,8 @@ class Rows:
         {'': [('age', 37), ('city', 'Oslo')], 'ad': {'size': 2}}
         """
         record: dict[str, Any] = {}
-        texts = []  # behind all cells, as the words of tables are
+        lists: dict[str, Any] = {}  # behind all cells, as the numbers and the words of tables are
+        texts = []
         for name, value in self._in_order(row) if self._order else row.items():
             if value is None:
                 continue
@@ -90,7 +92,9 @@ class Rows:
                 texts.append((self._space.get(name, name), value))
             elif name in self.unused:
                 record[name] = value
-            elif name in self.whole or (type(value) not in _CELLS and isinstance(value, Mapping | list | tuple)):
+            elif type(value) not in _CELLS and isinstance(value, LISTS):
+                lists[name] = value
+            elif name in self.whole or (type(value) not in _CELLS and isinstance(value, Mapping)):
                 record[name] = Pairs(Pairs.of(value) + record[name]) if name in record else value
             elif (space := self._space.get(name, self._rest)) is None:
                 continue
@@ -100,6 +104,8 @@ class Rows:
                 self._add(record, space, cells)
             elif value != "":
                 self._add(record, space, ((name, value),))
+        for space, values in lists.items():
+            record[space] = Pairs(record[space] + Pairs.of(values)) if space in record else values
         for space, text in texts:
             self._add(record, space, [(word, 1.0) for word in words_of(text)])
         return record

@@ -313,15 +313,29 @@ class Chain(OneByOne, Engine):
         return f"<hutch chain: {layers}; {seen.examples:,} examples{loss}>"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes]]:
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the model file that `save` writes."""
         import tempfile
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             self.save(path)
-            return type(self)._from_bytes, (path.read_bytes(),)
+            return path.read_bytes()
 
     @classmethod
-    def _from_bytes(cls, model: bytes) -> Self:
+    def from_bytes(cls, model: bytes) -> Self:
+        """The chain that `to_bytes` or a model file holds.
+
+        Raises:
+            ModelError: the bytes are those of no model, or of one that this version does not read.
+
+        >>> chain = Chain.from_config({"chain": ["linear"]})
+        >>> _ = chain.learn(["1 |words good"])
+        >>> Chain.from_bytes(chain.to_bytes()).predict("|words good") == chain.predict("|words good")
+        array([ True])
+        """
         import tempfile
 
         from hutch.core.atomic import write_bytes

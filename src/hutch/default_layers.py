@@ -1,10 +1,10 @@
 """The layers that an estimator has: those given, or ones that suit the table, its targets and the parameters."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -38,6 +38,66 @@ class Settings(BaseEstimator):  # type: ignore[misc]
     n_iter_no_change: int = 3
     columns: Mapping[str, Any] | None = None
     random_state: Any = 0
+    verbose: int = 0
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name.
+
+        Parameters
+        ----------
+        deep : also those within `layers`, such as `layers__1__linear__l2`: the layer's place, its name, its parameter.
+        """
+        found: dict[str, Any] = super().get_params(deep)
+        return found | dict(_within("layers", self.layers)) if deep else found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also within `layers`, as a search over `layers__1__linear__l2` does.
+
+        Examples
+        --------
+        >>> from hutch.sklearn import HutchClassifier
+        >>> HutchClassifier(["standardise", "linear"]).set_params(layers__1__linear__l2=1e-6).layers
+        ['standardise', {'linear': {'l2': 1e-06}}]
+        """
+        inner = {name: value for name, value in params.items() if name.startswith("layers__")}
+        super().set_params(**{name: value for name, value in params.items() if name not in inner})
+        if inner and self.layers is None:
+            raise ValueError(f"{next(iter(inner))}: got no layers, wanted layers=[...] set before")
+        for name, value in inner.items():
+            self.layers = _changed(self.layers, name.split("__")[1:], value, name)
+        return self
+
+
+def _within(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The settings within layers by the names that `set_params` knows them by."""
+    if isinstance(value, Mapping):
+        inner = [(str(name), each) for name, each in value.items()]
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        inner = [(str(place), each) for place, each in enumerate(value)]
+    else:
+        return
+    for name, each in inner:
+        yield f"{path}__{name}", each
+        yield from _within(f"{path}__{name}", each)
+
+
+def _changed(part: Any, path: Sequence[str], value: Any, name: str) -> Any:
+    """A part of layers with one setting changed; the part given stays as it was.
+
+    Raises:
+        ValueError: there is no such part.
+    """
+    if not path:
+        return value
+    first, *rest = path
+    if part is None or part == first:  # a layer without settings
+        part = {} if part is None else {first: None}
+    if isinstance(part, Mapping) and (first in part or not rest):
+        return {**part, first: _changed(part.get(first), rest, value, name)}
+    if isinstance(part, list | tuple) and first.isdecimal() and int(first) < len(part):
+        at = int(first)
+        return [*part[:at], _changed(part[at], rest, value, name), *part[at + 1 :]]
+    raise ValueError(f"{name}: got {first!r}, wanted a part of {part!r}")
 
 
 class ChoosesLayers(Settings):

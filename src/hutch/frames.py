@@ -13,10 +13,12 @@ from hutch.arrow_tables import table_of
 from hutch.core.data.arrow import arrow, is_table
 from hutch.core.data.disguises import coarse, in_table
 from hutch.core.data.roles import Roles
+from hutch.core.data.vectors import FixedLists, elements_of
 from hutch.core.data.words import words_of
-from hutch.core.errors import ConfigError, warn
+from hutch.core.errors import ConfigError, DataError, warn
 
 _MOST_COLUMNS, _WORDS = 1 << 12, 256
+_SHOWN = 10  # columns in a message
 _LENGTHS = "lengths of time"  # become numbers of seconds
 _NOBODY: dict[str, Any] = dict.fromkeys(("label", "importance", "base", "tag", "group"), "")
 
@@ -51,19 +53,41 @@ def checked(X: Any) -> Any:
 
 
 def as_table(X: Any, names: Any = None) -> Any:
-    """X as an Arrow table, its rows in order, without an index.
+    """X as an Arrow table, its rows in order, without an index; a column of lists of numbers is several columns.
 
     Args:
         X: a frame, or a matrix if names are given.
         names: of a matrix's columns.
 
     Raises:
-        DataError: a column of several types, or of a type that Arrow lacks.
+        DataError: a column of several types, or of a type that Arrow lacks, or lists of different lengths.
+
+    >>> import pyarrow
+    >>> as_table(pyarrow.table({"a": [1, 2], "e": [[0.5, 1.5], [2.5, 0.5]]})).column_names
+    ['a', 'e.0', 'e.1']
     """
     if is_frame(X):
-        return table_of(X)
+        return _flat(table_of(X))
     X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
     return arrow().table({str(name): column for name, column in zip(names, X.T, strict=True)})
+
+
+def _flat(table: Any) -> Any:
+    """A table whose columns of lists of numbers are columns of their numbers, named by their places."""
+    if not any("list" in str(field.type) for field in table.schema):
+        return table
+    [table] = FixedLists().pieces([table.combine_chunks()], table.schema, "X")
+    columns: dict[str, Any] = {}
+    for field, column in zip(table.schema, table.columns, strict=True):
+        parts = elements_of(arrow().types, field.type)
+        flat = parts is not None
+        found = (
+            {f"{field.name}.{part.suffix}": part.of(column) for part in parts or ()} if flat else {field.name: column}
+        )
+        if taken := [name for name in found if name in columns or (flat and name in table.column_names)]:
+            raise DataError(f"X: column {field.name!r} becomes {taken[0]!r}, which is there, too; rename one")
+        columns |= found
+    return arrow().table(columns)
 
 
 def check_columns(table: Any, schema: Any) -> None:
@@ -74,6 +98,8 @@ def check_columns(table: Any, schema: Any) -> None:
     """
     names, wanted = list(table.schema.names), list(schema.schema.names)
     if names != wanted:
+        if other := [name for name in (*names, *wanted) if (name in names) != (name in wanted)][:_SHOWN]:
+            names, wanted = [name for name in other if name in names], [name for name in other if name in wanted]
         raise ValueError(f"X: got the columns {names}, wanted those of `fit`, {wanted}")
     if table.schema.equals(schema.schema):
         return

@@ -102,6 +102,7 @@ class HutchClassifier(ClassifierMixin, AskAndTell, TableEstimator):  # type: ign
     columns : the roles of columns, as in `hutch.core.data.roles.Roles`: `{"text": ["comment"]}` splits a column
         into words, `{"categorical": ["zip"]}` takes numbers as names, `namespaces` divides the columns.
     random_state : the chain's seed; None, or a generator: another one in every `fit`.
+    verbose : above 0, `fit` prints the loss after each pass, and in the first after 4,096, 8,192, ... rows.
 
     Attributes
     ----------
@@ -250,6 +251,7 @@ class HutchRegressor(RegressorMixin, PredictsIntervals, TableEstimator):  # type
         `standardise`; else, as of `HutchClassifier`, `linear`, with the loss `poisson` below a `link`, so that
         predictions are means of counts, not their logarithms.
     loss, learning_rate, l2, interactions, bits, columns, random_state : as of `HutchClassifier`.
+    verbose : as of `HutchClassifier`.
     passes : over the data in `fit`; None: as many as make 100,000 rows, at least 10 and at most 100.
     shuffle, early_stopping, validation_fraction, n_iter_no_change : as of `HutchClassifier`.
     scale_y : learn (y - mean) / deviation, and undo it in predictions, under losses that do not mind (`squared` and

@@ -13,6 +13,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.arrow import is_table, table_batches
 from hutch.core.data.dates import cells_of
 from hutch.core.data.disguises import coarse, disguise
+from hutch.core.data.vectors import LISTS
 from hutch.core.errors import DataError, warn
 
 Features = Mapping[Any, Any]
@@ -30,15 +31,18 @@ def record_of(x: Features) -> dict[str, Any]:
     """
     named = x if all(type(name) is str for name in x) else {str(name): value for name, value in x.items()}
     found: dict[str, Any] = {}
+    lists: dict[str, Any] = {}  # namespaces of their own
     for name in sorted(named):
         value = named[name]
         if isinstance(value, str) and not value:  # missing, as in a frame
             continue
-        if type(value) in _PLAIN or (cells := cells_of(name, value)) is None:
+        if isinstance(value, LISTS):
+            lists[name] = value
+        elif type(value) in _PLAIN or (cells := cells_of(name, value)) is None:
             found[name] = value
         else:
             found.update(cells)
-    return {"": found}
+    return {"": found, **lists}
 
 
 def frame_of(X: Any) -> Any:

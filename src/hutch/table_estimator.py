@@ -23,6 +23,7 @@ from hutch.core.chain.reduction import Labels
 from hutch.core.errors import DataError, warn
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.occupancy import advice
+from hutch.core.run.progress import ProgressEvent
 from hutch.default_layers import ChoosesLayers
 from hutch.explaining import Explains
 from hutch.frames import (
@@ -39,6 +40,7 @@ from hutch.frames import (
 
 _ROWS, _ROWS_OF_COLUMN = 100_000, 8  # in all passes; below so many classifiers overfit in them
 _BEFORE = np.float32(20)  # times the importance of a row, when only its columns are met
+_TOLD_FROM = 1 << 12  # rows
 _REACHES, _TRIAL = (2.0, 10.0, 50.0), 1000  # of priors of classifiers; rows by which one is chosen
 _MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
 _LEAST = float(np.finfo(np.float32).tiny)
@@ -57,6 +59,25 @@ class TableEstimator(Explains, ChoosesLayers):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes, the chain and the columns as bytes, which pickle and skops can save."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "chain_" in state:
+            state["chain_"] = self.chain_.to_bytes()
+        if "_schema" in state:
+            state["_schema"] = self._schema.schema.serialize().to_pybytes()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "chain_" in state:
+            state["chain_"] = Chain.from_bytes(state["chain_"])
+        if "_schema" in state:
+            from pyarrow import ipc, py_buffer
+
+            state["_schema"] = ipc.read_schema(py_buffer(state["_schema"])).empty_table()
+        super().__setstate__(state)
 
     def _give_places(self) -> None:
         """Let columns of numbers have their places among moments before words take them all."""
@@ -84,7 +105,8 @@ class TableEstimator(Explains, ChoosesLayers):
         """X, checked, as an Arrow table."""
         if not is_frame(X):
             X = check_array(X, **_MATRIX)
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset or getattr(X, "column_names", None) != self._columns:  # those may come from columns of lists
+            validate_data(self, X, reset=reset, skip_check_array=True)
         if 0 in X.shape:
             raise ValueError(f"X: got the shape {X.shape}, wanted at least one row and one column")
         table = as_table(X, None if is_frame(X) else self._columns)
@@ -187,7 +209,7 @@ class TableEstimator(Explains, ChoosesLayers):
         chain, best, at = self.chain_, np.inf, 0
         self.loss_curve_, kept = [], chain.arrays()
         for self.n_iter_ in range(1, passes + 1):
-            chain.learn(learned)
+            chain.learn(learned, on_progress=self._tell if self.verbose and self.n_iter_ == 1 else None)
             chain.end_pass()
             if not tested:
                 self.loss_curve_.append(chain.last_run.average_loss)
@@ -197,10 +219,17 @@ class TableEstimator(Explains, ChoosesLayers):
                 if self.loss_curve_[-1] < best:
                     kept = {name: array.copy() for name, array in chain.arrays().items()}
                     best, at = self.loss_curve_[-1], self.n_iter_
-                elif self.n_iter_ - at >= self.n_iter_no_change:
-                    break
+            if self.verbose:
+                print(f"[{type(self).__name__}] pass {self.n_iter_} of {passes}, loss {self.loss_curve_[-1]:.4g}")
+            if tested and self.n_iter_ - at >= self.n_iter_no_change:
+                break
         if tested:
             chain.restore(kept)
+
+    def _tell(self, event: ProgressEvent) -> None:
+        """Print how far the first pass is, from so many rows on that it takes a while."""
+        if event.examples >= _TOLD_FROM:
+            print(f"[{type(self).__name__}] {event.examples:,} rows, loss {event.average_loss:.4g}")
 
     def _weights(self, X: Any, sample_weight: Any) -> NDArray[np.float32]:
         rows = np.zeros((_num_samples(X), 1), np.float32)

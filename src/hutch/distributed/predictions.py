@@ -183,5 +183,5 @@ def _chain_of(content: bytes, digest: str) -> Chain:
     """The chain in a model file; the latest one is cached."""
     global _loaded
     if _loaded is None or _loaded[0] != digest:
-        _loaded = digest, Chain._from_bytes(content)
+        _loaded = digest, Chain.from_bytes(content)
     return _loaded[1]

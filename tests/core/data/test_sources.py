@@ -288,7 +288,7 @@ PLAIN = ParserOptions()
         (pa.table({"importance": [None, 1.0]}), None, PLAIN, "<table>:1: importance: got nan, wanted"),
         (pa.table({"label": [1.5]}), None, MULTICLASS, "<table>:1: label: got 1.5, wanted a class, an integer from 0"),
         (pa.table({"label": [np.inf]}), None, PLAIN, "<table>:1: label: got inf, wanted a number"),
-        (pa.table({"a": [[1]]}), None, PLAIN, "<table>: column 'a' is list<.*>, wanted numbers, words or dates"),
+        (pa.table({"a": [[1]]}), None, PLAIN, "<table>: column 'a' is list<.*>, wanted numbers, words, dates or"),
         ([{"f": {"a": np.inf}}], None, PLAIN, "<records>:1: feature 1: got inf, wanted"),
         ([{"f": "a"}, {"f": b"a"}], None, PLAIN, "<records>:2: namespace 'f': got bytes, wanted a mapping"),
         ([{"f": {"a": [1]}}], None, PLAIN, "<records>:1: f.a: got list, wanted a number, a word or None"),

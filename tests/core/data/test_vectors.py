@@ -1,0 +1,149 @@
+"""Lists of numbers, as embeddings are, are the same features at every door; whole numbers and words are names."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from hutch.chain import Chain
+from hutch.core.data.vectors import Vectors
+from hutch.core.errors import DataError
+
+RANDOM = np.random.default_rng(0)
+ROWS = [
+    {"label": float(k % 2), "a": float(k), "e": RANDOM.normal(size=3).astype(np.float32).tolist(), "w": f"w{k % 3}"}
+    for k in range(12)
+]
+ROWS[3]["e"], ROWS[5]["e"], ROWS[7]["e"] = None, [], [0.5, None, 1]
+
+
+def chain_of() -> Chain:
+    return Chain.from_config({"chain": ["linear"], "weights": {"bits": 12}})
+
+
+def learned(examples: Any) -> Any:
+    chain = chain_of()
+    chain.learn(examples)
+    return chain.weights
+
+
+def test_a_list_of_numbers_is_a_namespace_of_places_at_every_door(tmp_path: Path) -> None:
+    places = [
+        {**row, "e": {str(k): value for k, value in enumerate(row["e"] or []) if value is not None}} for row in ROWS
+    ]
+    wanted = learned(places)
+    assert np.count_nonzero(wanted) > 6
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    table = pa.Table.from_pylist(ROWS)
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=2)
+    whole = [{**row, "e": row["e"] or [None] * 3} for row in ROWS]
+    fixed = pa.table(
+        {
+            **{n: table[n] for n in ("label", "a", "w")},
+            "e": pa.array([r["e"] for r in whole], pa.list_(pa.float64(), 3)),
+        }
+    )
+    arrays = [{**row, "e": np.array(row["e"], float)} if row["e"] else row for row in ROWS]
+    doors: dict[str, Any] = {
+        "records": ROWS,
+        "arrays": arrays,
+        "table": table,
+        "large": table.cast(
+            pa.schema([f if f.name != "e" else f.with_type(pa.large_list(pa.float64())) for f in table.schema])
+        ),
+        "fixed": fixed.select(["label", "a", "e", "w"]),
+        "pandas": pandas.DataFrame(ROWS),
+        "polars": polars.DataFrame(ROWS, strict=False),
+        "pieces": [table.slice(0, 4), table.slice(4)],
+        "json lines": tmp_path / "a.jsonl",
+        "parquet": tmp_path / "a.parquet",
+    }
+    for name, examples in doors.items():
+        np.testing.assert_array_equal(learned(examples), wanted, err_msg=name)
+    one = chain_of()
+    for row in ROWS:
+        one.learn(row)
+    np.testing.assert_array_equal(one.weights, wanted)
+
+
+def test_whole_numbers_are_names() -> None:
+    named = [{"label": 1, "items": ["7", "12", "x"]}, {"label": 0, "items": ["12"]}]
+    numbers = [{"label": 1, "items": [7, 12, "x"]}, {"label": 0, "items": [12]}]
+    np.testing.assert_array_equal(learned(numbers), learned(named))
+    kept = Vectors()
+    assert kept.features("e", [0.5, 2]) == [("0", 0.5), ("1", 2)]
+    assert kept.features("e", [1, 0]) == [("0", 1), ("1", 0)]  # as JSON writes 1.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([[0.5, 1.0], [0.5]], "'e': got 1 numbers, wanted 2 as before"),
+        ([[0.5, "b"]], "'e': number 2: got 'b', wanted numbers alone, or names as text"),
+        ([[0.5, True]], "'e': number 2: got True, wanted numbers alone"),
+        ([[7, 12], [7, 0.5]], "'e': got numbers such as 0.5, wanted names, as whole numbers were before"),
+        ([np.ones((2, 2))], "'e': got an array of float64 .2, 2., wanted a row of numbers"),
+        ([np.array(["a"])], "'e': got an array of <U1 .1,., wanted a row of numbers"),
+    ],
+)
+def test_what_is_neither_numbers_nor_names_is_refused(rows: list[Any], text: str) -> None:
+    records = [{"label": 1, "e": row} for row in rows]
+    with pytest.raises(DataError, match=f"<records>:{len(rows)}: namespace {text}"):
+        chain_of().learn(records)
+    chain = chain_of()
+    with pytest.raises(DataError, match=text):
+        for record in records:
+            chain.learn(record)
+
+
+def test_lists_of_other_lengths_in_a_table_are_refused() -> None:
+    tables = [
+        pa.table({"label": [1.0] * 3, "e": [[0.5, 1.0], None, [0.5, 1.0]]}),
+        pa.table({"label": [1.0], "e": [[0.5]]}),
+    ]
+    with pytest.raises(DataError, match="<table>:4: column 'e': got 1 numbers, wanted 2 as before"):
+        chain_of().learn(tables)
+    with pytest.raises(
+        DataError, match="column 'e' is list<item: int64>, wanted numbers, words, dates or lists of floats"
+    ):
+        chain_of().learn(pa.table({"label": [1.0], "e": [[5]]}))
+
+
+def test_a_table_without_rows_has_columns() -> None:
+    table = pa.table({"label": [1.0], "e": [[0.5, 1.0]]})
+    assert len(chain_of().learn(table.slice(0, 0))) == 0
+    with pytest.raises(DataError, match="appears twice"):
+        chain_of().learn(table.slice(0, 0).rename_columns(["e", "e"]))
+
+
+def test_an_embedding_in_a_decision_is_numbers() -> None:
+    chains = [
+        Chain.from_config(
+            {
+                "chain": [
+                    "explore_squarecb",
+                    "contextual_bandit",
+                    "cost_sensitive_with_features",
+                    {"linear": {"interactions": [["e", "a"]]}},
+                ]
+            }
+        )
+        for _ in range(2)
+    ]
+    for k in range(20):
+        decision = {
+            "shared": {"e": [0.25 * k, 1.0]},
+            "actions": [{"a": ["x"]}, {"a": ["y"]}],
+            "chosen": k % 2,
+            "cost": -float(k % 2),
+            "probability": 0.5,
+        }
+        chains[0].learn(decision)
+        chains[1].learn([{**decision, "shared": {"e": {"0": 0.25 * k, "1": 1.0}}}])
+    np.testing.assert_array_equal(chains[0].weights, chains[1].weights)
