@@ -85,3 +85,23 @@ def chernoff(
             inside, outside = (m, outside) if kl <= most else (inside, m)
         found.append(low + (high - low) * outside)
     return found[0], found[1]
+
+
+def every_look(labelled: float, confidence: float, expected: float) -> float:
+    """Standard deviations that an interval must reach to hold at every look at once.
+
+    An asymptotic confidence sequence (I. Waudby-Smith and others, "Time-uniform central limit theory and asymptotic
+    confidence sequences", Annals of Statistics 52, 2024): sqrt(2 (n r² + 1) / (n r²) ln(sqrt(n r² + 1) / alpha)), with
+    r such that it is narrowest at the look that matters most.
+
+    Args:
+        labelled: number of labels n at this look.
+        confidence: of all looks together.
+        expected: number of labels at which the interval is to be narrowest.
+
+    >>> round(every_look(200, 0.95, 200), 3)
+    3.035
+    """
+    alpha = 1 - confidence
+    inner = labelled * (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / max(expected, 1)
+    return math.sqrt(2 * (inner + 1) / inner * math.log(math.sqrt(inner + 1) / alpha))

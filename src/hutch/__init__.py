@@ -6,6 +6,7 @@ Type checkers read the names in `__init__.pyi`.
 
 __all__ = [
     "Batch",
+    "Benchmark",
     "Chain",
     "HutchError",
     "Policy",
@@ -20,6 +21,7 @@ __all__ = [
 
 _HOMES = {
     "Batch": "hutch.core.batch",
+    "Benchmark": "hutch.functions.benchmark",
     "Chain": "hutch.chain",
     "HutchError": "hutch.core.errors",
     "Policy": "hutch.policy",

@@ -2,6 +2,7 @@ from hutch.chain import Chain as Chain
 from hutch.core.batch import Batch as Batch
 from hutch.core.errors import HutchError as HutchError
 from hutch.core.hooks import hookimpl as hookimpl
+from hutch.functions.benchmark import Benchmark as Benchmark
 from hutch.functions.crowd import crowd as crowd
 from hutch.functions.estimate import estimate as estimate
 from hutch.functions.judges import judges as judges

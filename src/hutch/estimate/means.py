@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.intervals import chernoff, quantile, wilson
+from hutch.core.intervals import chernoff, every_look, quantile, wilson
 
 Array = NDArray[np.float64]
 
@@ -142,20 +142,3 @@ def planned(found: Interval, labelled: int) -> list[dict[str, float]]:
     times = labelled / found.labelled
     widths = [share * found.half_width for share in SHRINK]
     return [{"half_width": w, "labels": math.ceil(times * n)} for w, n in zip(widths, needed, strict=True)]
-
-
-def every_look(labelled: int, confidence: float, expected: int) -> float:
-    """Standard deviations that an interval must reach to hold at every look at once.
-
-    An asymptotic confidence sequence (I. Waudby-Smith and others, "Time-uniform central limit theory and asymptotic
-    confidence sequences", Annals of Statistics 52, 2024): sqrt(2 (n r² + 1) / (n r²) ln(sqrt(n r² + 1) / alpha)), with
-    r such that it is narrowest at the look that matters most.
-
-    Args:
-        labelled: number of labels n at this look.
-        confidence: of all looks together.
-        expected: number of labels at which the interval is to be narrowest.
-    """
-    alpha = 1 - confidence
-    inner = labelled * (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / max(expected, 1)
-    return math.sqrt(2 * (inner + 1) / inner * math.log(math.sqrt(inner + 1) / alpha))

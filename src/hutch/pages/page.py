@@ -194,6 +194,29 @@ def intervals_figure(
     return figure
 
 
+def band_figure(
+    places: Sequence[float], ends: Sequence[tuple[float, float, float]], along: str, meaning: str
+) -> "Figure":
+    """An estimate that moves, with the band of its interval.
+
+    Args:
+        places: along the horizontal axis, ascending.
+        ends: low, estimate and high at each.
+        along: what that axis means.
+        meaning: what the estimate means.
+
+    Raises:
+        UsageError: Matplotlib is not installed.
+    """
+    figure = new_figure(6, 3)
+    axes = figure.add_subplot()
+    low, middle, high = zip(*ends, strict=True)
+    axes.fill_between(places, low, high, alpha=0.25, linewidth=0)
+    axes.plot(places, middle, marker="o", markersize=3)
+    axes.set(xlabel=along, ylabel=plain(meaning))
+    return figure
+
+
 def plain(name: str) -> str:
     """A name as an axis shows it: short, and no mathematics."""
     return (name[:_LONG] + "…" if len(name) > _LONG + 1 else name or "(anonymous)").replace("$", r"\$")

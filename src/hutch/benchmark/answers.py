@@ -1,0 +1,290 @@
+"""A table of earlier models' answers to the questions of a benchmark, from a file or a frame."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.errors import Problem, UsageError, counted, did_you_mean, reading
+from hutch.crowd.data.frames import is_frame, text_of
+from hutch.crowd.read.source import called, read_source
+
+QUESTION = ("question", "question_id", "questionid", "item", "item_id", "task", "task_id", "id", "doc_id", "prompt", "")
+MODEL = ("model", "model_id", "model_name", "judge", "rater", "worker", "system", "annotator", "name")
+ANSWER = ("answer", "label", "score", "correct", "right", "value", "acc", "accuracy", "rating", "is_correct", "result")
+"""Names of the columns of a long table, in small letters."""
+WORDS = {
+    **dict.fromkeys(("true", "yes", "right", "correct", "pass", "passed", "y", "t"), 1.0),
+    **dict.fromkeys(("false", "no", "wrong", "incorrect", "fail", "failed", "n", "f"), 0.0),
+    **dict.fromkeys(("", "na", "nan", "n/a", "none", "null", "-", "?"), math.nan),
+}
+"""Answers in words, in small letters."""
+WANTED = "wanted a number from 0 to 1, yes or no, or nothing"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers of earlier models.
+
+    Attributes:
+        questions: their names.
+        models: their names.
+        matrix: float32 (models, questions), from 0 to 1, NaN where unknown.
+        groups: of each question, such as its subject; empty if none were asked for.
+    """
+
+    questions: list[str]
+    models: list[str]
+    matrix: NDArray[np.float32]
+    groups: Sequence[str] = ()
+
+    def inside(self, group: str) -> NDArray[np.bool_]:
+        """Which questions belong to a group (questions).
+
+        Raises:
+            UsageError: none does.
+        """
+        found = np.array([name == group for name in self.groups], np.bool_)
+        if not found.any():
+            known = sorted(set(self.groups)) or ["(no column of groups was named)"]
+            raise UsageError(f"no group is {group!r}; {did_you_mean(group, known)[:200]}")
+        return found
+
+
+def read_answers(path: Any, by: str = "", encoding: str = "") -> Answers:
+    """Read a table with a row per question and a column per model, or one with question, model and answer in each row.
+
+    Args:
+        path: of a file, CSV with a comma, semicolon or tab, packed or not, or Parquet; or a frame.
+        by: the column that names the group of each question; empty: none.
+        encoding: of the text; empty: UTF-8, or UTF-16 with its mark.
+
+    Raises:
+        DataError: a place in it is wrong, or it has too little: two questions and one model are the least.
+
+    >>> import pandas
+    >>> found = read_answers(pandas.DataFrame({"question": ["q1", "q2"], "gpt": [1, 0], "llama": [None, "yes"]}))
+    >>> found.questions, found.models, found.matrix.tolist()
+    (['q1', 'q2'], ['gpt', 'llama'], [[1.0, 0.0], [nan, 1.0]])
+    """
+    with reading(called(path)):
+        if is_frame(path):
+            path = _with_index(path)
+            if (found := None if by else _of_numbers(path)) is not None:
+                return _checked(found)
+            return _checked(_read(text_of(path).decode(), by))
+        return _checked(_read(text_of_file(path, encoding), by))
+
+
+def text_of_file(path: str | Path, encoding: str = "") -> str:
+    """The text of a file.
+
+    Args:
+        path: of the file; `-` is standard input.
+        encoding: as of `read_answers`.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    data = read_source(path, encoding).data
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Problem(
+            "got bytes that are not UTF-8; --columns encoding=NAME names another, such as cp1252", line
+        ) from None
+
+
+def _with_index(frame: Any) -> Any:
+    """A frame of pandas whose index names the questions, or counts them, with these names in its first column."""
+    if not hasattr(frame, "reset_index"):
+        return frame
+    first = str(frame.columns[0]).lower() if len(frame.columns) else ""
+    counts = frame.index.name is None and frame.index.nlevels == 1 and frame.index.dtype.kind in "iu"
+    if counts and (first in QUESTION or not hasattr(frame.iloc[:, 0], "dtype") or frame.iloc[:, 0].dtype.kind in "OUT"):
+        return frame
+    return frame.reset_index(names="question") if frame.index.nlevels == 1 else frame.reset_index()
+
+
+def _of_numbers(frame: Any) -> Answers | None:
+    """A wide frame of pandas all of whose answers are numbers, without a detour through text."""
+    if not hasattr(frame, "iloc") or len(frame.columns) < 2 or _long([str(name) for name in frame.columns]):
+        return None
+    numbers = frame.iloc[:, 1:]
+    if any(getattr(kind, "kind", "O") not in "biuf" for kind in numbers.dtypes):
+        return None
+    matrix = np.ascontiguousarray(numbers.to_numpy(np.float32, na_value=np.nan).T)
+    bad = np.argwhere(~((matrix >= 0) & (matrix <= 1) | np.isnan(matrix)))
+    names = [str(name) for name in frame.iloc[:, 0].tolist()]
+    if len(bad):
+        model, question = bad[0]
+        place = f"row {names[question]!r}, column {numbers.columns[model]!r}"
+        raise Problem(f"{place}: got {matrix[model, question]:g}, {WANTED}")
+    return Answers(_unique(names, 0), _distinct([str(name) for name in numbers.columns]), matrix)
+
+
+def _read(text: str, by: str) -> Answers:
+    """A table from its text."""
+    rows, header = open_table(text)
+    try:
+        if len(header) < 2:
+            raise Problem(f"got {counted(len(header), 'column')}, wanted one of questions and one per model", 1)
+        if by and by not in header[1:]:
+            raise Problem(f"no column is {by!r}; {did_you_mean(by, header[1:])}", 1)
+        group = header.index(by) if by else None
+        if places := _long(header):
+            return _of_long(rows, header, places, group)
+        return _of_wide(rows, header, group)
+    except csv.Error as error:
+        raise Problem(f"got text that is no CSV ({error})", rows.line_num) from None
+
+
+def open_table(text: str) -> tuple[Any, list[str]]:
+    """The rows of separated text, and its header.
+
+    Args:
+        text: with commas, semicolons or tabs.
+
+    >>> rows, header = open_table("question;gpt\\nq1;1\\n")
+    >>> header, next(rows)
+    (['question', 'gpt'], ['q1', '1'])
+    """
+    first = text[: text.find("\n")] if "\n" in text else text
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
+    return rows, [name.strip() for name in next(rows, [])]
+
+
+def _long(header: Sequence[str]) -> tuple[int, int, int] | None:
+    """The places of question, model and answer in the header of a long table; None if it is a wide one."""
+    small, found = [name.lower() for name in header], []
+    for names in (QUESTION, MODEL, ANSWER):
+        fits = [place for name in names for place, own in enumerate(small) if own == name and place not in found]
+        if not fits:
+            return None
+        found.append(fits[0])
+    return found[0], found[1], found[2]
+
+
+def _of_wide(rows: Any, header: list[str], group: int | None) -> Answers:
+    if header[0].lower() in MODEL:
+        raise Problem(f"the first column is {header[0]!r}, wanted a row per question and a column per model", 1, 1)
+    models = _distinct([name for place, name in enumerate(header) if place not in (0, group)])
+    questions, groups, matrix, lines = list[str](), list[str](), [], list[int]()
+    for row in rows:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(header):
+            raise Problem(f"got {counted(len(row), 'column')}, wanted {len(header)} as in the header", rows.line_num)
+        if not row[0].strip():
+            raise Problem("the name of the question is empty", rows.line_num, 1)
+        questions.append(row[0].strip())
+        lines.append(rows.line_num)
+        matrix.append(_numbers(row, rows.line_num, group))
+        if group is not None:
+            groups.append(row[group].strip())
+    found = np.array(matrix, np.float32).reshape(len(questions), len(models))
+    return Answers(_unique(questions, lines), models, np.ascontiguousarray(found.T), groups)
+
+
+def _numbers(row: list[str], line: int, group: int | None) -> NDArray[np.float32]:
+    """The answers of a question."""
+    cells = row[1:] if group is None else row[1:group] + row[group + 1 :]
+    try:
+        found = np.array(cells, np.float32)
+        if np.all((found >= 0) & (found <= 1)):
+            return found
+    except ValueError:
+        pass
+    places = (place for place in range(1, len(row)) if place != group)
+    return np.array([number_of(row[place], line, place + 1) for place in places], np.float32)
+
+
+def number_of(cell: str, line: int, column: int) -> float:
+    """An answer as a number.
+
+    Args:
+        cell: its text.
+        line, column: its place, for messages.
+
+    Raises:
+        Problem: it is no answer.
+
+    >>> number_of("Yes", 2, 1), number_of("0.5", 2, 1), number_of("", 2, 1)
+    (1.0, 0.5, nan)
+    """
+    text = cell.strip()
+    if (known := WORDS.get(text.lower())) is not None:
+        return known
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.inf
+    if not 0 <= found <= 1:
+        raise Problem(f"got {cell!r}, {WANTED}", line, column)
+    return found
+
+
+def _of_long(rows: Any, header: list[str], places: tuple[int, int, int], group: int | None) -> Answers:
+    groups = dict[str, str]()
+    questions, models, cells = dict[str, int](), dict[str, int](), dict[tuple[int, int], float]()
+    for row in rows:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(header):
+            raise Problem(f"got {counted(len(row), 'column')}, wanted {len(header)} as in the header", rows.line_num)
+        question, model, answer = (row[place].strip() for place in places)
+        for name, place, what in ((question, places[0], "question"), (model, places[1], "model")):
+            if not name:
+                raise Problem(f"the name of the {what} is empty", rows.line_num, place + 1)
+        key = models.setdefault(model, len(models)), questions.setdefault(question, len(questions))
+        found = number_of(answer, rows.line_num, places[2] + 1)
+        if group is not None and groups.setdefault(question, row[group].strip()) != row[group].strip():
+            got = f"question {question!r}: got both {groups[question]!r} and {row[group].strip()!r}, wanted one group"
+            raise Problem(got, rows.line_num, group + 1)
+        if cells.setdefault(key, found) != found and not (math.isnan(found) and math.isnan(cells[key])):
+            got = f"question {question!r}, model {model!r}: got both {cells[key]:g} and {found:g}, wanted one answer"
+            raise Problem(got, rows.line_num, places[2] + 1)
+    matrix = np.full((len(models), len(questions)), np.nan, np.float32)
+    for key, found in cells.items():
+        matrix[key] = found
+    return Answers([*questions], [*models], matrix, [*groups.values()])
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names of models, each once."""
+    seen = dict[str, int]()
+    for column, name in enumerate(names, 2):
+        if not name:
+            raise Problem("the name of the model is empty", 1, column)
+        if name in seen:
+            raise Problem(f"got two columns of the name {name!r}, wanted one", 1, column)
+        seen[name] = column
+    return names
+
+
+def _unique(names: list[str], lines: Sequence[int] | int) -> list[str]:
+    """Names of questions, each once."""
+    seen = set[str]()
+    for place, name in enumerate(names):
+        if name in seen:
+            line = lines[place] if not isinstance(lines, int) else None
+            raise Problem(f"got two rows of the question {name!r}, wanted one", line)
+        seen.add(name)
+    return names
+
+
+def _checked(found: Answers) -> Answers:
+    """Answers that are enough to begin with."""
+    if len(found.questions) < 2 or not found.models:
+        got = f"{counted(len(found.questions), 'question')} and {counted(len(found.models), 'model')}"
+        raise Problem(f"got {got}, wanted two questions or more, and a model or more")
+    if np.isnan(found.matrix).all():
+        raise Problem("got no answers, wanted those of earlier models")
+    return found
