@@ -80,3 +80,26 @@ def test_nothing_to_label_and_labels_that_are_lists_are_refused() -> None:
         hutch.label([], CLASSES, judges={}, people=people)
     with pytest.raises(DataError, match=r"j: got the label .'spam'.; did you mean 'spam'"):
         hutch.label(range(50), CLASSES, judges={"j": (lambda items: [["spam"]] * len(items), 0.1)}, people=people)
+
+
+@pytest.mark.parametrize("target", ["recall=0.9", "precision=0.9", "f1=0.85"])
+def test_one_class_is_found_with_its_promise(target: str) -> None:
+    found, _, asked = run(3, target=target, positive="spam")
+    truth, said = np.random.default_rng(3).integers(0, 2, 600) == 0, (found.to_frame().label == "spam").to_numpy()
+    both = int((truth & said).sum())
+    value = {"recall": both / truth.sum(), "precision": both / said.sum(), "f1": 2 * both / (truth.sum() + said.sum())}
+    kept = found.outcome.kept[0]
+    assert value[kept.promise.measure] >= kept.low >= kept.promise.level - 1e-9
+    assert len(asked[-1].asked) < 500 and "of 'spam' is certified" in repr(found)
+
+
+def test_what_a_target_of_one_class_may_not_be() -> None:
+    people: Any = (lambda items: ["ham"] * len(items), 1.0)
+    with pytest.raises(UsageError, match="positive: got None; did you mean|positive: got None"):
+        hutch.label(range(50), CLASSES, judges={}, people=people, target="recall=0.9")
+    with pytest.raises(UsageError, match="positive: got 'spamm'; did you mean 'spam'"):
+        hutch.label(range(50), CLASSES, judges={}, people=people, target="recall=0.9", positive="spamm")
+    with pytest.raises(UsageError, match="positive: got 'spam' with target=0.9"):
+        hutch.label(range(50), CLASSES, judges={}, people=people, target=0.9, positive="spam")
+    with pytest.raises(UsageError, match="--target: got 'recall=2'"):
+        hutch.label(range(50), CLASSES, judges={}, people=people, target="recall=2", positive="spam")

@@ -9,9 +9,12 @@ import numpy as np
 from hutch.core.errors import DataError, UsageError, did_you_mean
 from hutch.crowd.data.frames import make_frame, package_of
 from hutch.functions.result import Result
+from hutch.label.class_loop import ClassLoop, ClassOutcome
+from hutch.label.class_report import class_sentences
 from hutch.label.loop import Loop, Outcome, Settings
 from hutch.label.market import UNKNOWN, Places, Seller
 from hutch.label.posterior import Array, Votes
+from hutch.label.promise import promises_of
 from hutch.label.verdict import sentences
 from hutch.shell.sentences import Verdict
 
@@ -30,7 +33,7 @@ class Labelled(Result):
         verdict: at most three sentences.
     """
 
-    outcome: Outcome
+    outcome: Outcome | ClassOutcome
     items: list[Any]
     classes: list[str]
     verdict: tuple[str, ...]
@@ -54,7 +57,8 @@ def label(
     *,
     judges: Mapping[str, tuple[Labeller, float]],
     people: tuple[Labeller, float],
-    target: float = 0.95,
+    target: float | str = 0.95,
+    positive: str | None = None,
     confidence: float = 0.95,
     budget: float = np.inf,
     seed: int = 0,
@@ -66,7 +70,9 @@ def label(
         classes: the labels that may be given.
         judges: by name a function that labels items, and the price of one label; cheap ones are asked first.
         people: the same for people, whose labels are the truth.
-        target: share of the labels that must be right, between 0 and 1.
+        target: share of the labels that must be right, between 0 and 1; or, of one class, such as "recall=0.95",
+            "precision=0.95", "recall=0.95,precision=0.9" or "f1=0.9".
+        positive: the class that recall, precision and F1 are about.
         confidence: of the certificate, between 0 and 1.
         budget: the most money to spend.
         seed: of the draws.
@@ -75,7 +81,7 @@ def label(
         DataError: a function gives too few labels, or one that is no class.
         UsageError: a target or confidence out of range, or a budget that is too small to begin with.
 
-    Source: see `hutch.label.certificate`.
+    Source: see `hutch.label.certificate` and `hutch.label.class_certificate`.
 
     >>> found = label(
     ...     list(range(400)), ["even", "odd"], target=0.9,
@@ -85,10 +91,24 @@ def label(
     >>> right = found.to_frame().label == [["even", "odd"][k % 2] for k in range(400)]
     >>> bool(right.mean() >= 0.9), found.outcome.spent < 400
     (True, True)
+    >>> rare = label(
+    ...     list(range(400)), ["yes", "no"], target="recall=0.9", positive="yes", judges={},
+    ...     people=(lambda some: ["yes" if k % 4 == 1 else "no" for k in some], 1.0),
+    ... )
+    >>> rare.outcome.kept[0].low >= 0.9, rare.outcome.found + rare.outcome.missed >= 100
+    (True, True)
     """
-    for name, share in (("target", target), ("confidence", confidence)):
+    shares: dict[str, Any] = {"confidence": confidence} if isinstance(target, str) else {
+        "target": target, "confidence": confidence
+    }  # fmt: skip
+    for name, share in shares.items():
         if not 0 < share < 1:
             raise UsageError(f"{name}: got {share:g}, wanted a number between 0 and 1")
+    promises = promises_of(target) if isinstance(target, str) else ()
+    if promises and positive not in classes:
+        raise UsageError(f"positive: got {positive!r}; {did_you_mean(str(positive), classes)}")
+    if positive is not None and not promises:
+        raise UsageError(f"positive: got {positive!r} with target={target:g}, wanted a target such as 'recall=0.95'")
     if len(classes) < 2 or len(set(classes)) < len(classes):
         raise UsageError(f"classes: got {list(classes)}, wanted two different names or more")
     if not len(items):
@@ -98,8 +118,17 @@ def label(
     named = dict(sorted(judges.items(), key=lambda pair: pair[1][1]))
     sellers = [Seller(name, price) for name, (_, price) in named.items()]
     buyer = _Asked(list(items), list(classes), named, people)
+    human = Seller(_PEOPLE, people[1])
+    if isinstance(target, str):
+        assert positive is not None
+        loop = ClassLoop(
+            len(items), len(classes), sellers, human, buyer, Settings(0.5, confidence, budget, seed),
+            promises=promises, positive=list(classes).index(positive),
+        )  # fmt: skip
+        found = loop.find()
+        return Labelled(found, list(items), list(classes), class_sentences(found, positive, confidence, buyer.bill))
     settings = Settings(target, confidence, budget, seed)
-    outcome = Loop(len(items), len(classes), sellers, Seller(_PEOPLE, people[1]), buyer, settings).run()
+    outcome = Loop(len(items), len(classes), sellers, human, buyer, settings).run()
     said = sentences(
         outcome.state, target, outcome.low, outcome.accuracy, confidence, len(items), buyer.bill, people[1] * len(items)
     )

@@ -173,18 +173,21 @@ def draw_by_lot(weights: Array, count: int, random: np.random.Generator) -> tupl
     return places, np.minimum(weights[places] / left, 1.0), np.minimum(least / left, 1.0)
 
 
-def best_stake(p: Array, chance: Array, errors: float) -> float:
+def best_stake(p: Array, chance: Array, errors: float, cost: Array | None = None) -> float:
     """Of some stakes, return the one under which wealth grows fastest, if p is right.
 
     Args:
         p: probabilities that labels are wrong (items).
         chance: with which each is drawn first (items).
-        errors: number of wrong labels of the hypothesis.
+        errors: number of wrong labels of the hypothesis, or their cost.
+        cost: of an error (items); 1 each by default.
     """
-    stakes = LARGEST / max(float((1 / chance).max()) - errors, 1e-9) * np.geomspace(0.005, 1, STAKES)
-    parts = np.array_split(np.argsort(p), min(_PARTS, len(p)))  # alike enough: the mean of each is as good
-    wrong, each = (np.array([values[part].mean() for part in parts]) for values in (p, chance))
+    price = np.ones(len(p)) if cost is None else cost
+    stakes = LARGEST / max(float((price / chance).max()) - errors, 1e-9) * np.geomspace(0.005, 1, STAKES)
+    order = np.argsort(p) if cost is None else np.lexsort((p, cost))
+    parts = np.array_split(order, min(_PARTS, len(p)))  # alike enough: the mean of each is as good
+    wrong, each, paid = (np.array([values[part].mean() for part in parts]) for values in (p, chance, price))
     mass = np.array([chance[part].sum() for part in parts])
-    lost = np.log(np.maximum(1 + stakes[:, None] * (errors - 1 / each), 1e-9))
+    lost = np.log(np.maximum(1 + stakes[:, None] * (errors - paid / each), 1e-9))
     won = np.log1p(stakes * max(errors, 0.0))[:, None]
     return float(stakes[np.argmax((mass * (wrong * lost + (1 - wrong) * won)).sum(axis=1))])

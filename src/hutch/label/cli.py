@@ -12,11 +12,18 @@ from hutch.shell.declared import Argument, Option
 from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
-    from hutch.label.loop import Outcome
     from hutch.label.simulate import World
 
 Target = Annotated[
     str, Option(metavar="WHAT=P", help="Share of the delivered labels that must be right: accuracy=0.95.")
+]
+Promised = Annotated[
+    str,
+    Option(
+        metavar="WHAT=P",
+        help="accuracy=P: share of the labels that must be right; of one class recall=P, precision=P, "
+        "recall=P,precision=P or f1=P.",
+    ),
 ]
 Confidence = Annotated[float, Option(metavar="P", help="Confidence of the certificate, between 0 and 1.")]
 Seed = Annotated[int, Option(min=0, metavar="N", help="Seed of the draws.")]
@@ -111,7 +118,10 @@ def label(
     items: Annotated[str, Argument(metavar="ITEMS", help="A table with a column id, or lines, each an item.")],
     who: Annotated[Path, Option(metavar="FILE", help="Judges and people, their prices, and how they answer.")],
     store: Annotated[Path, Option(metavar="FILE", help="The label store: nothing in it is bought twice.")],
-    target: Target = "accuracy=0.95",
+    target: Promised = "accuracy=0.95",
+    positive: Annotated[
+        str | None, Option(metavar="CLASS", help="The class that recall, precision and f1 are about.")
+    ] = None,
     votes: Annotated[
         str | None, Option(metavar="FILE", help="Existing votes, which cost nothing: worker TAB item TAB label.")
     ] = None,
@@ -144,15 +154,23 @@ def label(
     from hutch.core.atomic import check_writable
     from hutch.crowd.data.asked import ColumnNames
     from hutch.durable.store import Store
+    from hutch.label.class_cli import Purchase, find
     from hutch.label.loop import Loop, Settings
+    from hutch.label.promise import promises_of
     from hutch.label.simulate import COMMON, invented
     from hutch.label.stored import Stored, Waiting
-    from hutch.label.verdict import sentences
+    from hutch.label.verdict import sentences, write_labels
     from hutch.label.votes import classes_of, read_items, read_votes
     from hutch.label.who import read_who
     from hutch.shell.sentences import Verdict, next_command, things
 
-    settings = Settings(target_of(target), confidence, math.inf if budget is None else budget, seed)
+    promises = () if target.partition("=")[0] in ("accuracy", target) else promises_of(target)
+    share = 0.5 if promises else target_of(target)
+    settings = Settings(share, confidence, math.inf if budget is None else budget, seed)
+    if positive is None and promises:
+        raise UsageError(f"--positive: got none, wanted the class that {target} is about")
+    if positive is not None and not promises:
+        raise UsageError(f"--positive: got {positive!r} with {target}, wanted a target of one class: recall=0.95")
     known, wanted = read_who(who), read_items(items)
     if posteriors is not None:
         check_writable(posteriors)
@@ -166,9 +184,13 @@ def label(
         raise UsageError(f"--classes: got {len(names)}, wanted at least 2: their names, separated by commas")
     judges, people = known.sellers
     count = len(wanted.names)
-    alone = (count - settings.allowed(count)) * people.price * people.labels
     places = {name: place for place, name in enumerate(wanted.names)}
     given = [there.votes(places, names, len(there.names[0]))] if there else []
+    if promises and positive is not None:
+        shown = Purchase(wanted, names, known, files, given, settings, promises, positive, forms)
+        find(shown, store, plan, posteriors, json)
+        return
+    alone = (count - settings.allowed(count)) * people.price * people.labels
     low, high = invented(count, len(names), judges, people, settings, given)
     advice = "; people alone are cheaper: leave the judges out" if low > alone else ""
     cases = f"{low:.6g} if judges err independently, {high:.6g} if {COMMON:.0%} of the items mislead them all"
@@ -187,8 +209,7 @@ def label(
         try:
             outcome = loop.run()
         except Waiting:
-            pairs = " ".join(f"--name {code}={names[k]}" for code, k in market.codes.items() if code != names[k])
-            how = f"hutch active serve --store {store} {pairs}".rstrip()
+            how = market.page(names)
             text = f"{things(market.open, 'request waits', 'requests wait')} for people's answers on a page."
             verdict = Verdict((text,), how)
             found = {"state": "waiting", "waiting": market.open, "spent": market.spent, "planned": loop.planned}
@@ -199,7 +220,7 @@ def label(
         still_open = market.open
     delivered = dict(zip(wanted.names, (names[k] for k in outcome.label.tolist()), strict=True))
     if posteriors is not None:
-        _write(posteriors, wanted.names, names, outcome)
+        write_labels(posteriors, wanted.names, names, outcome)
     bill = {kind.name: kind.price * number for kind, number in zip([*judges, people], market.bought, strict=True)}
     found = {
         "read_as": forms,
@@ -228,17 +249,6 @@ def label(
 def _planned(costs: tuple[float, float, float]) -> str:
     low, likely, high = (f"{round(cost, 2):.10g}" for cost in costs)
     return f"planned after the pilot {likely}, between {low} and {high}"
-
-
-def _write(path: Path, items: list[str], classes: list[str], outcome: Outcome) -> None:
-    """Write a row per item: task, label, confidence, its annotator, and the probability of each class."""
-    from hutch.core.atomic import write_text
-
-    rows = [["task", "label", "confidence", "by", *(f"q:{name}" for name in classes)]]
-    for name, k, q, checked in zip(items, outcome.label.tolist(), outcome.posterior, outcome.checked, strict=True):
-        by = "people" if checked else "judges"
-        rows.append([name.replace("\t", " "), classes[k], f"{q[k]:.6f}", by, *(f"{x:.6f}" for x in q.tolist())])
-    write_text(path, "".join("\t".join(row) + "\n" for row in rows))
 
 
 def _numbers(name: str, text: str) -> list[float]:

@@ -139,15 +139,21 @@ class Loop:
             self.votes[self.first + judge].put(items, self.market.votes(judge, items))
 
     def _pilot(self) -> None:
-        """Items drawn at random go to people and to all judges."""
-        chosen = np.sort(self.random.permutation(self.items)[: min(PILOT, self.items // 5)])
-        for judge in range(len(self.judges)):
-            everything = np.arange(self.items)
-            self._buy(judge, everything if judge == 0 and not self.first else chosen)
+        """Some items go to people and to all judges."""
+        everything = 1 if self.judges and not self.first else 0  # judges that vote on all items
+        for judge in range(everything):
+            self._buy(judge, np.arange(self.items))
+        chosen = self._pilot_items()
+        for judge in range(everything, len(self.judges)):
+            self._buy(judge, chosen)
         if not self._can_pay(self.price * len(chosen)):
             wanted = f"wanted at least {self.market.spent + self.price * len(chosen):.6g} for {len(chosen)} labels"
             raise UsageError(f"--budget: got {self.settings.budget:g}, {wanted} of people")
         self.truth[chosen] = list(self.market.people(chosen, chosen[:0], np.zeros(0)))
+
+    def _pilot_items(self) -> Places:
+        """Items drawn at random."""
+        return np.sort(self.random.permutation(self.items)[: min(PILOT, self.items // 5)])
 
     def _posterior(self) -> Array:
         known = np.flatnonzero(self.truth >= 0)
@@ -167,14 +173,17 @@ class Loop:
             known = np.flatnonzero(self.truth >= 0)
             right = (np.sum(q[known].argmax(axis=1) == self.truth[known]) + 1) / (len(known) + 2)
             p = np.clip(0.95 * (1 - q.max(axis=1)) + 0.05 * (1 - right), 1e-3, 1 - 1 / self.classes)
-            goal = plan(p[open_], self.allowed, needed_wealth(self.settings.confidence) + SLACK)
-            star = min(max(goal.threshold, LEAST_THRESHOLD), MOST_THRESHOLD)
+            star = min(max(self._threshold(p, q, open_), LEAST_THRESHOLD), MOST_THRESHOLD)
             votes = self.votes[self.first + judge].of(known)
             there = votes.there
             hits = (np.sum((votes.label == self.truth[known, None]).any(axis=1) & there) + 2) / (there.sum() + 3)
             worth = vote_gain(p, self._skill(votes, hits), star, self.classes)
             seller = self.judges[judge]
             self._buy(judge, np.flatnonzero(open_ & (worth * self.price > seller.price * seller.labels)))
+
+    def _threshold(self, p: Array, q: Array, open_: np.ndarray) -> float:
+        """The error probability of the last item that goes to people because of it, among those still open."""
+        return plan(p[open_], self.allowed, needed_wealth(self.settings.confidence) + SLACK).threshold
 
     def _skill(self, votes: Votes, hits: float) -> Array:
         """A judge's accuracy on items of several kinds: the claimed probabilities, shifted to the accuracy seen."""

@@ -82,6 +82,15 @@ class Stored:
         """Requests that people have not answered."""
         return self._store.counts().open
 
+    def page(self, names: Sequence[str]) -> str:
+        """The command that shows the open requests to people.
+
+        Args:
+            names: of the classes.
+        """
+        pairs = " ".join(f"--name {code}={names[k]}" for code, k in self.codes.items() if code != names[k])
+        return f"hutch active serve --store {self._store.path} {pairs}".rstrip()
+
     def votes(self, judge: int, items: Places) -> Votes:
         """A judge's votes on some items."""
         name, kind = self._judges[judge]

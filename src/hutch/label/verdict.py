@@ -1,8 +1,37 @@
-"""What a purchase of labels came to, in three sentences."""
+"""What a purchase of labels came to: three sentences, and a file of labels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
 
+import numpy as np
+
+from hutch.core.atomic import write_text
+from hutch.label.posterior import Array, Codes
 from hutch.shell.sentences import things
+
+
+class Bought(Protocol):
+    """Labels of a run."""
+
+    label: Codes
+    posterior: Array
+    checked: np.ndarray
+
+
+def write_labels(path: Path, items: Sequence[str], classes: Sequence[str], outcome: Bought) -> None:
+    """Write a row per item: task, label, confidence, its annotator, and the probability of each class.
+
+    Args:
+        path: of the file.
+        items, classes: their names.
+        outcome: of the run.
+    """
+    rows = [["task", "label", "confidence", "by", *(f"q:{name}" for name in classes)]]
+    for name, k, q, checked in zip(items, outcome.label.tolist(), outcome.posterior, outcome.checked, strict=True):
+        by = "people" if checked else "judges"
+        rows.append([name.replace("\t", " "), classes[k], f"{q[k]:.6f}", by, *(f"{x:.6f}" for x in q.tolist())])
+    write_text(path, "".join("\t".join(row) + "\n" for row in rows))
 
 
 def sentences(

@@ -1,0 +1,80 @@
+"""What a promise about one class would cost, before anything is bought: the loop on invented items."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hutch.label.class_loop import ClassLoop
+from hutch.label.loop import Settings
+from hutch.label.market import Hidden, Seller
+from hutch.label.posterior import WORTH, Votes, posterior
+from hutch.label.promise import Promise
+from hutch.label.simulate import PLANS, World, simulated
+
+RATES = (0.01, 0.05, 0.2)
+"""Shares of the class to plan for where no votes show it."""
+LEVELS = (0.99, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+"""Levels among which the largest that the money reaches is looked for."""
+
+
+def planned_costs(
+    items: int, classes: int, judges: Sequence[Seller], people: Seller, settings: Settings, given: Sequence[Votes],
+    promises: Sequence[Promise], positive: int,
+) -> dict[str, float]:  # fmt: skip
+    """The median cost of some invented runs, by what is assumed.
+
+    Votes that are given stay, and the truth is drawn from their posterior, at its word and more carefully; without
+    votes some shares of the class are assumed, and judges that err independently as often as was guessed.
+
+    Args:
+        items, classes, judges, people, settings, given: as for `Loop`.
+        promises: about the class.
+        positive: its code.
+    """
+    nobody, guesses = np.zeros(0, np.int64), [max(each.accuracy, 1 / classes + 0.05) for each in judges]
+    cases = {}
+    if given:
+        shares = posterior(given, classes, nobody, nobody.astype(np.int32))
+        for text, power in (("if votes mean what they say", 1 / WORTH), ("if they mean less", 1.0)):
+            cases[text] = shares**power / (shares**power).sum(axis=1, keepdims=True)
+    else:
+        for rate in RATES:
+            chances = np.full((items, classes), (1 - rate) / (classes - 1))
+            chances[:, positive] = rate
+            cases[f"if {rate:.0%} are of the class"] = chances
+    return {
+        text: float(np.median([
+            _run(simulated(items, guesses, classes, "calibrated", [settings.seed, run, *b"plan"], chances),
+                 judges, people, replace(settings, seed=run, budget=math.inf), given, promises, positive)
+            for run in range(PLANS)
+        ]))
+        for text, chances in cases.items()
+    }  # fmt: skip
+
+
+def _run(
+    world: World, judges: Sequence[Seller], people: Seller, settings: Settings, given: Sequence[Votes],
+    promises: Sequence[Promise], positive: int,
+) -> float:  # fmt: skip
+    market = Hidden(judges, people, world.votes, world.truth)
+    loop = ClassLoop(
+        len(world.truth), world.classes, judges, people, market, settings, given, promises=promises, positive=positive
+    )
+    return loop.find().spent
+
+
+def reached(
+    budget: float, items: int, classes: int, judges: Sequence[Seller], people: Seller, settings: Settings,
+    given: Sequence[Votes], promises: Sequence[Promise], positive: int,
+) -> float | None:  # fmt: skip
+    """The largest level of the first promise whose plan the money pays in the cheapest case; None: none of `LEVELS`."""
+    for level in LEVELS:
+        if level >= promises[0].level:
+            continue
+        less = [replace(promises[0], level=level), *promises[1:]]
+        costs = planned_costs(items, classes, judges, people, settings, given, less, positive)
+        if min(costs.values()) <= budget:
+            return level
+    return None

@@ -1,0 +1,62 @@
+"""P(item is of the class), learned from all labels by people: it decides order and stakes, never a proof."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.label.posterior import Array, Votes, fit_logit
+
+_LEAST, _MOST = 1e-5, 0.97
+_FAR = 12.0
+"""Log-odds are at most so far from 0."""
+_RIDGE, _START = np.array([0.3, 3.0, 3.0]), np.array([0.0, 1.0, 0.0])
+
+
+def log_odds(p: Array) -> Array:
+    """Log-odds of probabilities, at most 12 from 0."""
+    inside = np.clip(p, 1e-9, 1 - 1e-9)
+    return np.asarray(np.clip(np.log(inside / (1 - inside)), -_FAR, _FAR))
+
+
+def evidence_of(q: Array, votes: Sequence[Votes], positive: int) -> Array:
+    """Predictors of the class (items, 3): 1, the log-odds of the posterior, and what voters claim beyond it.
+
+    Posteriors cut off claims near certainty; among many items that are surely not of the class the order by claims is
+    still better than none.
+
+    Args:
+        q: posteriors (items, classes).
+        votes: by kind.
+        positive: the class.
+    """
+    claims, told = np.zeros(len(q)), np.zeros(len(q))
+    for each in votes:
+        has = (each.label >= 0) & np.isfinite(each.probability)
+        odds = log_odds(np.where(has, each.probability, 0.5))
+        claims += np.where(has, np.where(each.label == positive, odds, -odds), 0.0).sum(axis=1)
+        told += has.sum(axis=1)
+    return np.column_stack([np.ones(len(q)), log_odds(q[:, positive]), claims / np.maximum(told, 1)])
+
+
+def relevance(features: Array, known: NDArray[np.int64], true: NDArray[np.bool_], left: NDArray[np.int64]) -> Array:
+    """P(item is of the class), logistic in its features, of the items that are left.
+
+    The start takes the second feature, the log-odds of a posterior, at its word.
+
+    Args:
+        features: (items, 3), as of `evidence_of`.
+        known: places of the items that people labelled.
+        true: whether these are of the class.
+        left: places of the items without labels of people.
+
+    >>> x = np.array([-3.0, -2, -1, 0, 1, 2, 3, -2.5, 2.5])
+    >>> features = np.column_stack([np.ones(9), x, np.zeros(9)])
+    >>> relevance(features, np.arange(7), x[:7] > 0, np.array([7, 8])).round(2).tolist()
+    [0.04, 0.93]
+    """
+    design = np.stack([np.zeros_like(features), features], axis=1)
+    worth = fit_logit(design[known], _RIDGE, _START, true.astype(np.int32))
+    p = 1 / (1 + np.exp(-features[left] @ worth))
+    level = p.mean() if len(p) else 0.0
+    return np.asarray(np.clip(0.97 * p + 0.03 * level, _LEAST, _MOST))

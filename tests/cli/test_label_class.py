@@ -1,0 +1,116 @@
+"""`hutch label --target recall=P --positive CLASS`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hutch.durable.records import make_answer
+from hutch.durable.store import Store
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """600 comments of which one in five is toxic, a judge who sees most of them, and people."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(2)
+    toxic = random.random(600) < 0.2
+    odds = 3 * (random.normal(size=600) + 3 * (toxic - 0.5)) + np.log(0.25)
+    p = 1 / (1 + np.exp(-odds))
+    rows = [
+        f"t{k}\t{'toxic' if q > 0.5 else 'fine'}\t{min(max(q, 1 - q), 0.9999):.4f}" for k, q in enumerate(p.tolist())
+    ]
+    (tmp_path / "judge.tsv").write_text("\n".join(["task\tlabel\tprobability", *rows]) + "\n")
+    names = ["toxic" if each else "fine" for each in toxic]
+    (tmp_path / "people.tsv").write_text("".join(f"ann\tt{k}\t{name}\n" for k, name in enumerate(names)))
+    (tmp_path / "items.csv").write_text("id,text\n" + "".join(f"t{k},comment {k}\n" for k in range(600)))
+    (tmp_path / "who.yaml").write_text(
+        "judge: {kind: judge, price: 0.001, votes: judge.tsv}\npeople: {kind: person, price: 0.50, votes: people.tsv}\n"
+    )
+    return tmp_path, names
+
+
+ASKED = ("label", "items.csv", "--who", "who.yaml", "--store", "s.db", "--positive", "toxic")
+
+
+def recall_of(labels, names):
+    """Recall and precision of labels by item."""
+    both = sum(labels[f"t{k}"] == "toxic" == name for k, name in enumerate(names))
+    return both / names.count("toxic"), both / max(list(labels.values()).count("toxic"), 1)
+
+
+def test_a_class_is_found_with_a_certificate_a_bill_and_a_file(hutch, here):
+    folder, names = here
+    done = hutch(*ASKED, "--target", "recall=.9", "--json", "-p", "labels.tsv")
+    found = json.loads(done.out)
+    recall, _ = recall_of(found["labels"], names)
+    assert done.code == 0 and found["state"] == "proved" and recall >= found["recall"]["low"] >= 0.9 - 1e-9
+    assert found["spent"] == pytest.approx(sum(found["bill"].values())) and found["bill"]["people"] < 300
+    assert found["delivered"] == list(found["labels"].values()).count("toxic") >= found["found"] > 0
+    assert found["missed"]["at_most"] >= names.count("toxic") * (1 - recall)
+    assert found["verdict"][0].startswith("Recall 0.9 or more of 'toxic' is certified, with a confidence of 0.95: ")
+    rows = [line.split("\t") for line in (folder / "labels.tsv").read_text().splitlines()]
+    assert rows[0] == ["task", "label", "confidence", "by", "q:fine", "q:toxic"]
+    assert {row[0]: row[1] for row in rows[1:]} == found["labels"]
+    assert sum(row[3] == "people" for row in rows[1:]) == found["labelled"]
+    again = hutch(*ASKED, "--target", "recall=0.90")
+    assert again.code == 0 and "the certificate holds: recall at least 0.9000 for 'toxic'" in again.out
+    assert f"bill {found['spent']:.6g} " in again.out
+    other = hutch(*ASKED, "--target", "recall=.8")
+    assert other.code == 1 and "s.db: target: got recall=0.8, but it was recall=0.9 when it began" in other.err
+
+
+def test_recall_and_precision_together(hutch, here):
+    _, names = here
+    found = json.loads(hutch(*ASKED, "--target", "recall=.85,precision=.85", "--json").out)
+    recall, precision = recall_of(found["labels"], names)
+    assert recall >= found["recall"]["low"] >= 0.85 - 1e-9 and precision >= found["precision"]["low"] >= 0.85 - 1e-9
+    assert "Recall 0.85 or more and precision 0.85 or more of 'toxic' are certified" in found["verdict"][0]
+
+
+def test_people_answer_in_the_store_in_several_rounds(hutch, here):
+    folder, names = here
+    (folder / "who.yaml").write_text(
+        "judge: {kind: judge, price: 0.001, votes: judge.tsv}\npeople: {kind: person, price: 0.50, store: true}\n"
+    )
+    asked = (*ASKED, "--target", "f1=.8", "--json")
+    for _ in range(100):
+        found = json.loads(hutch(*asked).out)
+        if "labels" in found:
+            break
+        assert found["state"] == "waiting" and found["next_command"].startswith("hutch active serve --store s.db")
+        with Store("s.db") as store:
+            store.answer([
+                make_answer(each.id, "ann", 2 if names[int(each.id[1:])] == "toxic" else 1)
+                for each in list(store.open_requests())
+            ])  # fmt: skip
+    assert found["state"] == "proved" and found["f1"]["low"] >= 0.8 - 1e-9
+    files = json.loads(hutch(*asked[:5], "t.db", *asked[6:]).out)
+    assert files["state"] == "waiting"
+
+
+def test_what_the_money_does_not_reach_is_said_first(hutch, here):
+    done = hutch(*ASKED, "--target", "recall=.95", "--budget", 60)
+    first, *_ = [line for line in done.err.splitlines() if "read as" not in line]
+    assert done.code == 0 and first.startswith("60 is less than every case of the plan: it reaches about 0.")
+    assert "Only recall 0." in done.out.replace("\n", " ") and "not 0.95: the budget is spent" in done.out.replace(
+        "\n", " "
+    )
+    plan = json.loads(hutch(*ASKED, "--target", "recall=.95", "--budget", 60, "--plan", "--json").out)
+    assert plan["reachable"] < 0.95 and min(plan["costs"].values()) > 60 and plan["people_alone"] == 300
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["--target", "recall=.9", "--positive", "Toxic"], "--positive: got 'Toxic', wanted one of fine, toxic; did"),
+        (["--target", "recall=.9"], "--positive: got none, wanted the class that recall=.9 is about"),
+        (["--positive", "toxic"], "--positive: got 'toxic' with accuracy=0.95, wanted a target of one class"),
+        (["--target", "recall=9", "--positive", "toxic"], "--target: got 'recall=9', wanted accuracy=P, recall=P"),
+        (["--target", "f1=.9,recall=.9", "--positive", "toxic"], "--target: got 'f1=.9,recall=.9', wanted f1=P alone"),
+        (["--target", "recall=.9", "--positive", "toxic", "--confidence", "1"], "--confidence: got 1, wanted a number"),
+    ],
+)  # fmt: skip
+def test_mistakes(hutch, here, words, wanted):
+    done = hutch(*ASKED[:6], *words)
+    assert done.code == 2 and wanted in done.err
