@@ -11,7 +11,7 @@ from hutch.core.chain.engine import Engine
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
-from hutch.core.errors import at
+from hutch.core.errors import at, counted
 from hutch.core.text.hashing import namespace_id
 
 
@@ -151,7 +151,7 @@ class Unexpected:
         for layer in self._engine.layers:
             name = layer.name
             if has(layer, BoundsColumns) and (far := layer.far) and self._is_new(f"far values {name}"):
-                some = f"{far.values} values far outside those learned, first {far.value:g}"
+                some = f"{counted(far.values, 'value')} far outside those learned, first {far.value:g}"
                 yield (
                     f"{name}.extrapolation: got {some}, where {far.low:g} to {far.high:g} were learned of its "
                     f"column; it counts as {far.nearest:g}"

@@ -103,7 +103,7 @@ def _changed(part: Any, path: Sequence[str], value: Any, name: str) -> Any:
 class ChoosesLayers(Settings):
     """Chooses layers for the table that was seen last."""
 
-    n_features_in_: int
+    _columns: list[str]  # of a frame
     _seed: Any
     _named: bool  # fitted to a frame
     _in_order: bool = False  # rows are learned as they come, and columns are not met before
@@ -137,7 +137,7 @@ class ChoosesLayers(Settings):
         columns, words = self._row
         own = classes is not None and classes * columns**2 <= _OWN
         room = columns if classes is None else min(columns, math.isqrt(_OWN // classes))
-        enough = room >= (2 * self.n_features_in_ if words else columns)
+        enough = room >= (2 * len(self._columns) if words else columns)
         if columns <= _WIDE and (classes is None or (enough and self._in_order)):
             return self._moments(classes, room)
         row: dict[str, Any] = {"namespace": "" if self._named else "x", "dimension": columns, "features": "named"}

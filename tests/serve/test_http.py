@@ -6,6 +6,7 @@ import pickle
 import random
 import subprocess
 import sys
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,25 @@ def test_ids_make_a_request_count_once(model: Path, in_service: Any) -> None:
         long = await service.post("/v1/learn", "1 |f c", **{"idempotency-key": "x" * 201})
         assert long.status_code == 400
         assert service.first.chain.statistics.examples == 15 + 2
+
+    in_service([model], use)
+
+
+def test_the_operator_hears_of_a_value_far_outside_those_learned(
+    tmp_path: Path, in_service: Any, saved_model: Any
+) -> None:
+    row = {"namespace": "f", "dimension": 2, "features": "named", "covariance": "moments", "extrapolation": 3}
+    lines = [f"{k % 5} |f a:{k % 7}" for k in range(60)]
+    model = saved_model(tmp_path / "m", {"chain": [{"bayesian_linear": row}]}, lines)
+
+    async def use(service: Any) -> None:
+        for far, body in ((False, "|f a:8"), (True, "|f a:9000"), (False, "|f a:7000")):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                await service.post("/v1/predict", body)
+            assert [str(each.message).partition(",")[0] for each in told] == (
+                ["bayesian_linear.extrapolation: got 1 value far outside those learned"] * far
+            )
 
     in_service([model], use)
 

@@ -221,11 +221,14 @@ class Served:
         if len(body) <= SMALL and intervals is None:
             outputs = self.chain.one.run(single(kind, body), False)
             if outputs is not None:
+                self.chain.warn_of_far_values()
                 return self._copied(outputs)
             batches = batches_of(self.chain, kind, body, self.limits.examples)
         else:
             batches = await asyncio.to_thread(batches_of, self.chain, kind, body, self.limits.examples)
-        return await self._run(batches, False, self.position, intervals)
+        found = await self._run(batches, False, self.position, intervals)
+        self.chain.warn_of_far_values()
+        return found
 
     async def learn(self, kind: str, body: bytes, id: str = "", batches: list[Batch] | None = None) -> Answered:
         """Put a body into the log, then learn it.
