@@ -233,7 +233,14 @@ def test_ids_make_a_request_count_once(model: Path, in_service: Any) -> None:
 def test_the_operator_hears_of_a_value_far_outside_those_learned(
     tmp_path: Path, in_service: Any, saved_model: Any
 ) -> None:
-    row = {"namespace": "f", "dimension": 2, "features": "named", "covariance": "moments", "extrapolation": 3}
+    row = {
+        "namespace": "f",
+        "dimension": 2,
+        "features": "named",
+        "covariance": "moments",
+        "loss": "squared",
+        "extrapolation": 3,
+    }
     lines = [f"{k % 5} |f a:{k % 7}" for k in range(60)]
     model = saved_model(tmp_path / "m", {"chain": [{"bayesian_linear": row}]}, lines)
 
