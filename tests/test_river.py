@@ -279,7 +279,7 @@ def test_a_value_far_outside_those_learned_is_said_once():
     model = HutchRegressor(MOMENTS)
     for k in range(60):
         model.learn_one({"a": float(k % 9)}, 10.0 * (k % 9))
-    with pytest.warns(UserWarning, match="values far outside those learned, first 900, where 0 to 8 were"):
+    with pytest.warns(UserWarning, match="1 value far outside those learned, first 900, where 0 to 8 were"):
         assert model.predict_one({"a": 900.0}) == model.predict_one({"a": 8.0})
     assert model.predict_many(pd.DataFrame({"a": [900.0]})).tolist() == [model.predict_one({"a": 8.0})]
 

@@ -155,12 +155,12 @@ def runs_of_reduction(
     return {check.__name__: partial(run, check) for check in REDUCTION_CHECKS}
 
 
-def _checks(subject: Any, runs: Mapping[str, Callable[[], None]]) -> list[Check]:
-    known_failures = getattr(subject, "known_failures", {})
+def _checks(subject: Any, runs: Mapping[str, Callable[[], None]], called: str = "") -> list[Check]:
+    called, known_failures = called or subject.name, getattr(subject, "known_failures", {})
     for name in known_failures:
         if name not in runs:
-            raise PluginError(f"{subject.name}.known_failures: no check {name!r}; {did_you_mean(name, runs)}")
-    return [Check(subject.name, name, run, known_failures.get(name, "")) for name, run in runs.items()]
+            raise PluginError(f"{called}.known_failures: no check {name!r}; {did_you_mean(name, runs)}")
+    return [Check(called, name, run, known_failures.get(name, "")) for name, run in runs.items()]
 
 
 def checks_of_crowd_model(model: type[Any]) -> list[Check]:
@@ -240,7 +240,7 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
         for kind, items in parts.items()
         for key, part in items.items()
         if key == name or registry.origins[kind, key] in origins
-        for check in _checks(part, registry.checks[kind](part, registry))
+        for check in _checks(part, registry.checks[kind](part, registry), key)
     ]
     if not found:
         known = {key for items in parts.values() for key in items}
@@ -248,7 +248,7 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
         what = f"is not installed; {did_you_mean(name, known)}"
         if origins:
             hooks = any(plugin.hooks for plugin in plugins if plugin.name in origins)
-            what = "has no loss, no reduction and no crowd model to check"
+            what = f"has none of {', '.join(kind.replace('_', ' ') for kind in parts)} to check"
             what += "" if hooks else ": it has no hooks, which are functions below @hookimpl"
         raise PluginError(f"{name!r} {what}")
     return found

@@ -1,11 +1,11 @@
-"""`hutch plugins`: the installed plugins, and whether they keep their contract."""
+"""`hutch plugins`: the installed plugins, whether they keep their contract, and new ones."""
 
 from typing import Annotated, Any
 
 from hutch.core.strict_json import dumps
 from hutch.shell.declared import Argument, Group, Option
 
-app = Group("List what is installed, or check a plugin.", default="list")
+app = Group("List what is installed, check a plugin, or begin a new one.", default="list")
 
 Json = Annotated[bool, Option("--json", help="Print one JSON object.")]
 
@@ -47,9 +47,7 @@ def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
 
 @app.command()
 def check(
-    name: Annotated[
-        str, Argument(metavar="NAME", help="A distribution, a plugin, a reduction, a loss or a crowd model.")
-    ],
+    name: Annotated[str, Argument(metavar="NAME", help="A distribution, a plugin, or the name of what one registers.")],
     as_json: Json = False,
 ) -> int:
     """Run the contract checks on a plugin.
@@ -78,3 +76,30 @@ def check(
     else:
         print(f"{len(results) - failed} of {len(results)} checks passed or failed as declared")
     return 1 if failed else 0
+
+
+@app.command()
+def new(
+    kind: Annotated[
+        str,
+        Argument(
+            metavar="KIND",
+            help="loss, reduction, base-learner, explorer, crowd-model, em-model, reader, hook or command.",
+        ),
+    ],
+    name: Annotated[str, Argument(metavar="NAME", help="What users will write, such as huber.")],
+    folder: Annotated[str | None, Option("--to", metavar="DIR", help="A new folder. [default: hutch-NAME]")] = None,
+) -> None:
+    """Write a new plugin that works, to be changed into yours.
+
+    It is a package with one module, its test, a licence and a page.
+
+    Example: hutch plugins new loss huber
+    """
+    from hutch.plugins.manager import installed
+    from hutch.plugins.new import Package
+
+    package = Package(kind, name, installed().registry)
+    target = package.write(folder)
+    print(f"wrote {target}")
+    print(f"Next: cd {target} && {package.steps}")

@@ -18,6 +18,12 @@ def hutch_register_em_models(register: Callable[..., None]) -> None:
 
 
 @hookimpl
+def hutch_register_checks(register: Callable[..., None]) -> None:
+    """Register what the checks of a model run."""
+    register("em_models", "hutch.em.checks:runs_of_model")
+
+
+@hookimpl
 def hutch_register_warmups(register: Callable[..., None]) -> None:
     """Register fits with one latent feature and with more."""
     rows = "a,b,c\n" + "".join(f"{i},{i * i % 7},{i * i * i % 11}\n" for i in range(120))

@@ -1,0 +1,28 @@
+"""The contract of a crowd model, and that it trusts good workers more."""
+
+import numpy as np
+import pandas
+from hutch_mine import Mine
+
+import hutch
+from hutch.plugin import check_crowd_model
+
+
+def test_contract():
+    check_crowd_model(Mine)
+
+
+def test_a_good_worker_outvotes_two_bad_ones():
+    random = np.random.default_rng(0)
+    truth = random.integers(2, size=400)
+    right = {"good": 0.95, "bad": 0.55, "worse": 0.5}
+    rows = [
+        (worker, task, int(label if random.random() < share else 1 - label))
+        for task, label in enumerate(truth)
+        for worker, share in right.items()
+    ]
+    frame = pandas.DataFrame(rows, columns=["worker", "task", "label"])
+    found = hutch.crowd(frame, model="mine").to_frame()
+    majority = frame.groupby("task").label.median().to_numpy()
+    labels = found.set_index(found.task.astype(int)).sort_index().label.astype(int).to_numpy()
+    assert np.mean(labels == truth) > np.mean(majority == truth) + 0.05
