@@ -157,8 +157,8 @@ def test_names_stand_for_what_they_registered() -> None:
     assert {check.subject for check in checks_of("hutch", BUILT_IN)} >= {"hinge", "linear"}
     with pytest.raises(PluginError, match="'hinj' is not installed; did you mean 'hinge'?"):
         checks_of("hinj", BUILT_IN)
-    with pytest.raises(PluginError, match="has none of losses, reductions, .* to check"):
-        checks_of("hutch.core.data", BUILT_IN)
+    with pytest.raises(PluginError, match="has none of .*losses, reductions, .* to check"):
+        checks_of("hutch.plugins", BUILT_IN)
 
 
 def test_one_call_runs_all_checks_and_raises_with_those_that_fail():
