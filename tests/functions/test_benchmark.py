@@ -53,7 +53,9 @@ def test_a_loop_through_a_callable(made):
     score = benchmark.run(judge, 100)
     assert seen == [10] * 10 and score.labels == 100
     assert repr(score) == repr(benchmark.estimate())
-    assert len(benchmark.plot().axes[0].collections) == 1
+    axes = benchmark.plot().axes[0]
+    assert axes.lines[0].get_xdata().tolist() == list(range(10, 101, 10))
+    assert axes.lines[0].get_ydata()[-1] == score.value
     easy = hutch.Benchmark(frame.drop(columns="subject")).run(judge, 200, width=0.2)
     assert easy.labels < 200 and easy.half_width <= 0.2
     both = hutch.Benchmark(frame.drop(columns="subject"), ["a", "b"])
@@ -70,6 +72,7 @@ def test_save_and_load(made, tmp_path):
     one.run(lambda questions: [truth[question] for question in questions], 40)
     one.save(tmp_path / "open.csv")
     other = hutch.Benchmark(frame, by="subject", seed=7).load(tmp_path / "open.csv")
+    assert other.plot().axes[0].lines[0].get_ydata()[-1] == one.estimate().value
     assert one.next(12) == other.next(12)
     assert one.estimate() == other.estimate()
     with pytest.raises(UsageError, match="from which no questions have been drawn"):

@@ -1,6 +1,6 @@
 """An open benchmark: rounds of questions, the answers so far, and the estimates that follow from them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -171,6 +171,21 @@ class Session:
         if not both.any():
             raise UsageError(f"{against}: no question has an answer of it, wanted one or more")
         return estimate(self.rounds, values, both, confidence, expected).minus(float(known[both].mean()))
+
+    def history(self, model: int = 0, confidence: float = 0.95) -> Iterator[Estimate]:
+        """The score after each complete round, as it was found then.
+
+        Args:
+            model: the place of the new model.
+            confidence: of the intervals, between 0 and 1.
+        """
+        row, said = Row(self.table), np.full(len(self.earlier.questions), np.nan)
+        complete = len(self.rounds) - bool(len(self.open))
+        for count, each in enumerate(self.rounds[:complete], 1):
+            said[each.drawn] = self.said[model, each.drawn]
+            row = row.told(each.drawn, said[each.drawn])
+            values = Values.of(said, _recalibrated(row.refined(PASSES)))
+            yield estimate(self.rounds[:count], values, confidence=confidence)
 
     def _values(self, model: int) -> Values:
         """The answers of a model with predictions of all."""

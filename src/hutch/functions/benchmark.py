@@ -101,7 +101,6 @@ class Benchmark:
         self._place = {name: place for place, name in enumerate(earlier.questions)}
         known = originals_of(answers, earlier.questions) if is_frame(answers) else {}
         self._originals = [known.get(name, name) for name in earlier.questions]
-        self._history: dict[str, list[Score]] = {model: [] for model in self._session.models}
 
     @property
     def models(self) -> list[str]:
@@ -153,11 +152,7 @@ class Benchmark:
                 raise DataError(f"question {question!r} was not drawn, wanted one of those that `next` returned")
             places.append(place)
             said.append(_number(question, answer))
-        before = self._session.open
         self._session.tell(at, np.array(places, np.int64), np.array(said, np.float64))
-        if len(before) and not len(self._session.open):
-            for name, kept in self._history.items():
-                kept.append(self.estimate(name))
 
     def estimate(
         self,
@@ -266,11 +261,13 @@ class Benchmark:
         """
         from hutch.pages.page import band_figure
 
-        name = self._session.models[self._model(model)]
-        if not (kept := self._history[name]):
+        at = self._model(model)
+        if not (kept := [*self._session.history(at)]):
             raise UsageError("plot: wanted a round whose questions have all been judged")
         ends = [(each.low, each.value, each.high) for each in kept]
-        return band_figure([each.labels for each in kept], ends, "questions judged", f"score of {name}, 95 % interval")
+        return band_figure(
+            [each.labels for each in kept], ends, "questions judged", f"score of {self.models[at]}, 95 % interval"
+        )
 
     def __repr__(self) -> str:
         drawn = sum(len(each.drawn) for each in self._session.rounds)
