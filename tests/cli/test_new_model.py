@@ -138,4 +138,6 @@ def test_wrong_places_in_files(hutch, made):
             assert file.read() == change, "a file that is wrong stays as it is"
     assert hutch("estimate", "nothing.csv", "--new", "mine").code == 1
     found = hutch("estimate", "answers.csv", "--new", "mine")
-    assert found.code == 1 and "answers.csv:2:2: got 'maths', wanted a number from 0 to 1" in found.err
+    assert found.code == 1 and "judged.csv:1:1" in found.err
+    plain = hutch("estimate", "answers.csv", "--new", "mine", "--judged", "other.csv")
+    assert plain.code == 0 and plain.out.startswith("not read             subject: words")

@@ -83,7 +83,8 @@ def lines_of(summary: dict[str, Any]) -> list[str]:
     """A summary for people: the figures, and a line for each estimate if there are several."""
     found = summary["estimates"]
     figures = {name: summary[name] for name in ("questions", "earlier_models", "judged", "waiting", "confidence")}
-    lines = [named(name, f"{value:.3g}" if name == "confidence" else value) for name, value in figures.items()]
+    lines = [named("not_read", f"{names(summary['not_read'])}: words")] if summary["not_read"] else []
+    lines += [named(name, f"{value:.3g}" if name == "confidence" else value) for name, value in figures.items()]
     if len(found) < 2:
         return lines
     heads = ("model", "group", "score", "judged", "of")
@@ -118,6 +119,7 @@ def _estimates(session: Session, asked: Asked) -> Iterator[tuple[str, str | None
 def _summary(session: Session, asked: Asked, rows: Sequence[tuple[str, str | None, Estimate]]) -> dict[str, Any]:
     drawn = sum(len(each.drawn) for each in session.rounds)
     return {
+        "not_read": [*session.earlier.left_out],
         "questions": len(session.earlier.questions),
         "earlier_models": len(session.earlier.models),
         "judged": drawn - len(session.open),

@@ -13,9 +13,10 @@ from hutch.benchmark.estimate import Estimate
 from hutch.benchmark.judged import read_judged, write_judged
 from hutch.benchmark.session import Session
 from hutch.benchmark.verdict import verdict
-from hutch.core.errors import DataError, Problem, UsageError, did_you_mean
+from hutch.core.errors import DataError, Problem, UsageError, did_you_mean, warn
 from hutch.crowd.data.frames import is_frame, originals_of
 from hutch.functions.result import Result
+from hutch.shell.sentences import names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,6 +98,8 @@ class Benchmark:
 
     def __init__(self, answers: Any, new: str | Sequence[str] = NEW, *, by: str = "", seed: int = 0) -> None:
         earlier = read_answers(answers, by)
+        if earlier.left_out:
+            warn(f"left out columns of words: {names(earlier.left_out)}; `by` names one of groups")
         self._session = Session.of(earlier, [new] if isinstance(new, str) else [*new], seed)
         self._place = {name: place for place, name in enumerate(earlier.questions)}
         known = originals_of(answers, earlier.questions) if is_frame(answers) else {}
@@ -186,10 +189,8 @@ class Benchmark:
 
     def groups(self, model: str = "", *, against: str | None = None, confidence: float = 0.95) -> dict[str, Score]:
         """The score of every group of questions, each with an interval of its own; arguments as of `estimate`."""
-        names = dict.fromkeys(self._session.earlier.groups)
-        return {
-            name: self.estimate(model, against=against, group=name, confidence=confidence) for name in names if name
-        }
+        found = filter(None, dict.fromkeys(self._session.earlier.groups))
+        return {name: self.estimate(model, against=against, group=name, confidence=confidence) for name in found}
 
     def run(self, judge: Callable[[list[Any]], Any], budget: int, *, width: float | None = None) -> Score:
         """Draw questions and have them judged, in ten rounds.
