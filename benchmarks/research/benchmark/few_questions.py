@@ -1,6 +1,6 @@
 """A new model's score from a fraction of the questions: gain, coverage, bias and width of `hutch.Benchmark`.
 
-    python benchmarks/research/benchmark/few_questions.py DATA_DIR [--runs N] [--only TEXT] [--looks] [--speed] [--seed N]
+    python benchmarks/research/benchmark/few_questions.py DATA_DIR [--runs N] [--only TEXT] [--looks | --speed]
 
 DATA_DIR holds mmlu_pro.npz and five_suites.npz, factors that the authors of FAQ (arXiv 2601.20251) fitted to real
 answers: `models` (models, 64) and `questions` (questions, 64), the logit of a right answer being their product. Answers
@@ -28,6 +28,12 @@ from hutch.factors.row import Table
 from hutch.factors.table import learn_factors
 
 ROUNDS, LEAST = 10, 3
+HEAD = """\
+| earlier models | questions | labels | runs | gain | by squared errors | coverage | half-width (plain) | bias, 1e-4 |
+|---|---|---|---|---|---|---|---|---|"""
+LOOKS = """\
+| questions | looks | half-width wanted | runs | one look: held when it stopped | labels | every look: held | labels |
+|---|---|---|---|---|---|---|---|"""
 
 
 @dataclass(frozen=True)
@@ -177,10 +183,7 @@ def measured(made: Simulated, labels: int, runs: int, seed: int) -> Iterator[tup
 
 def table(folder: Path, rows: list[Row], runs: float, seed: int) -> None:
     """Print the table."""
-    print(
-        "| earlier models | questions | labels | runs | gain | by squared errors | coverage | half-width (plain) | bias, 1e-4 |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(HEAD)
     for row in rows:
         made = simulate(folder, row, seed)
         for labels in row.labels:
@@ -208,10 +211,7 @@ def table(folder: Path, rows: list[Row], runs: float, seed: int) -> None:
 
 def looks(folder: Path, runs: float, seed: int) -> None:
     """Print how often intervals hold at the look at which they are narrow enough, and at all looks at once."""
-    print(
-        "\n| questions | looks | half-width wanted | runs | one look: held when it stopped | labels | every look: held when it stopped | labels |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    print(LOOKS)
     all_held = []
     for row, labels, widths in (
         (Row("mmlu_pro", 200, (), 1000), 300, (0.08, 0.06, 0.04)),
@@ -243,9 +243,8 @@ def looks(folder: Path, runs: float, seed: int) -> None:
                 cells += [f"{stopped[:, place + 1].mean():.3f}", f"{stopped[:, 0].mean():.0f}"]
             print("|", " | ".join(cells), "|", flush=True)
     for row, count, one, every in all_held:
-        print(
-            f"\nAll 20 looks at once, {row.questions or 12032:,} questions, {count} runs: {one:.3f} with intervals for one look, {every:.3f} with those for every look."
-        )
+        what = f"All 20 looks at once, {row.questions or 12032:,} questions, {count} runs"
+        print(f"\n{what}: {one:.3f} with intervals for one look, {every:.3f} with those for every look.")
 
 
 def speed(folder: Path) -> None:
@@ -268,14 +267,11 @@ def speed(folder: Path) -> None:
         asked = session.ask(30)
         session.tell(0, asked, truth[asked].astype(np.float64))
     found = session.estimate()
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(
-        f"\n{row.earlier:,} earlier models, {len(questions):,} questions: factors {factors:.1f} CPU seconds, ten rounds of 30"
-    )
-    print(
-        f"questions and an estimate {time.process_time() - start:.1f}; {memory:.2f} GB at most (answers simulated in {made:.1f} s)."
-    )
-    print(f"{found.value:.4f} ({found.low:.4f} to {found.high:.4f}), truth {truth.mean():.4f}.")
+    rounds, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"* {row.earlier:,} earlier models, {len(questions):,} questions: factors in {factors:.1f} CPU seconds.")
+    print(f"* Ten rounds of 30 questions, and an estimate: {rounds:.1f} CPU seconds.")
+    print(f"* {memory:.2f} GB at most. The answers were simulated in {made:.1f} s.")
+    print(f"* Estimate {found.value:.4f} ({found.low:.4f} to {found.high:.4f}), truth {truth.mean():.4f}.")
 
 
 def main() -> None:
