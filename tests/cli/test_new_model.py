@@ -91,6 +91,28 @@ def test_differences_and_several_models(hutch, made):
     assert {row["model"] for row in old["estimates"]} == {"a", "b"} and "m3" in old["verdict"][0]
 
 
+def test_a_judges_answers_checked_by_people(hutch, made):
+    words = (*COMMAND, "--check", 0.25, "--ask", 40)
+    first = hutch(*words)
+    assert "10 checks by people are missing: fill in mine by people." in " ".join(first.out.split())
+    with open("judged.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    for row in rows[1:]:
+        row[3] = "1"  # this judge passes everything
+    with open("judged.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    waiting = json.loads(hutch(*words, "--json").out)
+    assert (waiting["judged"], waiting["waiting"], waiting["checks_waiting"]) == (40, 0, 10)
+    assert (waiting["estimates"][0]["low"], waiting["estimates"][0]["high"]) == (0, 1)
+    for row in rows[1:]:
+        row[4] = row[4] or str(made[row[0]])
+    with open("judged.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    found = json.loads(hutch(*words, "--json").out)
+    assert found["checks_by_people"] == 10 and found["waiting"] == 40
+    assert found["estimates"][0]["low"] < np.mean([*made.values()]) < found["estimates"][0]["high"] < 0.95
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -98,6 +120,7 @@ def test_differences_and_several_models(hutch, made):
         (("--noisy",), "--noisy: cannot be combined with --new"),
         (("--store", "x.db"), "--store: cannot be combined with --new"),
         (("--width", "2"), "--width: got 2, wanted a number between 0 and 1"),
+        (("--check", "20"), "--check: got 20, wanted a number from 0 to 1"),
         (("--against", "mine"), "--against: got 'mine', the new model, wanted another one"),
         (("--against", "m33"), "no model is 'm33'"),
         (("--judged", "answers.csv"), "--judged: got answers.csv, the file of the earlier answers"),

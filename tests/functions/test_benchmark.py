@@ -66,6 +66,24 @@ def test_a_loop_through_a_callable(made):
     assert "m3" in both.estimate("a", against="m3").verdict
 
 
+def test_people_check_a_judge(made):
+    frame, truth, _ = made
+    benchmark = hutch.Benchmark(frame, by="subject")
+    for _ in range(4):
+        asked = benchmark.next(20, check=0.5)
+        benchmark.update(dict.fromkeys(asked, 0))  # this judge fails everything
+        checks = benchmark.checks()
+        assert len(checks) == 10 and set(checks) <= set(asked)
+        benchmark.update({question: truth[question] for question in checks}, by_people=True)
+    score = benchmark.estimate()
+    assert 0 < score.low < np.mean([*truth.values()]) < score.high and not benchmark.checks()
+    other = next(question for question in asked if question not in checks)
+    with pytest.raises(DataError, match="wanted one of those that `checks` returned"):
+        benchmark.update({other: 1}, by_people=True)
+    with pytest.raises(UsageError, match="check: got 2"):
+        benchmark.next(check=2)
+
+
 def test_save_and_load(made, tmp_path):
     frame, truth, _ = made
     one = hutch.Benchmark(frame, by="subject", seed=7)

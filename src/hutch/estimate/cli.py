@@ -85,6 +85,14 @@ def estimate(
             rich_help_panel=NEW,
         ),
     ] = None,
+    check: Annotated[
+        float | None,
+        Option(
+            metavar="SHARE",
+            help="The answers are a judge's: people check this share of them, drawn by lot, in a column of their own.",
+            rich_help_panel=NEW,
+        ),
+    ] = None,
     against: Annotated[
         str | None,
         Option(metavar="MODEL", help="The difference to another model's score, earlier or new.", rich_help_panel=NEW),
@@ -127,14 +135,21 @@ def estimate(
         from hutch.crowd.data.asked import ColumnNames
 
         wish = Asked(
-            new, judged or "judged.csv", ASKED if ask is None else ask, against, by or "", width,
+            new, judged or "judged.csv", ASKED if ask is None else ask, check or 0.0, against, by or "", width,
             expect if anytime or width is not None else None, confidence, seed, ColumnNames.of(columns).encoding,
         )  # fmt: skip
         check_values(wish)
         summary, verdict = estimate_new(people, wish)
         print(dumps(summary | verdict.as_json()) if json else "\n".join([*lines_of_new(summary), *verdict.lines()]))
         return
-    for name, given in {"judged": judged, "ask": ask, "against": against, "by": by, "width": width}.items():
+    for name, given in {
+        "judged": judged,
+        "ask": ask,
+        "check": check,
+        "against": against,
+        "by": by,
+        "width": width,
+    }.items():
         if given is not None:
             raise UsageError(f"--{name}: wanted --new MODEL beside it")
     if of is None:

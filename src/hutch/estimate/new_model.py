@@ -8,7 +8,7 @@ from typing import Any
 
 from hutch.benchmark.answers import read_answers
 from hutch.benchmark.estimate import Estimate
-from hutch.benchmark.judged import read_judged, write_judged
+from hutch.benchmark.judged import BY_PEOPLE, read_judged, write_judged
 from hutch.benchmark.session import Session
 from hutch.benchmark.verdict import share, verdict
 from hutch.core.errors import DataError, UsageError
@@ -27,6 +27,7 @@ class Asked:
         new: names of the new models.
         judged: path of the file of drawn questions.
         ask: questions to draw once none waits for an answer; 0: none.
+        check: share of them that people are to check, because the answers are a judge's.
         against: model to compare with; None: the score itself.
         by: column of groups; empty: none.
         width: half-width at which to draw no more; None: go on.
@@ -39,6 +40,7 @@ class Asked:
     new: Sequence[str]
     judged: str
     ask: int = ASKED
+    check: float = 0.0
     against: str | None = None
     by: str = ""
     width: float | None = None
@@ -72,8 +74,8 @@ def estimate_new(answers: str, asked: Asked) -> tuple[dict[str, Any], Verdict]:
     whole = [found for _, group, found in rows if group is None]
     narrow = asked.width is not None and all(found.labels and found.half_width <= asked.width for found in whole)
     before = len(session.rounds)
-    if asked.ask and not narrow:
-        session.ask(asked.ask)
+    if asked.ask and not narrow and not len(session.open_checks):
+        session.ask(asked.ask, asked.check)
     if len(session.rounds) > before:
         write_judged(session, asked.judged)
     return _summary(session, asked, rows), _verdict(session, asked, rows, narrow)
@@ -82,7 +84,8 @@ def estimate_new(answers: str, asked: Asked) -> tuple[dict[str, Any], Verdict]:
 def lines_of(summary: dict[str, Any]) -> list[str]:
     """A summary for people: the figures, and a line for each estimate if there are several."""
     found = summary["estimates"]
-    figures = {name: summary[name] for name in ("questions", "earlier_models", "judged", "waiting", "confidence")}
+    shown = ("questions", "earlier_models", "judged", "waiting", "checks_by_people", "checks_waiting", "confidence")
+    figures = {name: summary[name] for name in shown if name in summary}
     lines = [named("not_read", f"{names(summary['not_read'])}: words")] if summary["not_read"] else []
     lines += [named(name, f"{value:.3g}" if name == "confidence" else value) for name, value in figures.items()]
     if len(found) < 2:
@@ -117,13 +120,14 @@ def _estimates(session: Session, asked: Asked) -> Iterator[tuple[str, str | None
 
 
 def _summary(session: Session, asked: Asked, rows: Sequence[tuple[str, str | None, Estimate]]) -> dict[str, Any]:
-    drawn = sum(len(each.drawn) for each in session.rounds)
+    drawn, checked, checks = sum(len(each.drawn) for each in session.rounds), session.checked, len(session.open_checks)
     return {
         "not_read": [*session.earlier.left_out],
         "questions": len(session.earlier.questions),
         "earlier_models": len(session.earlier.models),
         "judged": drawn - len(session.open),
         "waiting": len(session.open),
+        **({"checks_by_people": sum(map(len, session.checks)) - checks, "checks_waiting": checks} if checked else {}),
         "confidence": asked.confidence,
         "against": asked.against,
         "estimates": [
@@ -154,7 +158,7 @@ def _verdict(session: Session, asked: Asked, rows: Sequence[tuple[str, str | Non
         said = []
     if asked.confidence != 0.95 and said:
         said[0] = f"{said[0].removesuffix('.')}, with a confidence of {asked.confidence:g}."
-    waiting = len(session.open)
+    waiting, checks = len(session.open), len(session.open_checks)
     if narrow:
         assert asked.width is not None
         said.append(f"The interval is as narrow as asked, {asked.width:g} to either side: judge no more.")
@@ -164,7 +168,10 @@ def _verdict(session: Session, asked: Asked, rows: Sequence[tuple[str, str | Non
             f"{things(waiting, 'question')} {'waits' if waiting == 1 else 'wait'} for an answer: fill in {columns} in"
             f" {asked.judged}, and run the command again."
         )
-    return Verdict(tuple(said), typed_command() if waiting and not narrow else "")
+    if checks and not narrow:
+        columns = names([f"{model}{BY_PEOPLE}" for model in session.models])
+        said.append(f"{things(checks, 'check')} by people {'is' if checks == 1 else 'are'} missing: fill in {columns}.")
+    return Verdict(tuple(said), typed_command() if (waiting or checks) and not narrow else "")
 
 
 def check_options(given: dict[str, Any]) -> None:
@@ -189,6 +196,8 @@ def check_values(asked: Asked) -> None:
     """
     if asked.width is not None and not 0 < asked.width < 1:
         raise UsageError(f"--width: got {asked.width:g}, wanted a number between 0 and 1")
+    if not 0 <= asked.check <= 1:
+        raise UsageError(f"--check: got {asked.check:g}, wanted a number from 0 to 1")
     if not all(name.strip() for name in asked.new):
         raise UsageError("--new: got an empty name, wanted that of a new model")
     if os.path.isdir(asked.judged):
