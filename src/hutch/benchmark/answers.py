@@ -59,13 +59,12 @@ class Answers:
         return found
 
 
-def read_answers(path: Any, by: str = "", encoding: str = "") -> Answers:
+def read_answers(path: Any, by: str = "") -> Answers:
     """Read a table with a row per question and a column per model, or one with question, model and answer in each row.
 
     Args:
         path: of a file, CSV with a comma, semicolon or tab, packed or not, or Parquet; or a frame.
         by: the column that names the group of each question; empty: none.
-        encoding: of the text; empty: UTF-8, or UTF-16 with its mark.
 
     Raises:
         DataError: a place in it is wrong, or it has too little: two questions and one model are the least.
@@ -81,38 +80,37 @@ def read_answers(path: Any, by: str = "", encoding: str = "") -> Answers:
             if (found := None if by else _of_numbers(path)) is not None:
                 return _checked(found)
             return _checked(_read(text_of(path).decode(), by))
-        return _checked(_read(text_of_file(path, encoding), by))
+        return _checked(_read(text_of_file(path), by))
 
 
-def text_of_file(path: str | Path, encoding: str = "") -> str:
+def text_of_file(path: str | Path) -> str:
     """The text of a file.
 
     Args:
-        path: of the file; `-` is standard input.
-        encoding: as of `read_answers`.
+        path: of the file, in UTF-8, or in UTF-16 with its mark; `-` is standard input.
 
     Raises:
         DataError: it cannot be read.
     """
-    data = read_source(path, encoding).data
+    data = read_source(path).data
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Problem(
-            "got bytes that are not UTF-8; --columns encoding=NAME names another, such as cp1252", line
-        ) from None
+        raise Problem("got bytes that are not UTF-8, wanted a file that is saved as UTF-8", line) from None
 
 
 def _with_index(frame: Any) -> Any:
     """A frame of pandas whose index names the questions, or counts them, with these names in its first column."""
     if not hasattr(frame, "reset_index"):
         return frame
+    if frame.index.nlevels > 1:
+        raise Problem(f"got an index of {frame.index.nlevels} levels, wanted one of questions")
     first = str(frame.columns[0]).lower() if len(frame.columns) else ""
-    counts = frame.index.name is None and frame.index.nlevels == 1 and frame.index.dtype.kind in "iu"
+    counts = frame.index.name is None and frame.index.dtype.kind in "iu"
     if counts and (first in QUESTION or not hasattr(frame.iloc[:, 0], "dtype") or frame.iloc[:, 0].dtype.kind in "OUT"):
         return frame
-    return frame.reset_index(names="question") if frame.index.nlevels == 1 else frame.reset_index()
+    return frame.reset_index(names="question")
 
 
 def _of_numbers(frame: Any) -> Answers | None:

@@ -70,8 +70,7 @@ def read_judged(session: Session, path: str | Path) -> None:
             got = ", ".join(models)
             raise Problem(f"got columns of {got}, wanted {', '.join(session.models)}, the new models", 1, len(HEAD) + 1)
         place = {name: number for number, name in enumerate(session.earlier.questions)}
-        rounds: list[list[_Drawn]] = []
-        seen = set[int]()
+        found, seen = dict[int, list[_Drawn]](), set[int]()
         for row in rows:
             line = rows.line_num
             if not any(cell.strip() for cell in row):
@@ -84,14 +83,14 @@ def read_judged(session: Session, path: str | Path) -> None:
             if place[name] in seen:
                 raise Problem(f"got question {name!r} twice, wanted it once", line, 1)
             seen.add(place[name])
-            number = _round(row[1], len(rounds), line)
-            if number > len(rounds):
-                rounds.append([])
             answers = [number_of(cell, line, column) for column, cell in enumerate(row[len(HEAD) :], len(HEAD) + 1)]
             wanted = len(models) > len(session.models) and row[-1].strip() != NO_CHECK
-            rounds[-1].append(_Drawn(place[name], _chance(row[2], line), np.array(answers), wanted, line))
-        for number, part in enumerate(rounds, 1):
-            _take(session, part, number == len(rounds))
+            drawn = _Drawn(place[name], _chance(row[2], line), np.array(answers), wanted, line)
+            found.setdefault(_round(row[1], line), []).append(drawn)
+        for number, part in enumerate((found[key] for key in sorted(found)), 1):
+            if number not in found:
+                raise Problem(f"got no rows of round {number}, but of round {max(found)}", part[0].line, 2)
+            _take(session, part, number == len(found))
 
 
 @dataclass(frozen=True)
@@ -129,12 +128,11 @@ def _header(header: list[str]) -> list[str]:
     return header[len(HEAD) :]
 
 
-def _round(cell: str, before: int, line: int) -> int:
-    """The number of a row's round: that of the row before or the next one."""
+def _round(cell: str, line: int) -> int:
+    """The number of a row's round."""
     text = cell.strip().removesuffix(".0")
-    wanted = {max(before, 1), before + 1}
-    if not text.isdecimal() or int(text) not in wanted:
-        raise Problem(f"got the round {cell!r}, wanted {' or '.join(map(str, sorted(wanted)))}", line, 2)
+    if not text.isdecimal() or not int(text):
+        raise Problem(f"got the round {cell!r}, wanted 1 or more", line, 2)
     return int(text)
 
 

@@ -127,14 +127,18 @@ class Session:
             DataError: other earlier answers give other chances.
         """
         left = self.left
-        p = self._predictions()[:, left]
+        everywhere = self._predictions()
+        order = np.argsort(everywhere.mean(axis=0)[questions], kind="stable")  # that of the draw; people may sort rows
+        questions, chances, p = questions[order], chances[order], everywhere[:, left]
         chance = chances_of(np.sqrt((p * (1 - p)).mean(axis=0)), len(questions), self._even())
         found = chance[np.searchsorted(left, questions)]
         far = np.flatnonzero(np.abs(chances / found - 1) > NEAR)
         if len(far):
             name = self.earlier.questions[int(questions[far[0]])]
             got = f"question {name!r}: got the chance {chances[far[0]]:.6g}, wanted {found[far[0]]:.6g}"
-            raise DataError(f"{got}: these questions were drawn from other earlier answers")
+            raise DataError(
+                f"{got}: these questions were drawn from other earlier answers, or rows of their round are missing"
+            )
         same = np.abs(chances / found - 1) < 1e-12  # a spreadsheet keeps 15 digits
         self.rounds.append(Round(left, chance, questions, np.where(same, found, chances)))
         self.checks.append(checks)

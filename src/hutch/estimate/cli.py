@@ -131,12 +131,10 @@ def estimate(
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
     if new:
         others = {"of": of, "judges": judges, "reference": reference, "store": store, "drawn": drawn, "items": items}
-        check_options(others | {"noisy": noisy, "plan": plan})
-        from hutch.crowd.data.asked import ColumnNames
-
+        check_options(others | {"noisy": noisy, "plan": plan, "columns": columns})
         wish = Asked(
             new, judged or "judged.csv", ASKED if ask is None else ask, check or 0.0, against, by or "", width,
-            expect if anytime or width is not None else None, confidence, seed, ColumnNames.of(columns).encoding,
+            expect if anytime or width is not None else None, confidence, seed,
         )  # fmt: skip
         check_values(wish)
         summary, verdict = estimate_new(people, wish)

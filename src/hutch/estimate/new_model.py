@@ -11,6 +11,7 @@ from hutch.benchmark.estimate import Estimate
 from hutch.benchmark.judged import BY_PEOPLE, read_judged, write_judged
 from hutch.benchmark.session import Session
 from hutch.benchmark.verdict import share, verdict
+from hutch.core.atomic import check_writable
 from hutch.core.errors import DataError, UsageError
 from hutch.crowd.cli.summary import named
 from hutch.shell.sentences import Verdict, names, things, typed_command
@@ -34,7 +35,6 @@ class Asked:
         expected: intervals hold at every look, and are narrowest at so many labels; None: for one look.
         confidence: of the intervals.
         seed: of the draws.
-        encoding: of the text of the answers.
     """
 
     new: Sequence[str]
@@ -47,7 +47,6 @@ class Asked:
     expected: int | None = None
     confidence: float = 0.95
     seed: int = 0
-    encoding: str = ""
 
 
 def estimate_new(answers: str, asked: Asked) -> tuple[dict[str, Any], Verdict]:
@@ -66,7 +65,8 @@ def estimate_new(answers: str, asked: Asked) -> tuple[dict[str, Any], Verdict]:
     """
     if os.path.exists(asked.judged) and os.path.exists(answers) and os.path.samefile(asked.judged, answers):
         raise UsageError(f"--judged: got {asked.judged}, the file of the earlier answers, wanted another one")
-    session = Session.of(read_answers(answers, asked.by, asked.encoding), asked.new, asked.seed)
+    check_writable(asked.judged)
+    session = Session.of(read_answers(answers, asked.by), asked.new, asked.seed)
     if os.path.exists(asked.judged):
         read_judged(session, asked.judged)
     _check_against(session, asked.against)
