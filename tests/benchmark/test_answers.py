@@ -53,6 +53,14 @@ def test_frames():
     assert (counted.questions, counted.models) == (["0", "1", "2"], ["gpt", "llama"])
 
 
+def test_columns_of_words_are_left_out_by_name(tmp_path):
+    found = read(tmp_path, "id,subject,gpt,llama,text\nq1,maths,1,0,What?\nq2,,0,yes,\nq3,law,1,1,Why?\n")
+    assert (found.models, found.left_out) == (["gpt", "llama"], ["subject", "text"])
+    assert found.matrix.tolist() == [[1, 0, 1], [0, 1, 1]]
+    with pytest.raises(DataError, match=r"csv:3:2: column 'text' begins with words, but here is '1'"):
+        read(tmp_path, "id,text,gpt\nq1,Why?,1\nq2,1,0\n")
+
+
 def test_groups(tmp_path):
     found = read(tmp_path, "id,subject,gpt,llama\nq1,maths,1,0\nq2,law,0,yes\nq3,maths,1,1\n", "subject")
     assert (found.models, found.groups) == (["gpt", "llama"], ["maths", "law", "maths"])

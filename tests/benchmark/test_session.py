@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hutch.benchmark.answers import Answers
-from hutch.benchmark.judged import models_of, read_judged, write_judged
+from hutch.benchmark.judged import read_judged, write_judged
 from hutch.benchmark.session import Session
 from hutch.core.errors import DataError, UsageError
 
@@ -57,7 +57,6 @@ def test_a_benchmark_goes_on_from_its_file_bit_for_bit(tmp_path, stop):
     asked = whole.ask(8)
     whole.tell(0, asked[:stop], truth[asked[:stop]])
     write_judged(whole, tmp_path / "judged.csv")
-    assert models_of(tmp_path / "judged.csv") == ["new"]
     again = Session.of(table, ["new"], 5)
     read_judged(again, tmp_path / "judged.csv")
     assert again.estimate() == whole.estimate()
@@ -93,7 +92,10 @@ def test_a_spreadsheet_may_round_the_chances(tmp_path):
         (lambda text: text + text.splitlines()[1] + "\n", "twice, wanted it once"),
         (lambda text: text.replace(",1\n", ",7\n", 1), "got '7', wanted a number from 0 to 1"),
         (lambda text: text.replace(",1\n", ",\n", 1), "the answer is empty, but there is a later round"),
-        (lambda text: text.replace(",2,", ",4,"), "got the round '4', wanted 1 or 2"),
+        (lambda text: text.replace(",2,", ",4,"), "got no rows of round 2, but of round 4"),
+        (lambda text: text.replace(",2,", ",0,"), "got the round '0', wanted 1 or more"),
+        (lambda text: text.replace(",2,", ",x,"), "got the round 'x', wanted 1 or more"),
+        (lambda text: "\n".join(text.splitlines()[:-1]), "or rows of their round are missing"),
         (lambda text: text.replace("0.0", "0.9"), "these questions were drawn from other earlier answers"),
         (lambda text: text.replace("0.0", "-"), "wanted a number above 0, up to 1"),
         (lambda text: text.replace(",new", ",old"), "got columns of old, wanted new"),
@@ -110,6 +112,18 @@ def test_places_in_the_file_that_are_wrong(tmp_path, change, said):
     with pytest.raises(DataError) as error:
         read_judged(Session.of(table, ["new"]), tmp_path / "judged.csv")
     assert said in str(error.value) and "judged.csv:" in str(error.value)
+
+
+def test_people_may_sort_the_rows(tmp_path):
+    table, truth = earlier()
+    whole = answered(Session.of(table, ["new"]), truth, 3)
+    write_judged(whole, tmp_path / "judged.csv")
+    head, *rows = (tmp_path / "judged.csv").read_text().splitlines()
+    (tmp_path / "judged.csv").write_text("\n".join([head, *sorted(rows)]) + "\n")
+    again = Session.of(table, ["new"])
+    read_judged(again, tmp_path / "judged.csv")
+    assert again.estimate() == whole.estimate()
+    assert np.array_equal(again.ask(9), whole.ask(9))
 
 
 def test_other_earlier_answers_are_refused(tmp_path):

@@ -53,7 +53,9 @@ def test_a_loop_through_a_callable(made):
     score = benchmark.run(judge, 100)
     assert seen == [10] * 10 and score.labels == 100
     assert repr(score) == repr(benchmark.estimate())
-    assert len(benchmark.plot().axes[0].collections) == 1
+    axes = benchmark.plot().axes[0]
+    assert axes.lines[0].get_xdata().tolist() == list(range(10, 101, 10))
+    assert axes.lines[0].get_ydata()[-1] == score.value
     easy = hutch.Benchmark(frame.drop(columns="subject")).run(judge, 200, width=0.2)
     assert easy.labels < 200 and easy.half_width <= 0.2
     both = hutch.Benchmark(frame.drop(columns="subject"), ["a", "b"])
@@ -64,12 +66,31 @@ def test_a_loop_through_a_callable(made):
     assert "m3" in both.estimate("a", against="m3").verdict
 
 
+def test_people_check_a_judge(made):
+    frame, truth, _ = made
+    benchmark = hutch.Benchmark(frame, by="subject")
+    for _ in range(4):
+        asked = benchmark.next(20, check=0.5)
+        benchmark.update(dict.fromkeys(asked, 0))  # this judge fails everything
+        checks = benchmark.checks()
+        assert len(checks) == 10 and set(checks) <= set(asked)
+        benchmark.update({question: truth[question] for question in checks}, by_people=True)
+    score = benchmark.estimate()
+    assert 0 < score.low < np.mean([*truth.values()]) < score.high and not benchmark.checks()
+    other = next(question for question in asked if question not in checks)
+    with pytest.raises(DataError, match="wanted one of those that `checks` returned"):
+        benchmark.update({other: 1}, by_people=True)
+    with pytest.raises(UsageError, match="check: got 2"):
+        benchmark.next(check=2)
+
+
 def test_save_and_load(made, tmp_path):
     frame, truth, _ = made
     one = hutch.Benchmark(frame, by="subject", seed=7)
     one.run(lambda questions: [truth[question] for question in questions], 40)
     one.save(tmp_path / "open.csv")
     other = hutch.Benchmark(frame, by="subject", seed=7).load(tmp_path / "open.csv")
+    assert other.plot().axes[0].lines[0].get_ydata()[-1] == one.estimate().value
     assert one.next(12) == other.next(12)
     assert one.estimate() == other.estimate()
     with pytest.raises(UsageError, match="from which no questions have been drawn"):
@@ -105,10 +126,11 @@ def test_what_is_refused(made):
         (UsageError, "width: got -1", lambda: benchmark.run(list, 5, width=-1)),
         (DataError, "got 1 answers to 5 questions", lambda: benchmark.run(lambda questions: [1], 5)),
         (UsageError, "wanted a round", lambda: benchmark.plot()),
-        (DataError, "got 'maths', wanted a number", lambda: hutch.Benchmark(frame)),
         (UsageError, "'m3' is a model of the earlier answers", lambda: hutch.Benchmark(frame, "m3", by="subject")),
         (HutchError, "wanted a frame", lambda: hutch.Benchmark([1, 2])),
     ]
+    with pytest.warns(UserWarning, match="left out columns of words: subject"):
+        hutch.Benchmark(frame)
     for kind, said, call in wrong:
         with pytest.raises(kind, match=said):
             call()

@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,14 @@ class Answers:
         models: their names.
         matrix: float32 (models, questions), from 0 to 1, NaN where unknown.
         groups: of each question, such as its subject; empty if none were asked for.
+        left_out: columns of words, which are no answers.
     """
 
     questions: list[str]
     models: list[str]
     matrix: NDArray[np.float32]
     groups: Sequence[str] = ()
+    left_out: Sequence[str] = ()
 
     def inside(self, group: str) -> NDArray[np.bool_]:
         """Which questions belong to a group (questions).
@@ -57,13 +59,12 @@ class Answers:
         return found
 
 
-def read_answers(path: Any, by: str = "", encoding: str = "") -> Answers:
+def read_answers(path: Any, by: str = "") -> Answers:
     """Read a table with a row per question and a column per model, or one with question, model and answer in each row.
 
     Args:
         path: of a file, CSV with a comma, semicolon or tab, packed or not, or Parquet; or a frame.
         by: the column that names the group of each question; empty: none.
-        encoding: of the text; empty: UTF-8, or UTF-16 with its mark.
 
     Raises:
         DataError: a place in it is wrong, or it has too little: two questions and one model are the least.
@@ -79,38 +80,37 @@ def read_answers(path: Any, by: str = "", encoding: str = "") -> Answers:
             if (found := None if by else _of_numbers(path)) is not None:
                 return _checked(found)
             return _checked(_read(text_of(path).decode(), by))
-        return _checked(_read(text_of_file(path, encoding), by))
+        return _checked(_read(text_of_file(path), by))
 
 
-def text_of_file(path: str | Path, encoding: str = "") -> str:
+def text_of_file(path: str | Path) -> str:
     """The text of a file.
 
     Args:
-        path: of the file; `-` is standard input.
-        encoding: as of `read_answers`.
+        path: of the file, in UTF-8, or in UTF-16 with its mark; `-` is standard input.
 
     Raises:
         DataError: it cannot be read.
     """
-    data = read_source(path, encoding).data
+    data = read_source(path).data
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Problem(
-            "got bytes that are not UTF-8; --columns encoding=NAME names another, such as cp1252", line
-        ) from None
+        raise Problem("got bytes that are not UTF-8, wanted a file that is saved as UTF-8", line) from None
 
 
 def _with_index(frame: Any) -> Any:
     """A frame of pandas whose index names the questions, or counts them, with these names in its first column."""
     if not hasattr(frame, "reset_index"):
         return frame
+    if frame.index.nlevels > 1:
+        raise Problem(f"got an index of {frame.index.nlevels} levels, wanted one of questions")
     first = str(frame.columns[0]).lower() if len(frame.columns) else ""
-    counts = frame.index.name is None and frame.index.nlevels == 1 and frame.index.dtype.kind in "iu"
+    counts = frame.index.name is None and frame.index.dtype.kind in "iu"
     if counts and (first in QUESTION or not hasattr(frame.iloc[:, 0], "dtype") or frame.iloc[:, 0].dtype.kind in "OUT"):
         return frame
-    return frame.reset_index(names="question") if frame.index.nlevels == 1 else frame.reset_index()
+    return frame.reset_index(names="question")
 
 
 def _of_numbers(frame: Any) -> Answers | None:
@@ -122,12 +122,12 @@ def _of_numbers(frame: Any) -> Answers | None:
         return None
     matrix = np.ascontiguousarray(numbers.to_numpy(np.float32, na_value=np.nan).T)
     bad = np.argwhere(~((matrix >= 0) & (matrix <= 1) | np.isnan(matrix)))
-    names = [str(name) for name in frame.iloc[:, 0].tolist()]
+    names, header = [str(name) for name in frame.iloc[:, 0].tolist()], [str(name) for name in frame.columns]
     if len(bad):
         model, question = bad[0]
         place = f"row {names[question]!r}, column {numbers.columns[model]!r}"
         raise Problem(f"{place}: got {matrix[model, question]:g}, {WANTED}")
-    return Answers(_unique(names, 0), _distinct([str(name) for name in numbers.columns]), matrix)
+    return Answers(_unique(names, 0), _distinct(header, range(1, len(header))), matrix)
 
 
 def _read(text: str, by: str) -> Answers:
@@ -175,8 +175,8 @@ def _long(header: Sequence[str]) -> tuple[int, int, int] | None:
 def _of_wide(rows: Any, header: list[str], group: int | None) -> Answers:
     if header[0].lower() in MODEL:
         raise Problem(f"the first column is {header[0]!r}, wanted a row per question and a column per model", 1, 1)
-    models = _distinct([name for place, name in enumerate(header) if place not in (0, group)])
     questions, groups, matrix, lines = list[str](), list[str](), [], list[int]()
+    places, words = [place for place in range(1, len(header)) if place != group], list[int]()
     for row in rows:
         if not any(cell.strip() for cell in row):
             continue
@@ -184,25 +184,45 @@ def _of_wide(rows: Any, header: list[str], group: int | None) -> Answers:
             raise Problem(f"got {counted(len(row), 'column')}, wanted {len(header)} as in the header", rows.line_num)
         if not row[0].strip():
             raise Problem("the name of the question is empty", rows.line_num, 1)
+        if not questions:
+            words = [place for place in places if _is_text(row[place])]
+            places = [place for place in places if place not in words] or places
+            words = [place for place in words if place not in places]
+        for place in words:
+            if row[place].strip() and not _is_text(row[place]):
+                got = f"column {header[place]!r} begins with words, but here is {row[place]!r}; {WANTED}"
+                raise Problem(got, rows.line_num, place + 1)
         questions.append(row[0].strip())
         lines.append(rows.line_num)
-        matrix.append(_numbers(row, rows.line_num, group))
+        matrix.append(_numbers(row, rows.line_num, places))
         if group is not None:
             groups.append(row[group].strip())
+    models = _distinct(header, places)
     found = np.array(matrix, np.float32).reshape(len(questions), len(models))
-    return Answers(_unique(questions, lines), models, np.ascontiguousarray(found.T), groups)
+    left_out = [header[place] for place in words]
+    return Answers(_unique(questions, lines), models, np.ascontiguousarray(found.T), groups, left_out)
 
 
-def _numbers(row: list[str], line: int, group: int | None) -> NDArray[np.float32]:
-    """The answers of a question."""
-    cells = row[1:] if group is None else row[1:group] + row[group + 1 :]
+def _is_text(cell: str) -> bool:
+    """Whether a cell holds words that are no answer, or a number that is none."""
     try:
-        found = np.array(cells, np.float32)
-        if np.all((found >= 0) & (found <= 1)):
+        number_of(cell, 0, 0)
+    except Problem:
+        try:
+            float(cell)
+        except ValueError:
+            return True
+    return False
+
+
+def _numbers(row: list[str], line: int, places: Sequence[int]) -> NDArray[np.float32]:
+    """The answers of a question."""
+    try:
+        found = np.array([row[place] or "nan" for place in places], np.float32)
+        if not np.any((found < 0) | (found > 1)):
             return found
     except ValueError:
         pass
-    places = (place for place in range(1, len(row)) if place != group)
     return np.array([number_of(row[place], line, place + 1) for place in places], np.float32)
 
 
@@ -257,16 +277,16 @@ def _of_long(rows: Any, header: list[str], places: tuple[int, int, int], group: 
     return Answers([*questions], [*models], matrix, [*groups.values()])
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """Names of models, each once."""
+def _distinct(header: Sequence[str], places: Iterable[int]) -> list[str]:
+    """The names of the models in some columns, each once."""
     seen = dict[str, int]()
-    for column, name in enumerate(names, 2):
-        if not name:
-            raise Problem("the name of the model is empty", 1, column)
-        if name in seen:
-            raise Problem(f"got two columns of the name {name!r}, wanted one", 1, column)
-        seen[name] = column
-    return names
+    for place in places:
+        if not header[place]:
+            raise Problem("the name of the model is empty", 1, place + 1)
+        if header[place] in seen:
+            raise Problem(f"got two columns of the name {header[place]!r}, wanted one", 1, place + 1)
+        seen[header[place]] = place
+    return [*seen]
 
 
 def _unique(names: list[str], lines: Sequence[int] | int) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.benchmark.checked import correction
 from hutch.benchmark.draws import Round
 from hutch.core.intervals import chernoff, every_look, quantile, wilson
 from hutch.factors.logistic import Array
@@ -62,24 +63,28 @@ class Values:
         forecast: predictions (questions); that of a judged question does not use its own answer.
         doubt: the variance that the predictions expect of each value (questions).
         ends: the least and the greatest value that a question may have.
+        people: answers by people, if those known are a judge's, NaN where there is none (questions); None: all known
+            answers are the truth.
     """
 
     known: Array
     forecast: Array
     doubt: Array
     ends: tuple[float, float] = (0.0, 1.0)
+    people: Array | None = None
 
     @classmethod
-    def of(cls, answers: Array, forecast: Array) -> "Values":
+    def of(cls, answers: Array, forecast: Array, people: Array | None = None) -> "Values":
         """Answers from 0 to 1 and their predictions; answers that are not 0 or 1 vary less than those that are."""
-        found = cls(answers, forecast, forecast * (1 - forecast))
+        found = cls(answers, forecast, forecast * (1 - forecast), people=people)
         return found._scaled() if np.any((answers > 0) & (answers < 1)) else found
 
     def minus(self, other: "Values") -> "Values":
         """The differences of two models' answers, which vary less than those of two that have nothing in common."""
         ends = self.ends[0] - other.ends[1], self.ends[1] - other.ends[0]
         apart = self.known - other.known, self.forecast - other.forecast, self.doubt + other.doubt
-        return Values(*apart, ends)._scaled()
+        people = None if self.people is None or other.people is None else self.people - other.people
+        return Values(*apart, ends, people)._scaled()
 
     def _scaled(self) -> "Values":
         """The values with the doubt that the residuals show, if it is less."""
@@ -91,12 +96,13 @@ class Values:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Sums over the rounds: the estimate, the variance of it, and each label's weight in it."""
+    """Sums over the rounds: the estimate, the variance of it, each label's weight in it, and what it stands for."""
 
     value: float
     expected: float
     weight: Array
     squares: Array
+    reach: Array
     known: float
     per_answer: float
 
@@ -134,9 +140,14 @@ def estimate(
     total, (least, most) = int(within.sum()), values.ends
     sums = _sums(rounds, values, within)
     n = len(sums.weight)
+    checked = None if values.people is None else correction(rounds, values.known, values.people, sums.reach, within)
+    if values.people is not None and checked is None:
+        return Estimate(min(max(sums.value, least), most), least, most, n, total)
     lowest, highest = ((sums.known + (total - n) * end) / total for end in values.ends)
-    value = min(max(sums.value, lowest), highest)
-    if not n or n == total:
+    if checked:  # a judge's answers bound nothing
+        lowest, highest = values.ends
+    value = min(max(sums.value + (checked.shift if checked else 0.0), lowest), highest)
+    if not n or n == total and not checked:
         return Estimate(value, lowest, highest, n, total, float(n) if n else math.nan)
     at = (n * value + least + most) / (n + 2)
     parts = sums.weight * sums.squares
@@ -149,7 +160,12 @@ def estimate(
     unequal = float(parts @ parts) - found**2 / n
     freedom = max(LEAST_FREEDOM, 2 * found**2 / max(unequal, 1e-300))
     variance = (freedom * widened + MODEL_FREEDOM * sums.expected) / (freedom + MODEL_FREEDOM)
-    student = quantile(confidence, min(freedom, n) + MODEL_FREEDOM)
+    freedom = min(freedom, n) + MODEL_FREEDOM
+    if checked:
+        both = variance + checked.variance
+        freedom = both**2 / max(variance**2 / freedom + checked.variance**2 / checked.freedom, 1e-300)
+        variance = both
+    student = quantile(confidence, freedom)
     reach = WIDER * student
     if expected is not None:
         reach *= _at_every_look(n, total, confidence, expected) / quantile(confidence)
@@ -164,7 +180,7 @@ def estimate(
 def _sums(rounds: Sequence[Round], values: Values, within: NDArray[np.bool_]) -> _Sums:
     """Measure the questions inside by every round, and average."""
     total, done = int(within.sum()), 0.0
-    found, expected, weights, squares = [], [], [], []
+    found, expected, weights, squares, used = [], [], [], [], []
     counted, first, second = 0.0, 0.0, 0.0
     for each in rounds:
         judged = ~np.isnan(values.known[each.drawn])
@@ -180,17 +196,23 @@ def _sums(rounds: Sequence[Round], values: Values, within: NDArray[np.bool_]) ->
         expected.append(float((values.doubt[left] * (1 - chance) / chance).sum()) / total**2)
         weights.append((1 - chances) / chances**2 / total**2)
         squares.append(residuals**2)
+        used.append((drawn, chances))
         done += float(said.sum())
         counted, first = counted + float((1 / chances).sum()), first + float((said / chances).sum())
         second += float((said**2 / chances).sum())
     if not found:
-        return _Sums(float(values.forecast[within].mean()), 0.0, np.zeros(0), np.zeros(0), 0.0, 0.0)
+        nothing = np.zeros(0)
+        return _Sums(float(values.forecast[within].mean()), 0.0, nothing, nothing, nothing, 0.0, 0.0)
     trust = 1 / np.maximum(np.array(expected), 1e-300)
     trust /= trust.sum()
     weight = np.concatenate([share**2 * each for share, each in zip(trust, weights, strict=True)])
     per_answer = max(second / counted - (first / counted) ** 2, 0.0) if counted else 0.0
     value, variance = float(trust @ np.array(found)), float(trust**2 @ np.array(expected))
-    return _Sums(value, variance, weight, np.concatenate(squares), done, per_answer)
+    reach, later = np.zeros(len(values.known)), 1.0
+    for share, (drawn, chances) in zip(trust, used, strict=True):
+        later -= float(share)
+        reach[drawn] = share / chances + later
+    return _Sums(value, variance, weight, np.concatenate(squares), reach, done, per_answer)
 
 
 def _at_every_look(labels: int, total: int, confidence: float, expected: int) -> float:

@@ -6,6 +6,7 @@ People fill in the empty cells; nothing else is needed to go on where one stoppe
 import csv
 import io
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,14 @@ from hutch.benchmark.answers import number_of, open_table, text_of_file
 from hutch.benchmark.session import Session
 from hutch.core.atomic import write_text
 from hutch.core.errors import DataError, Problem, did_you_mean, reading
+from hutch.factors.logistic import Array
 
 HEAD = ("question", "round", "chance")
 """Columns before those of the new models."""
+BY_PEOPLE = " by people"
+"""What the columns of people's checks add to the names of the models."""
+NO_CHECK = "-"
+"""Stands in such a column where no check is asked for."""
 
 
 def write_judged(session: Session, path: str | Path) -> None:
@@ -31,25 +37,20 @@ def write_judged(session: Session, path: str | Path) -> None:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*HEAD, *session.models])
-    for number, each in enumerate(session.rounds, 1):
+    more = [f"{model}{BY_PEOPLE}" for model in session.models] if session.checked else []
+    writer.writerow([*HEAD, *session.models, *more])
+    for number, (each, checks) in enumerate(zip(session.rounds, session.checks, strict=True), 1):
+        checked = set(checks.tolist())
         for question, chance in zip(each.drawn.tolist(), each.chances.tolist(), strict=True):
-            answers = [
-                "" if math.isnan(said) else f"{said!r}".removesuffix(".0")
-                for said in session.said[:, question].tolist()
-            ]
-            writer.writerow([session.earlier.questions[question], number, repr(chance), *answers])
+            cells = _cells(session.said[:, question])
+            if more:
+                cells += _cells(session.people[:, question]) if question in checked else [NO_CHECK] * len(more)
+            writer.writerow([session.earlier.questions[question], number, repr(chance), *cells])
     write_text(path, text.getvalue())
 
 
-def models_of(path: str | Path) -> list[str]:
-    """The new models that a file has columns for.
-
-    Raises:
-        DataError: it is no file of an open benchmark.
-    """
-    with reading(str(path)):
-        return _header(open_table(text_of_file(path))[1])
+def _cells(answers: Array) -> list[str]:
+    return ["" if math.isnan(said) else f"{said!r}".removesuffix(".0") for said in answers.tolist()]
 
 
 def read_judged(session: Session, path: str | Path) -> None:
@@ -65,12 +66,11 @@ def read_judged(session: Session, path: str | Path) -> None:
     with reading(str(path)):
         rows, header = open_table(text_of_file(path))
         models = _header(header)
-        if models != session.models:
+        if models not in (session.models, [*session.models, *(f"{name}{BY_PEOPLE}" for name in session.models)]):
             got = ", ".join(models)
             raise Problem(f"got columns of {got}, wanted {', '.join(session.models)}, the new models", 1, len(HEAD) + 1)
         place = {name: number for number, name in enumerate(session.earlier.questions)}
-        rounds: list[list[tuple[int, float, list[float], int]]] = []
-        seen = set[int]()
+        found, seen = dict[int, list[_Drawn]](), set[int]()
         for row in rows:
             line = rows.line_num
             if not any(cell.strip() for cell in row):
@@ -83,31 +83,42 @@ def read_judged(session: Session, path: str | Path) -> None:
             if place[name] in seen:
                 raise Problem(f"got question {name!r} twice, wanted it once", line, 1)
             seen.add(place[name])
-            number = _round(row[1], len(rounds), line)
-            if number > len(rounds):
-                rounds.append([])
             answers = [number_of(cell, line, column) for column, cell in enumerate(row[len(HEAD) :], len(HEAD) + 1)]
-            rounds[-1].append((place[name], _chance(row[2], line), answers, line))
-        for number, part in enumerate(rounds, 1):
-            _take(session, part, number == len(rounds))
+            wanted = len(models) > len(session.models) and row[-1].strip() != NO_CHECK
+            drawn = _Drawn(place[name], _chance(row[2], line), np.array(answers), wanted, line)
+            found.setdefault(_round(row[1], line), []).append(drawn)
+        for number, part in enumerate((found[key] for key in sorted(found)), 1):
+            if number not in found:
+                raise Problem(f"got no rows of round {number}, but of round {max(found)}", part[0].line, 2)
+            _take(session, part, number == len(found))
 
 
-def _take(session: Session, part: list[tuple[int, float, list[float], int]], last: bool) -> None:
+@dataclass(frozen=True)
+class _Drawn:
+    """A row: a question, its chance, its answers, whether people check it, and its line."""
+
+    place: int
+    chance: float
+    answers: Array
+    check: bool
+    line: int
+
+
+def _take(session: Session, part: list[_Drawn], last: bool) -> None:
     """Add a round with its answers."""
-    places, chances = np.array([each[0] for each in part], np.int64), np.array([each[1] for each in part])
+    places, checks = np.array([each.place for each in part]), np.array([each.place for each in part if each.check], int)
     try:
-        session.asked(places, chances)
-        answers = np.array([each[2] for each in part]).T
-        for model, said in enumerate(answers):
-            known = ~np.isnan(said)
-            if not last and not known.all():
-                line = part[int(np.argmin(known))][3]
-                raise Problem("the answer is empty, but there is a later round", line, len(HEAD) + 1 + model)
-            session.tell(model, places[known], said[known])
+        session.asked(places, np.array([each.chance for each in part]), checks)
+        for column, said in enumerate(np.array([each.answers for each in part]).T):
+            known, (by_people, model) = ~np.isnan(said), divmod(column, len(session.models))
+            if not last and not known.all() and not by_people:
+                line = part[int(np.argmin(known))].line
+                raise Problem("the answer is empty, but there is a later round", line, len(HEAD) + 1 + column)
+            session.tell(model, places[known], said[known], bool(by_people))
     except Problem:
         raise
     except DataError as error:
-        raise Problem(str(error), part[0][3]) from None
+        raise Problem(str(error), part[0].line) from None
 
 
 def _header(header: list[str]) -> list[str]:
@@ -117,12 +128,11 @@ def _header(header: list[str]) -> list[str]:
     return header[len(HEAD) :]
 
 
-def _round(cell: str, before: int, line: int) -> int:
-    """The number of a row's round: that of the row before or the next one."""
+def _round(cell: str, line: int) -> int:
+    """The number of a row's round."""
     text = cell.strip().removesuffix(".0")
-    wanted = {max(before, 1), before + 1}
-    if not text.isdecimal() or int(text) not in wanted:
-        raise Problem(f"got the round {cell!r}, wanted {' or '.join(map(str, sorted(wanted)))}", line, 2)
+    if not text.isdecimal() or not int(text):
+        raise Problem(f"got the round {cell!r}, wanted 1 or more", line, 2)
     return int(text)
 
 

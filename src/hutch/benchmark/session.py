@@ -1,6 +1,7 @@
 """An open benchmark: rounds of questions, the answers so far, and the estimates that follow from them."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +36,8 @@ class Session:
         rounds: so far; the last one is open until all its answers are there.
         said: answers of the new models, NaN where unknown (models, questions).
         rows: what the answers to the rounds that are complete say of each new model.
+        checks: questions of each round that people are to check, because the answers are a judge's.
+        people: their answers, NaN where unknown (models, questions).
     """
 
     earlier: Answers
@@ -44,9 +47,12 @@ class Session:
     rounds: list[Round] = field(default_factory=list)
     said: Array = field(init=False)
     rows: list[Row] = field(init=False)
+    checks: list[Places] = field(default_factory=list)
+    people: Array = field(init=False)
 
     def __post_init__(self) -> None:
         self.said = np.full((len(self.models), len(self.earlier.questions)), np.nan)
+        self.people = np.full(self.said.shape, np.nan)
         self.rows = [Row(self.table) for _ in self.models]
 
     @classmethod
@@ -83,57 +89,80 @@ class Session:
             free[each.drawn] = False
         return np.flatnonzero(free)
 
-    def ask(self, count: int) -> Places:
+    @property
+    def checked(self) -> bool:
+        """Whether people check a judge's answers."""
+        return any(map(len, self.checks))
+
+    @property
+    def open_checks(self) -> Places:
+        """Questions that people are to check and that lack their answer for a new model, in the order of the draw."""
+        wanted = np.concatenate([np.zeros(0, np.int64), *self.checks])
+        return np.asarray(wanted[np.isnan(self.people[:, wanted]).any(axis=0)])
+
+    def ask(self, count: int, check: float = 0.0) -> Places:
         """The open questions, or if there are none newly drawn ones.
 
         Args:
             count: of questions to draw, at least 1.
+            check: share of them, drawn by lot, that people are to check, because the answers are a judge's.
         """
         if not len(self.open) and len(self.left):
             random = np.random.default_rng([self.seed, len(self.rounds)])
             self.rounds.append(draw(self.left, self._predictions(), count, self._even(), random))
+            drawn = self.rounds[-1].drawn
+            some = random.choice(len(drawn), math.ceil(check * len(drawn)), replace=False)
+            self.checks.append(drawn[np.sort(some)])
         return self.open
 
-    def asked(self, questions: Places, chances: Array) -> None:
+    def asked(self, questions: Places, chances: Array, checks: Places) -> None:
         """Add a round that was drawn before, as a file remembers it.
 
         Args:
             questions: drawn (n).
             chances: with which they were drawn (n).
+            checks: those of them that people are to check.
 
         Raises:
             DataError: other earlier answers give other chances.
         """
         left = self.left
-        p = self._predictions()[:, left]
+        everywhere = self._predictions()
+        order = np.argsort(everywhere.mean(axis=0)[questions], kind="stable")  # that of the draw; people may sort rows
+        questions, chances, p = questions[order], chances[order], everywhere[:, left]
         chance = chances_of(np.sqrt((p * (1 - p)).mean(axis=0)), len(questions), self._even())
         found = chance[np.searchsorted(left, questions)]
         far = np.flatnonzero(np.abs(chances / found - 1) > NEAR)
         if len(far):
             name = self.earlier.questions[int(questions[far[0]])]
             got = f"question {name!r}: got the chance {chances[far[0]]:.6g}, wanted {found[far[0]]:.6g}"
-            raise DataError(f"{got}: these questions were drawn from other earlier answers")
+            raise DataError(
+                f"{got}: these questions were drawn from other earlier answers, or rows of their round are missing"
+            )
         same = np.abs(chances / found - 1) < 1e-12  # a spreadsheet keeps 15 digits
         self.rounds.append(Round(left, chance, questions, np.where(same, found, chances)))
+        self.checks.append(checks)
 
-    def tell(self, model: int, questions: Places, answers: Array) -> None:
+    def tell(self, model: int, questions: Places, answers: Array, by_people: bool = False) -> None:
         """Take answers to drawn questions; the round is complete once it has all of every model.
 
         Args:
             model: the place of the new model.
-            questions: that were drawn (n).
+            questions: that were drawn (n), or are to be checked.
             answers: from 0 to 1 (n).
+            by_people: they are people's checks of a judge's answers.
 
         Raises:
             DataError: a question has another answer already.
         """
-        before = self.said[model, questions]
+        known = self.people if by_people else self.said
+        before = known[model, questions]
         wrong = np.flatnonzero(~np.isnan(before) & (before != answers))
         if len(wrong):
             name = self.earlier.questions[int(questions[wrong[0]])]
             raise DataError(f"question {name!r}: got the answer {answers[wrong[0]]:g}, but had {before[wrong[0]]:g}")
         was_open = len(self.open) > 0
-        self.said[model, questions] = answers
+        known[model, questions] = answers
         if was_open and not len(self.open):
             drawn = self.rounds[-1].drawn
             self.rows = [row.told(drawn, said[drawn]) for row, said in zip(self.rows, self.said, strict=True)]
@@ -172,13 +201,30 @@ class Session:
             raise UsageError(f"{against}: no question has an answer of it, wanted one or more")
         return estimate(self.rounds, values, both, confidence, expected).minus(float(known[both].mean()))
 
+    def history(self, model: int = 0, confidence: float = 0.95) -> Iterator[Estimate]:
+        """The score after each complete round, as it was found then.
+
+        Args:
+            model: the place of the new model.
+            confidence: of the intervals, between 0 and 1.
+        """
+        row, said = Row(self.table), np.full(len(self.earlier.questions), np.nan)
+        complete = len(self.rounds) - bool(len(self.open))
+        for count, each in enumerate(self.rounds[:complete], 1):
+            said[each.drawn] = self.said[model, each.drawn]
+            row = row.told(each.drawn, said[each.drawn])
+            people = np.where(np.isnan(said), np.nan, self.people[model]) if self.checked else None
+            values = Values.of(said, _recalibrated(row.refined(PASSES)), people)
+            yield estimate(self.rounds[:count], values, confidence=confidence)
+
     def _values(self, model: int) -> Values:
         """The answers of a model with predictions of all."""
         row = self.rows[model]
         unread = self._unread(model)
         if len(unread):
             row = row.told(unread, self.said[model, unread])
-        return Values.of(self.said[model], _recalibrated(row.refined(PASSES)))
+        people = self.people[model] if self.checked else None
+        return Values.of(self.said[model], _recalibrated(row.refined(PASSES)), people)
 
     def _unread(self, model: int) -> Places:
         """Questions of the open round that a model has answered."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 KINDS = {
     "ratings": ("ratings", "800 support tickets, sorted into categories by twelve annotators"),
     "judges": ("judges", "verdicts of three language models, and 150 labels by people"),
+    "benchmark": ("benchmark", "60 models' answers to 1,200 questions, and a new model to be judged"),
     "clicks": ("clicks", "a log of what was shown and clicked, to learn what to show"),
     "table": ("tables", "4,000 customers with numbers and words: who leaves?"),
     "vw": ("vowpal_wabbit", "lines and a command line of Vowpal Wabbit"),
@@ -26,7 +27,8 @@ _WIDEST = 76
 
 def demo(
     kind: Annotated[
-        str | None, Argument(metavar="KIND", help="What you have: ratings, judges, clicks, table, vw or serve.")
+        str | None,
+        Argument(metavar="KIND", help="What you have: ratings, judges, benchmark, clicks, table, vw or serve."),
     ] = None,
     to: Annotated[
         str | None, Option("--to", metavar="DIR", help="Folder for the files.", show_default="demo-KIND")
@@ -75,7 +77,7 @@ def _made(module: str) -> "Demonstration":
 def _list() -> None:
     print("Each of these writes small files of made-up data, and shows the commands for them:\n")
     for name, (_, text) in KINDS.items():
-        print(f"  hutch demo {name:8} {text}")
+        print(f"  hutch demo {name:9} {text}")
     print("\nThe first one, from end to end:\n")
 
 

@@ -14,21 +14,27 @@ from hutch.shell.reports import reports
 if TYPE_CHECKING:
     from hutch.estimate.questions import Items
 
+NEW = "A new model"
+
 
 @reports
 def estimate(
     people: Annotated[
         str,
-        Argument(metavar="LABELS", help="People's labels: worker TAB item TAB label; with --store those of judges."),
+        Argument(
+            metavar="LABELS",
+            help="People's labels: worker TAB item TAB label; with --store those of judges; with --new the answers of "
+            "earlier models, from 0 to 1: a row per question and a column per model, or question, model and answer.",
+        ),
     ],
     of: Annotated[
-        str,
+        str | None,
         Option(
             metavar="WHAT",
             help="What to estimate: rate=CLASS, mean, accuracy=JUDGE, difference=A,B, count=CLASS or left=CLASS. "
-            "Without a name: the only judge or two judges, the last of two classes.",
+            "Without a name: the only judge or two judges, the last of two classes. Needed but for --new.",
         ),
-    ],
+    ] = None,
     judges: Annotated[
         str | None, Option(metavar="FILE", help="Labels of judges, such as models, for all items, in the same form.")
     ] = None,
@@ -57,21 +63,95 @@ def estimate(
         int, Option(min=1, metavar="N", help="With --anytime: the number of labels at which it is narrowest.")
     ] = 200,
     plan: Annotated[bool, Option("--plan", help="Estimate how many random labels each half-width needs.")] = False,
+    new: Annotated[
+        list[str] | None,
+        Option(metavar="MODEL", help="Estimate the score of this new model. Repeatable.", rich_help_panel=NEW),
+    ] = None,
+    judged: Annotated[
+        str | None,
+        Option(
+            metavar="FILE",
+            help="The questions drawn so far, CSV with a column to fill in for each new model; by default judged.csv. "
+            "What is filled in counts, and the next questions are added.",
+            rich_help_panel=NEW,
+        ),
+    ] = None,
+    ask: Annotated[
+        int | None,
+        Option(
+            min=0,
+            metavar="N",
+            help="Questions to draw once all have been judged; by default 30, 0 draws none.",
+            rich_help_panel=NEW,
+        ),
+    ] = None,
+    check: Annotated[
+        float | None,
+        Option(
+            metavar="SHARE",
+            help="The answers are a judge's: people check this share of them, drawn by lot, in a column of their own.",
+            rich_help_panel=NEW,
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        Option(metavar="MODEL", help="The difference to another model's score, earlier or new.", rich_help_panel=NEW),
+    ] = None,
+    by: Annotated[
+        str | None,
+        Option(metavar="COLUMN", help="Also the score of each group of questions, by a column.", rich_help_panel=NEW),
+    ] = None,
+    width: Annotated[
+        float | None,
+        Option(
+            metavar="W",
+            help="Draw no more once the interval reaches at most W to either side; implies --anytime.",
+            rich_help_panel=NEW,
+        ),
+    ] = None,
     columns: Annotated[str | None, COLUMNS] = None,
     confidence: Annotated[float, Option(metavar="P", help="Confidence of the interval, between 0 and 1.")] = 0.95,
-    seed: Annotated[int, Option(min=0, metavar="N", help="Seed of the split into folds.")] = 0,
+    seed: Annotated[int, Option(min=0, metavar="N", help="Seed of the split into folds, and of the draws.")] = 0,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate a number over all items from the few that people labelled and the many that judges did.
 
+    With --new: the score of a new model from a fraction of the questions, with the
+    answers of earlier models.
+
     Example: hutch estimate people.tsv --judges judges.tsv --of accuracy=gpt
     """
+    from hutch.estimate.new_model import ASKED, Asked, check_options, check_values, estimate_new
+    from hutch.estimate.new_model import lines_of as lines_of_new
     from hutch.estimate.summary import kind_of, lines_of, summary_of
     from hutch.estimate.verdict import sentences
     from hutch.shell.sentences import MOST, Verdict
 
     if not 0 < confidence < 1:
         raise UsageError(f"--confidence: got {confidence:g}, wanted a number between 0 and 1")
+    if new:
+        others = {"of": of, "judges": judges, "reference": reference, "store": store, "drawn": drawn, "items": items}
+        check_options(others | {"noisy": noisy, "plan": plan, "columns": columns})
+        wish = Asked(
+            new, judged or "judged.csv", ASKED if ask is None else ask, check or 0.0, against, by or "", width,
+            expect if anytime or width is not None else None, confidence, seed,
+        )  # fmt: skip
+        check_values(wish)
+        summary, verdict = estimate_new(people, wish)
+        print(dumps(summary | verdict.as_json()) if json else "\n".join([*lines_of_new(summary), *verdict.lines()]))
+        return
+    for name, given in {
+        "judged": judged,
+        "ask": ask,
+        "check": check,
+        "against": against,
+        "by": by,
+        "width": width,
+    }.items():
+        if given is not None:
+            raise UsageError(f"--{name}: wanted --new MODEL beside it")
+    if of is None:
+        raise UsageError("--of: missing, wanted what to estimate, such as rate=CLASS; or --new MODEL")
     if plan and (anytime or drawn or store):
         raise UsageError("--plan: cannot be combined with --anytime, --drawn or --store")
     always = expect if anytime else None

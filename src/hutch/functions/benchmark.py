@@ -13,9 +13,10 @@ from hutch.benchmark.estimate import Estimate
 from hutch.benchmark.judged import read_judged, write_judged
 from hutch.benchmark.session import Session
 from hutch.benchmark.verdict import verdict
-from hutch.core.errors import DataError, Problem, UsageError, did_you_mean
+from hutch.core.errors import DataError, Problem, UsageError, did_you_mean, warn
 from hutch.crowd.data.frames import is_frame, originals_of
 from hutch.functions.result import Result
+from hutch.shell.sentences import names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,11 +98,12 @@ class Benchmark:
 
     def __init__(self, answers: Any, new: str | Sequence[str] = NEW, *, by: str = "", seed: int = 0) -> None:
         earlier = read_answers(answers, by)
+        if earlier.left_out:
+            warn(f"left out columns of words: {names(earlier.left_out)}; `by` names one of groups")
         self._session = Session.of(earlier, [new] if isinstance(new, str) else [*new], seed)
         self._place = {name: place for place, name in enumerate(earlier.questions)}
         known = originals_of(answers, earlier.questions) if is_frame(answers) else {}
         self._originals = [known.get(name, name) for name in earlier.questions]
-        self._history: dict[str, list[Score]] = {model: [] for model in self._session.models}
 
     @property
     def models(self) -> list[str]:
@@ -113,7 +115,7 @@ class Benchmark:
         """All questions, as the answers name them."""
         return [*self._originals]
 
-    def next(self, count: int = 30) -> list[Any]:
+    def next(self, count: int = 30, *, check: float = 0.0) -> list[Any]:
         """The questions to have judged next.
 
         Rounds of a tenth of all that are to be judged gain most: the first ones are drawn evenly, the later ones where
@@ -121,43 +123,52 @@ class Benchmark:
 
         Args:
             count: of questions, at least 1. Questions that wait for an answer are returned before new ones are drawn.
+            check: share of them that people are to check, if the answers are a judge's; see `checks`.
 
         Returns:
             The questions, as the answers name them; none once all have been judged.
 
         Raises:
-            UsageError: a count below 1.
+            UsageError: a count below 1, or a share that is none.
         """
         if count < 1:
             raise UsageError(f"count: got {count}, wanted 1 or more")
-        return [self._originals[place] for place in self._session.ask(count).tolist()]
+        if not 0 <= check <= 1:
+            raise UsageError(f"check: got {check:g}, wanted a number from 0 to 1")
+        return [self._originals[place] for place in self._session.ask(count, check).tolist()]
 
-    def update(self, answers: Mapping[Any, Any], model: str = "") -> None:
+    def checks(self) -> list[Any]:
+        """The questions that people are to check and have not yet, drawn by lot from those of `next`.
+
+        With `next(check=...)` a judge, such as a language model, gives the answers. The estimate is that of people: it
+        corrects the judge's answers by the checked ones, and its interval counts how few these are.
+        """
+        return [self._originals[place] for place in self._session.open_checks.tolist()]
+
+    def update(self, answers: Mapping[Any, Any], model: str = "", *, by_people: bool = False) -> None:
         """Take answers of a new model.
 
         Args:
             answers: from 0 to 1, or true or false, by question; all of them have been drawn by `next`.
             model: which new model; empty: the only one.
+            by_people: they are people's checks of a judge's answers, to questions that `checks` returned.
 
         Raises:
             DataError: a question was not drawn, has another answer already, or the answer is none.
             UsageError: no new model has this name.
         """
         at, places, said = self._model(model), [], []
-        drawn = {int(place) for each in self._session.rounds for place in each.drawn}
+        taken = self._session.checks if by_people else [each.drawn for each in self._session.rounds]
+        drawn, source = {int(place) for each in taken for place in each}, "checks" if by_people else "next"
         for question, answer in dict(answers).items():
             place = self._place.get(str(question))
             if place is None:
                 raise DataError(f"no question is {question!r}; {did_you_mean(str(question), self._place)[:200]}")
             if place not in drawn:
-                raise DataError(f"question {question!r} was not drawn, wanted one of those that `next` returned")
+                raise DataError(f"question {question!r} was not drawn, wanted one of those that `{source}` returned")
             places.append(place)
             said.append(_number(question, answer))
-        before = self._session.open
-        self._session.tell(at, np.array(places, np.int64), np.array(said, np.float64))
-        if len(before) and not len(self._session.open):
-            for name, kept in self._history.items():
-                kept.append(self.estimate(name))
+        self._session.tell(at, np.array(places, np.int64), np.array(said, np.float64), by_people)
 
     def estimate(
         self,
@@ -191,10 +202,8 @@ class Benchmark:
 
     def groups(self, model: str = "", *, against: str | None = None, confidence: float = 0.95) -> dict[str, Score]:
         """The score of every group of questions, each with an interval of its own; arguments as of `estimate`."""
-        names = dict.fromkeys(self._session.earlier.groups)
-        return {
-            name: self.estimate(model, against=against, group=name, confidence=confidence) for name in names if name
-        }
+        found = filter(None, dict.fromkeys(self._session.earlier.groups))
+        return {name: self.estimate(model, against=against, group=name, confidence=confidence) for name in found}
 
     def run(self, judge: Callable[[list[Any]], Any], budget: int, *, width: float | None = None) -> Score:
         """Draw questions and have them judged, in ten rounds.
@@ -266,11 +275,13 @@ class Benchmark:
         """
         from hutch.pages.page import band_figure
 
-        name = self._session.models[self._model(model)]
-        if not (kept := self._history[name]):
+        at = self._model(model)
+        if not (kept := [*self._session.history(at)]):
             raise UsageError("plot: wanted a round whose questions have all been judged")
         ends = [(each.low, each.value, each.high) for each in kept]
-        return band_figure([each.labels for each in kept], ends, "questions judged", f"score of {name}, 95 % interval")
+        return band_figure(
+            [each.labels for each in kept], ends, "questions judged", f"score of {self.models[at]}, 95 % interval"
+        )
 
     def __repr__(self) -> str:
         drawn = sum(len(each.drawn) for each in self._session.rounds)
