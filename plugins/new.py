@@ -155,7 +155,7 @@ class Package:
         steps = ["pip install -e '.[test]'", f"hutch plugins check {self.distribution}", "pytest"]
         self.steps = " && ".join(steps if found.checked else [steps[0], steps[2]])
         folder, stem = files("hutch.plugins") / "templates", kind.replace("-", "_")
-        code = (folder / f"{stem}.py").read_text(encoding="utf-8")
+        code = (folder / f"{stem}.py.txt").read_text(encoding="utf-8")
         summary = code.split("\n", 1)[0].strip('"')
         needs = ", ".join(f'"{each}"' for each in ("pytest", *found.needs))
         chain = f"\n```yaml\n# chain.yaml\nchain:\n{found.chain}```\n" if found.chain else ""
@@ -170,7 +170,7 @@ class Package:
             ),
             "LICENSE": _LICENCE.format(year=date.today().year),
             f"hutch_{module}.py": code,
-            f"tests/test_{module}.py": (folder / f"{stem}_test.py").read_text(encoding="utf-8"),
+            f"tests/test_{module}.py": (folder / f"{stem}_test.py.txt").read_text(encoding="utf-8"),
         }
         self.files = {path: _named(text, module) for path, text in written.items()}
 
