@@ -1,5 +1,7 @@
 """Which labels a chain is made for, and a check of those that it has seen."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.derived import accepted, declared, first_class
 from hutch.core.chain.reduction import Labels, Reduction
 from hutch.core.kernel.abi import UNLABELED
+from hutch.core.loss.losses import LossLabels
 
 _LARGEST = np.finfo(np.float32).max
 
@@ -58,3 +61,17 @@ class LabelCheck:
             return None
         wanted = "wanted -1 and 1, or loss: {logistic: {lower: 0}}, which is --logistic_min 0 of Vowpal Wabbit"
         return f"logistic loss takes 0 for as likely as not, {wanted}"
+
+
+def counted_classes(layers: Sequence[Reduction]) -> str | None:
+    """Warning if layers of classes, which teach -1 and 1, stand above a loss of counts, which takes no -1.
+
+    Args:
+        layers: of a chain, from the top.
+    """
+    base = layers[-1]
+    choice = base.answers.loss
+    if choice is None or choice.resolve(base.context.losses).labels is not LossLabels.COUNT:
+        return None
+    teacher = next((layer.name for layer in layers if declared(layer, "takes") is Labels.MULTICLASS), None)
+    return teacher and f"{teacher} teaches -1 and 1, and {choice.name} loss learns no -1, wanted one such as logistic"

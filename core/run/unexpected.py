@@ -8,6 +8,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.capabilities import BoundsColumns, has
 from hutch.core.chain.derived import accepted, first_class
 from hutch.core.chain.engine import Engine
+from hutch.core.chain.label_check import counted_classes
 from hutch.core.chain.m_step import MStepReduction
 from hutch.core.chain.outputs import Outputs
 from hutch.core.chain.reduction import Labels
@@ -140,6 +141,8 @@ class Unexpected:
         if (doubt := self._engine.label_check.doubts()) and self._is_new("classes"):
             zeros = f"labels go from 0 to 1, {self._zeros} of them {'is' if self._zeros == 1 else 'are'} 0: {doubt}"
             yield at(self._zero_place, None, None, zeros)
+        if (text := counted_classes(self._engine.layers)) and self._is_new("counted classes"):
+            yield text
         for layer in self._engine.layers:
             if (text := layer.doubts()) and self._is_new(f"layer {layer.name}"):
                 yield f"{layer.name}: {text}"

@@ -48,6 +48,10 @@ def _row(plugin: Any, origins: dict[tuple[str, str], str]) -> dict[str, Any]:
 @app.command()
 def check(
     name: Annotated[str, Argument(metavar="NAME", help="A distribution, a plugin, or the name of what one registers.")],
+    matrix: Annotated[
+        bool,
+        Option("--matrix", help="Instead, try each layer of it under and over every layer and loss that fits."),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Run the contract checks on a plugin.
@@ -61,6 +65,8 @@ def check(
     from hutch.plugins.checks import checks_of
 
     faulthandler.enable()  # a kernel that writes out of bounds may end the process: report in which check
+    if matrix:
+        return _compositions(name, as_json)
     results: list[dict[str, Any]] = []
     for each in checks_of(name):
         failure = each.failure()
@@ -76,6 +82,37 @@ def check(
     else:
         print(f"{len(results) - failed} of {len(results)} checks passed or failed as declared")
     return 1 if failed else 0
+
+
+def _compositions(name: str, as_json: bool) -> int:
+    """Print the compositions of the layers that have a name, or that a plugin of it has."""
+    from dataclasses import asdict
+
+    from hutch.core.errors import UsageError
+    from hutch.plugins.checks.matrix import compositions
+    from hutch.plugins.manager import installed
+
+    found, registry = installed(), installed().registry
+    origins = {plugin.name for plugin in found if name in (plugin.name, plugin.distribution)}
+    layers = [each for each in registry.reductions if each == name or registry.origins["reductions", each] in origins]
+    if not layers:
+        raise UsageError(f"--matrix: got {name!r}, wanted a layer, or a plugin with one")
+    tried = []
+    if not as_json:
+        print("loss    chance  chain")
+    for layer in layers:
+        for each in compositions(registry.reductions[layer], registry):
+            tried.append(each)
+            if not as_json:
+                print(f"{each.loss:<7.4f} {each.chance:<7.4f} {each.chain}", flush=True)
+                if each.problem:
+                    print(f"                ! {each.problem}")
+    bad = sum(bool(each.problem) for each in tried)
+    if as_json:
+        print(dumps({"good": len(tried) - bad, "bad": bad, "compositions": [asdict(each) for each in tried]}))
+    else:
+        print(f"{len(tried) - bad} of {len(tried)} chains learn more than chance and resume")
+    return 1 if bad else 0
 
 
 @app.command()
