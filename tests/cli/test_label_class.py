@@ -114,3 +114,24 @@ def test_what_the_money_does_not_reach_is_said_first(hutch, here):
 def test_mistakes(hutch, here, words, wanted):
     done = hutch(*ASKED[:6], *words)
     assert done.code == 2 and wanted in done.err
+
+
+def test_documents_are_found_by_their_words(hutch, here):
+    folder, _ = here
+    random = np.random.default_rng(1)
+    relevant = random.random(500) < 0.3
+    words = [
+        " ".join(f"w{k}" for k in [*random.integers(0, 99, 9), *(random.integers(0, 9, 3) + 9 * each + 100)])
+        for each in relevant
+    ]
+    (folder / "items.csv").write_text("id,title\n" + "".join(f"t{k},{text}\n" for k, text in enumerate(words)))
+    names = ["toxic" if each else "fine" for each in relevant]
+    (folder / "people.tsv").write_text("".join(f"ann\tt{k}\t{name}\n" for k, name in enumerate(names)))
+    (folder / "who.yaml").write_text("people: {kind: person, price: 1, votes: people.tsv}\n")
+    found = json.loads(hutch(*ASKED, "--target", "recall=.8", "--json").out)
+    recall, precision = recall_of(found["labels"], names)
+    assert recall >= found["recall"]["low"] >= 0.8 - 1e-9 and precision == 1 and found["spent"] < 400
+    plan = hutch(*ASKED, "--target", "recall=.8", "--plan")
+    assert plan.out.startswith("plan: at least ") and plan.out.strip().endswith("people alone: 500")
+    alone = hutch(*ASKED, "--target", "precision=.8")
+    assert alone.code == 2 and "--target: got precision 0.8 without judges, wanted recall" in alone.err

@@ -70,13 +70,12 @@ def class_lines(outcome: ClassOutcome, positive: str, confidence: float, bill: M
     lows = ", ".join(f"{name(each.promise.measure)} at least {cut(each.low)}" for each in outcome.kept)
     guesses = ", ".join(f"{name(each.promise.measure)} {each.estimate:.4f}" for each in outcome.kept)
     costs = ", ".join(f"{who} {cost:.6g}" for who, cost in bill.items())
-    low, likely, high = (f"{round(cost, 2):.10g}" for cost in outcome.planned)
     missed = not all(each.low >= each.promise.level - 1e-9 for each in outcome.kept)
     state = "people have no more answers" if missed and outcome.state == "all" else end[outcome.state]
     return [
         f"{state}: {lows} for {positive!r}, with confidence {confidence:g}",
         f"estimate {guesses}; {outcome.audited} audited by lot, {int(outcome.checked.sum())} by people",
-        f"bill {outcome.spent:.6g} ({costs}); planned {likely}, between {low} and {high}",
+        f"bill {outcome.spent:.6g} ({costs}){planned(outcome.planned)}",
         f"the next 100 items for people would find about {outcome.next_hundred:.1f} that are missed",
     ]
 
@@ -89,3 +88,15 @@ def name(measure: str) -> str:
 def cut(low: float) -> str:
     """A lower bound with four decimals, never rounded up."""
     return f"{int(low * 1e4 + 1e-6) / 1e4:.4f}"
+
+
+def planned(costs: tuple[float, float, float] | None) -> str:
+    """The costs that were planned, as the end of a line.
+
+    >>> planned((95.0, 120.5, 170.0)), planned(None)
+    ('; planned 120.5, between 95 and 170', '')
+    """
+    if costs is None:
+        return ""
+    low, likely, high = (f"{round(cost, 2):.10g}" for cost in costs)
+    return f"; planned {likely}, between {low} and {high}"

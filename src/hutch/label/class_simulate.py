@@ -21,7 +21,7 @@ LEVELS = (0.99, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
 def planned_costs(
     items: int, classes: int, judges: Sequence[Seller], people: Seller, settings: Settings, given: Sequence[Votes],
-    promises: Sequence[Promise], positive: int,
+    promises: Sequence[Promise], positive: int, words: bool = False,
 ) -> dict[str, float]:  # fmt: skip
     """The median cost of some invented runs, by what is assumed.
 
@@ -32,7 +32,14 @@ def planned_costs(
         items, classes, judges, people, settings, given: as for `Loop`.
         promises: about the class.
         positive: its code.
+        words: nobody votes, but words may tell the class: the least that any order of documents costs.
     """
+    if words and not judges and not given:
+        each = people.price * people.labels
+        return {
+            f"if {rate:.0%} are of the class": each * least_labels(items, rate, promises, settings.confidence)
+            for rate in RATES
+        }
     nobody, guesses = np.zeros(0, np.int64), [max(each.accuracy, 1 / classes + 0.05) for each in judges]
     cases = {}
     if given:
@@ -54,6 +61,31 @@ def planned_costs(
     }  # fmt: skip
 
 
+def least_labels(items: int, rate: float, promises: Sequence[Promise], confidence: float) -> int:
+    """Labels that people give at least, with the best order of items: all of the class, then audits without a find.
+
+    If m may be missed, m + 1 must be met by even audits of a share f of the others with the confidence:
+    1 - (1 - f)^(m + 1) >= confidence.
+
+    Args:
+        items: number of items.
+        rate: share of the class.
+        promises: about it.
+        confidence: of the proof, between 0 and 1.
+
+    >>> least_labels(10_000, 0.02, [Promise("recall", 0.95)], 0.95)
+    2529
+    """
+    most, positives = 0, rate * items
+    for promise in promises:
+        if promise.missed > 0:
+            ratio = promise.credit / promise.missed
+            missed = math.floor(ratio * positives / (1 + ratio) + 1e-9)
+            share = 1 - (1 - confidence) ** (1 / (missed + 1))
+            most = max(most, math.ceil(positives - missed + share * (items - positives + missed)))
+    return most
+
+
 def _run(
     world: World, judges: Sequence[Seller], people: Seller, settings: Settings, given: Sequence[Votes],
     promises: Sequence[Promise], positive: int,
@@ -67,14 +99,14 @@ def _run(
 
 def reached(
     budget: float, items: int, classes: int, judges: Sequence[Seller], people: Seller, settings: Settings,
-    given: Sequence[Votes], promises: Sequence[Promise], positive: int,
+    given: Sequence[Votes], promises: Sequence[Promise], positive: int, words: bool = False,
 ) -> float | None:  # fmt: skip
     """The largest level of the first promise whose plan the money pays in the cheapest case; None: none of `LEVELS`."""
     for level in LEVELS:
         if level >= promises[0].level:
             continue
         less = [replace(promises[0], level=level), *promises[1:]]
-        costs = planned_costs(items, classes, judges, people, settings, given, less, positive)
+        costs = planned_costs(items, classes, judges, people, settings, given, less, positive, words)
         if min(costs.values()) <= budget:
             return level
     return None

@@ -10,6 +10,8 @@ from hutch.label.posterior import Array, Votes, fit_logit
 _LEAST, _MOST = 1e-5, 0.97
 _FAR = 12.0
 """Log-odds are at most so far from 0."""
+_STEPS = np.arange(-8.5, 3.0, 1.5)
+"""Log-odds between which probabilities are compared with what people said."""
 _RIDGE, _START = np.array([0.3, 3.0, 3.0]), np.array([0.0, 1.0, 0.0])
 
 
@@ -53,10 +55,24 @@ def relevance(features: Array, known: NDArray[np.int64], true: NDArray[np.bool_]
     >>> x = np.array([-3.0, -2, -1, 0, 1, 2, 3, -2.5, 2.5])
     >>> features = np.column_stack([np.ones(9), x, np.zeros(9)])
     >>> relevance(features, np.arange(7), x[:7] > 0, np.array([7, 8])).round(2).tolist()
-    [0.04, 0.93]
+    [0.04, 0.97]
     """
     design = np.stack([np.zeros_like(features), features], axis=1)
     worth = fit_logit(design[known], _RIDGE, _START, true.astype(np.int32))
-    p = 1 / (1 + np.exp(-features[left] @ worth))
+    odds = np.clip(features @ worth, -_FAR, _FAR)
+    p = _calibrated(odds, known, true)[left]
     level = p.mean() if len(p) else 0.0
     return np.asarray(np.clip(0.97 * p + 0.03 * level, _LEAST, _MOST))
+
+
+def _calibrated(odds: Array, known: NDArray[np.int64], true: NDArray[np.bool_]) -> Array:
+    """Probabilities from log-odds, raised or lowered where the labelled items of such odds say so.
+
+    A logistic curve that fits where most labels are can be far off among the surely irrelevant, which are many.
+    """
+    p = 1 / (1 + np.exp(-odds))
+    step = np.clip(np.searchsorted(_STEPS, odds), 0, len(_STEPS))
+    found = np.bincount(step[known], true, len(_STEPS) + 1)
+    expected = np.bincount(step[known], p[known], len(_STEPS) + 1)
+    centres = np.concatenate([[_STEPS[0] - 0.75], (_STEPS[1:] + _STEPS[:-1]) / 2, [_STEPS[-1] + 0.75]])
+    return np.asarray(p * np.exp(np.interp(odds, centres, np.log((found + 1) / (expected + 1)))))
