@@ -20,8 +20,6 @@ from hutch.label.ranker import Ranker
 from hutch.label.relevance import evidence_of, relevance
 
 _HALVINGS = 8
-HASTE = 1.2
-"""Fixes come a little before audits: audits of what is left prove more."""
 ENOUGH = 10
 """So many items of the class have to be found before a plan without judges is worth saying."""
 RANGE = (0.7, 1.6)
@@ -237,7 +235,7 @@ class ClassLoop(Loop):
         size = min(max(LEAST_BATCH, GROWTH * asked, QUARTER * goal.labels), max(goal.labels, 10), affordable)
         size = min(size, max(PILOT, asked))  # what is known doubles at most
         blind = not self.votes and not (self.truth == self.positive).any()  # nothing says yet which items help
-        fixes = 0 if blind else min(round(size * min(1.0, goal.fixes / max(goal.labels, 1) * HASTE)), goal.fixes)
+        fixes = 0 if blind else min(round(size * min(1.0, goal.fixes / max(goal.labels, 1))), goal.fixes)
         claimed = frozen.claimed[left]
         price = np.where(claimed, proof.promise.false, proof.promise.missed)
         rest = goal.order[fixes:]
