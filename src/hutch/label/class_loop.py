@@ -56,6 +56,7 @@ class ClassOutcome:
         missed, false: the most errors of each kind that are possible, as proved.
         missed_estimate, false_estimate: how many there probably are.
         audited: number of items drawn at random.
+        unjudged: items that people could not judge.
         planned: the total cost planned first: the lowest likely, likely, and the highest likely; None: the run ended
             before enough was known.
         next_hundred: number of missed items that the next hundred labels of people would find.
@@ -76,6 +77,7 @@ class ClassOutcome:
     missed_estimate: float
     false_estimate: float
     audited: int
+    unjudged: int
     planned: tuple[float, float, float] | None
     next_hundred: float
     spent: float
@@ -307,7 +309,7 @@ class ClassLoop(Loop):
             found=int((self.truth == self.positive).sum()), delivered=frozen.proofs[0].delivered,
             missed=min(each.missed for each in frozen.proofs), false=min(each.false for each in frozen.proofs),
             missed_estimate=guesses[0], false_estimate=guesses[1],
-            audited=frozen.audited, planned=self.planned,
+            audited=frozen.audited, unjudged=int(unknown.sum()), planned=self.planned,
             next_hundred=float(np.sort(p[~claimed])[::-1][:100].sum()),
             spent=self.market.spent, reachable=self.reachable,
         )  # fmt: skip
