@@ -71,7 +71,10 @@ def test_mistakes_in_who_have_places(hutch, here, text, wanted):
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (["--target", "recall=0.9"], "--target: got 'recall=0.9', wanted accuracy=P"),
+        (["--target", "recal=0.9"], "--target: got 'recal=0.9', wanted accuracy=P"),
+        (["--positive", "x"], "--positive: got 'x' with accuracy=0.95, wanted a target of one class"),
+        (["--target", "f1=.9", "--positive", "x"], "--positive: got 'x' without --who, wanted --rate P"),
+        (["--target", "f1=.9", "--rate", "0"], "--rate: got 0, wanted a number between 0 and 1"),
         (["--target", "accuracy=95"], "--target: got 'accuracy=95'"),
         (["--errors", "calibratd"], "--errors: got 'calibratd'; did you mean 'calibrated'?"),
         (["--accuracy", "0.4,0.9"], "--accuracy: got [0.4, 0.9], wanted numbers above 0.5"),

@@ -93,9 +93,8 @@ def test_what_the_money_does_not_reach_is_said_first(hutch, here):
     done = hutch(*ASKED, "--target", "recall=.95", "--budget", 60)
     first, *_ = [line for line in done.err.splitlines() if "read as" not in line]
     assert done.code == 0 and first.startswith("60 is less than every case of the plan: it reaches about 0.")
-    assert "Only recall 0." in done.out.replace("\n", " ") and "not 0.95: the budget is spent" in done.out.replace(
-        "\n", " "
-    )
+    said = " ".join(done.out.split())
+    assert "Only recall 0." in said and "not 0.95, with a confidence" in said and "The budget is spent: people" in said
     plan = json.loads(hutch(*ASKED, "--target", "recall=.95", "--budget", 60, "--plan", "--json").out)
     assert plan["reachable"] < 0.95 and min(plan["costs"].values()) > 60 and plan["people_alone"] == 300
 
@@ -114,3 +113,48 @@ def test_what_the_money_does_not_reach_is_said_first(hutch, here):
 def test_mistakes(hutch, here, words, wanted):
     done = hutch(*ASKED[:6], *words)
     assert done.code == 2 and wanted in done.err
+
+
+def test_items_without_an_answer_of_people_are_said(hutch, here):
+    folder, names = here
+    rows = [f"ann\tt{k}\t{name}\n" for k, name in enumerate(names) if k % 20]
+    (folder / "people.tsv").write_text("".join(rows))
+    found = json.loads(hutch(*ASKED, "--target", "recall = .9", "--json").out)
+    assert 0 < found["unjudged"] <= 30 and "people could not judge count as errors." in found["verdict"][1]
+    nothing = json.loads(
+        hutch(*ASKED[:5], "n.db", *ASKED[6:], "--target", "recall=.9", "--budget", 1, "--json").out or "{}"
+    )
+    assert not nothing  # refused: not even the judge can be paid
+
+
+def test_simulations_of_one_class(hutch, here):
+    found = json.loads(
+        hutch("label", "simulate", "--items", 800, "--target", "f1=.8", "--rate", 0.2, "--runs", 3, "--json").out
+    )
+    assert list(found) == ["hutch", "judges", "people"] and found["hutch"]["held"] == 1 == found["people"]["recall"]
+    assert found["judges"]["bill"] < found["hutch"]["bill"] < found["people"]["bill"] == 800
+    table = hutch("label", "simulate", "--who", "who.yaml", "--target", "recall=.9", "--positive", "toxic", "--runs", 2)
+    assert [line.split()[0] for line in table.out.splitlines()] == ["held", "hutch", "judges", "people"]
+    wrong = hutch("label", "simulate", "--who", "who.yaml", "--target", "recall=.9", "--positive", "toxc")
+    assert wrong.code == 2 and "--positive: got 'toxc', wanted one of fine, toxic; did you mean 'toxic'?" in wrong.err
+
+
+def test_documents_are_found_by_their_words(hutch, here):
+    folder, _ = here
+    random = np.random.default_rng(1)
+    relevant = random.random(500) < 0.3
+    words = [
+        " ".join(f"w{k}" for k in [*random.integers(0, 99, 9), *(random.integers(0, 9, 3) + 9 * each + 100)])
+        for each in relevant
+    ]
+    (folder / "items.csv").write_text("id,title\n" + "".join(f"t{k},{text}\n" for k, text in enumerate(words)))
+    names = ["toxic" if each else "fine" for each in relevant]
+    (folder / "people.tsv").write_text("".join(f"ann\tt{k}\t{name}\n" for k, name in enumerate(names)))
+    (folder / "who.yaml").write_text("people: {kind: person, price: 1, votes: people.tsv}\n")
+    found = json.loads(hutch(*ASKED, "--target", "recall=.8", "--json").out)
+    recall, precision = recall_of(found["labels"], names)
+    assert recall >= found["recall"]["low"] >= 0.8 - 1e-9 and precision == 1 and found["spent"] < 400
+    plan = hutch(*ASKED, "--target", "recall=.8", "--plan")
+    assert plan.out.startswith("plan: at least ") and plan.out.strip().endswith("people alone: 500")
+    alone = hutch(*ASKED, "--target", "precision=.8")
+    assert alone.code == 2 and "--target: got precision 0.8 without judges, wanted recall" in alone.err

@@ -103,3 +103,16 @@ def test_what_a_target_of_one_class_may_not_be() -> None:
         hutch.label(range(50), CLASSES, judges={}, people=people, target=0.9, positive="spam")
     with pytest.raises(UsageError, match="--target: got 'recall=2'"):
         hutch.label(range(50), CLASSES, judges={}, people=people, target="recall=2", positive="spam")
+
+
+def test_texts_without_judges_are_ranked_by_their_words() -> None:
+    random = np.random.default_rng(0)
+    spam = random.random(600) < 0.25
+    items = [
+        " ".join(f"w{k}" for k in [*random.integers(0, 99, 9), *(random.integers(0, 9, 3) + 9 * s + 100)]) for s in spam
+    ]
+    people: Any = (lambda some: ["spam" if int(text.split()[-1][1:]) >= 109 else "ham" for text in some], 1.0)
+    found = hutch.label(items, CLASSES, judges={}, people=people, target="recall=0.8", positive="spam")
+    said = (found.to_frame().label == "spam").to_numpy()
+    assert (said & spam).sum() / spam.sum() >= 0.8 and not (said & ~spam).any()
+    assert found.outcome.spent < 450

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from hutch.core.errors import UsageError
 from hutch.label.class_certificate import ClassCertificate
 from hutch.label.class_loop import ClassLoop
 from hutch.label.class_plan import plan_class
-from hutch.label.class_simulate import planned_costs, reached
+from hutch.label.class_simulate import least_labels, planned_costs, reached
 from hutch.label.loop import Settings
 from hutch.label.market import UNKNOWN, Hidden, Seller
 from hutch.label.posterior import Votes
@@ -137,3 +138,39 @@ def test_a_plan_before_anything_is_bought_is_near_the_bill_where_its_guess_is_ri
     assert [text.split()[1] for text in guessed] == ["1%", "5%", "20%"]
     level = reached(0.5 * low, 1500, 2, [], PEOPLE, settings, votes, promises, 1)
     assert level is not None and level < 0.9
+
+
+def texts(items, rate, seed):
+    """Sorted documents, those of the class last, and the words of each."""
+    random = np.random.default_rng(seed)
+    truth = np.sort((random.random(items) < rate).astype(np.int32))
+    start = np.where(truth, 40, 0)[:, None]
+    words = np.concatenate(
+        [random.integers(0, 200, (items, 15)), 200 + start + random.integers(0, 60, (items, 4))], axis=1
+    )
+    return truth, ["|t " + " ".join(map(str, row)) for row in words.tolist()]
+
+
+def test_words_find_the_class_with_fewer_labels_than_no_words():
+    bills = {}
+    for name in ("words", "none"):
+        bills[name] = []
+        for seed in range(4):
+            truth, words = texts(2000, 0.15, seed)
+            market = Hidden([], PEOPLE, [], truth)
+            loop = ClassLoop(
+                2000, 2, [], PEOPLE, market, Settings(0.5, seed=seed),
+                promises=promises_of("recall=0.8"), positive=1, words=words if name == "words" else None,
+            )  # fmt: skip
+            outcome = loop.find()
+            assert values(outcome, truth)["recall"] >= outcome.kept[0].low >= 0.8 - 1e-9
+            bills[name].append(outcome.spent)
+    assert np.mean(bills["words"]) < 0.65 * np.mean(bills["none"])
+    assert np.mean(bills["words"]) > least_labels(2000, 0.15, promises_of("recall=0.8"), 0.95)
+
+
+def test_what_needs_no_proof_is_refused():
+    with pytest.raises(UsageError, match="--target: got precision 0.9 without judges, wanted recall"):
+        run("precision=0.9", judges=[])
+    outcome, _, truth, _ = run("recall=0.8,precision=0.9", 600, 0.3, judges=[])
+    assert values(outcome, truth)["precision"] == 1 and outcome.kept[1].low == 1

@@ -15,6 +15,7 @@ from hutch.label.loop import Loop, Outcome, Settings
 from hutch.label.market import UNKNOWN, Places, Seller
 from hutch.label.posterior import Array, Votes
 from hutch.label.promise import promises_of
+from hutch.label.ranker import words_in
 from hutch.label.verdict import sentences
 from hutch.shell.sentences import Verdict
 
@@ -66,7 +67,8 @@ def label(
     """Buy labels from judges and people until a share of them is certainly right, as `hutch label` does.
 
     Args:
-        items: to be labelled, such as texts.
+        items: to be labelled, such as texts or mappings with texts. Where a target is about one class and nobody
+            judges, the labels of people teach which words tell it.
         classes: the labels that may be given.
         judges: by name a function that labels items, and the price of one label; cheap ones are asked first.
         people: the same for people, whose labels are the truth.
@@ -123,7 +125,7 @@ def label(
         assert positive is not None
         loop = ClassLoop(
             len(items), len(classes), sellers, human, buyer, Settings(0.5, confidence, budget, seed),
-            promises=promises, positive=list(classes).index(positive),
+            promises=promises, positive=list(classes).index(positive), words=None if judges else _words(items),
         )  # fmt: skip
         found = loop.find()
         return Labelled(found, list(items), list(classes), class_sentences(found, positive, confidence, buyer.bill))
@@ -133,6 +135,12 @@ def label(
         outcome.state, target, outcome.low, outcome.accuracy, confidence, len(items), buyer.bill, people[1] * len(items)
     )
     return Labelled(outcome, list(items), list(classes), said)
+
+
+def _words(items: Sequence[Any]) -> list[str] | None:
+    """Words of items that are texts or documents."""
+    documents = [{"text": each} if isinstance(each, str) else each for each in items]
+    return words_in(documents) if all(isinstance(each, Mapping) for each in documents) else None
 
 
 class _Asked:

@@ -4,17 +4,19 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from hutch.core.errors import UsageError, counted, did_you_mean
+from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
 from hutch.durable.store import Store
-from hutch.label.class_loop import ClassLoop
-from hutch.label.class_report import class_lines, class_sentences, summary
-from hutch.label.class_simulate import planned_costs, reached
+from hutch.label.class_loop import ClassLoop, proofs_of
+from hutch.label.class_report import class_lines, class_sentences, planned, summary
+from hutch.label.class_simulate import LEVELS, planned_costs, reached
 from hutch.label.loop import Settings
 from hutch.label.posterior import Votes
 from hutch.label.promise import Promise
+from hutch.label.ranker import words_in
 from hutch.label.stored import Stored, Waiting
 from hutch.label.verdict import write_labels
 from hutch.label.votes import Items, Said
@@ -48,16 +50,14 @@ class Purchase:
     positive: str
     forms: Mapping[str, str]
 
+    @cached_property
+    def words(self) -> list[str] | None:
+        """Words of the items, where nobody votes."""
+        return None if self.who.judges or self.given else words_in(self.items.documents)
+
     @property
     def code(self) -> int:
-        """Of the class.
-
-        Raises:
-            UsageError: no class has this name.
-        """
-        if self.positive not in self.classes:
-            text = f"--positive: got {self.positive!r}, wanted one of {', '.join(self.classes)}"
-            raise UsageError(f"{text}; {did_you_mean(self.positive, self.classes)}")
+        """Of the class."""
         return self.classes.index(self.positive)
 
 
@@ -73,6 +73,7 @@ def find(asked: Purchase, store: Path, plan: bool, labels: Path | None, json: bo
     """
     code, settings, count = asked.code, asked.settings, len(asked.items.names)
     judges, people = asked.who.sellers
+    proofs_of(asked.promises, bool(judges) or bool(asked.given))
     first, alone = _plan(asked, code)
     if plan:
         print(
@@ -89,7 +90,7 @@ def find(asked: Purchase, store: Path, plan: bool, labels: Path | None, json: bo
         market.pin({"target": target, "positive": asked.positive, **known})
         loop = ClassLoop(
             count, len(asked.classes), judges, people, market, settings, asked.given,
-            promises=asked.promises, positive=code,
+            promises=asked.promises, positive=code, words=asked.words,
         )  # fmt: skip
         try:
             outcome = loop.find()
@@ -118,10 +119,10 @@ def _plan(asked: Purchase, code: int) -> tuple[dict[str, object], float]:
     judges, people = asked.who.sellers
     count, money = len(asked.items.names), asked.settings.budget
     shape = (count, len(asked.classes), judges, people, asked.settings, asked.given)
-    costs = planned_costs(*shape, asked.promises, code)
-    found: dict[str, object] = {"costs": costs}
+    costs = planned_costs(*shape, asked.promises, code, asked.words is not None)
+    found: dict[str, object] = {"costs": costs, "least": asked.words is not None}
     if money < min(costs.values()):
-        found |= {"budget": money, "reachable": reached(money, *shape, asked.promises, code)}
+        found |= {"budget": money, "reachable": reached(money, *shape, asked.promises, code, asked.words is not None)}
     return found, count * people.price * people.labels
 
 
@@ -131,10 +132,11 @@ def _said(plan: Mapping[str, object], alone: float) -> Sequence[str]:
     lines = []
     if "budget" in plan:
         level = plan["reachable"]
-        reach = f"it reaches about {level:g} at best" if level is not None else "it reaches nothing worth a promise"
+        reach = f"it reaches about {level:g} at best" if level is not None else f"it does not reach {LEVELS[-1]:g}"
         lines.append(f"{plan['budget']:g} is less than every case of the plan: {reach}")
     cases = ", ".join(f"{cost:.6g} {text}" for text, cost in costs.items())
-    return [*lines, f"plan: {cases}; people alone: {alone:.6g}"]
+    least = "at least " if plan["least"] else ""
+    return [*lines, f"plan: {least}{cases}; people alone: {alone:.6g}"]
 
 
 def _wait(market: Stored, loop: ClassLoop, asked: Purchase, json: bool) -> None:
@@ -145,10 +147,8 @@ def _wait(market: Stored, loop: ClassLoop, asked: Purchase, json: bool) -> None:
         found = {"state": "waiting", "waiting": market.open, "spent": market.spent, "planned": loop.planned}
         print(dumps(found | {"reachable": loop.reachable} | Verdict((text,), how).as_json()))
         return
-    print(f"waiting for answers to {market.open} requests: {how}")
-    if loop.planned:
-        low, likely, high = (f"{round(cost, 2):.10g}" for cost in loop.planned)
-        print(f"spent {market.spent:.6g}; planned {likely}, between {low} and {high}")
+    print(f"waiting for answers to {things(market.open, 'request')}: {how}")
+    print(f"spent {market.spent:.6g}{planned(loop.planned)}")
     if loop.reachable is not None and math.isfinite(asked.settings.budget):
         first = asked.promises[0]
         text = f"{asked.settings.budget:g} is likely to reach {first.measure} {loop.reachable:.2f}, not {first.level:g}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hutch.core.errors import UsageError
 from hutch.core.threads import one_thread
 from hutch.label.certificate import best_stake, draw_by_lot, needed_wealth, weights_of
 from hutch.label.class_certificate import ClassCertificate
@@ -15,9 +16,12 @@ from hutch.label.market import UNKNOWN, Market, Places, Seller
 from hutch.label.plan import SLACK
 from hutch.label.posterior import Array, Codes, Votes, posterior
 from hutch.label.promise import Promise
+from hutch.label.ranker import Ranker
 from hutch.label.relevance import evidence_of, relevance
 
 _HALVINGS = 8
+ENOUGH = 10
+"""So many items of the class have to be found before a plan without judges is worth saying."""
 RANGE = (0.7, 1.6)
 """Of the likely cost: the lowest and the highest that are likely."""
 
@@ -52,7 +56,9 @@ class ClassOutcome:
         missed, false: the most errors of each kind that are possible, as proved.
         missed_estimate, false_estimate: how many there probably are.
         audited: number of items drawn at random.
-        planned: the total cost planned first: the lowest likely, likely, and the highest likely.
+        unjudged: items that people could not judge.
+        planned: the total cost planned first: the lowest likely, likely, and the highest likely; None: the run ended
+            before enough was known.
         next_hundred: number of missed items that the next hundred labels of people would find.
         spent: the price of everything.
         reachable: where the budget is less than the likely cost, the largest level of the first promise that it is
@@ -71,10 +77,28 @@ class ClassOutcome:
     missed_estimate: float
     false_estimate: float
     audited: int
-    planned: tuple[float, float, float]
+    unjudged: int
+    planned: tuple[float, float, float] | None
     next_hundred: float
     spent: float
     reachable: float | None = None
+
+
+def proofs_of(promises: Sequence[Promise], votes: bool) -> int:
+    """Number of promises that need a proof.
+
+    Args:
+        promises: about one class.
+        votes: there are some, or will be; otherwise only people deliver items, and none of these is false.
+
+    Raises:
+        UsageError: none of them needs one.
+    """
+    found = sum(votes or each.missed > 0 for each in promises)
+    if not found:
+        text = f"got {' and '.join(map(str, promises))} without judges, wanted recall: all that people deliver is right"
+        raise UsageError(f"--target: {text}")
+    return found
 
 
 @dataclass
@@ -95,6 +119,7 @@ class ClassLoop(Loop):
         items, classes, judges, people, market, settings, given: as for `Loop`; the target of the settings is not used.
         promises: about the class; several share the probability of being wrong evenly (Bonferroni).
         positive: the code of the class.
+        words: of each item, as Vowpal Wabbit's text: where nobody votes, the labels of people teach which words tell.
 
     Attributes:
         reachable: as in `ClassOutcome`.
@@ -102,13 +127,14 @@ class ClassLoop(Loop):
 
     def __init__(
         self, items: int, classes: int, judges: Sequence[Seller], people: Seller, market: Market, settings: Settings,
-        given: Sequence[Votes] = (), *, promises: Sequence[Promise], positive: int,
+        given: Sequence[Votes] = (), *, promises: Sequence[Promise], positive: int, words: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(items, classes, judges, people, market, settings, given)
+        self.words = words
         self.promises, self.positive = tuple(promises), positive
         self.reachable: float | None = None
         needed_wealth(settings.confidence)
-        self.level = 1 - (1 - settings.confidence) / len(self.promises)
+        self.level = 1 - (1 - settings.confidence) / proofs_of(promises, bool(judges) or bool(given))
 
     @one_thread()  # as in Loop
     def find(self) -> ClassOutcome:
@@ -118,15 +144,19 @@ class ClassLoop(Loop):
             self._buy_votes()
         frozen = self._freeze()
         features = evidence_of(frozen.posterior, self.votes, self.positive)
+        order = self.random.permutation(self.items)  # among equals, by lot: files are often sorted
+        ranker = Ranker(self.words) if self.words and not self.votes else None
         while True:
-            left = np.flatnonzero(self.truth < -1)
+            left = order[self.truth[order] < -1]
             known = np.flatnonzero(self.truth >= 0)
             true = self.truth[known] == self.positive
+            if ranker:
+                features[:, 1] = ranker.scores(known, true)
             p = relevance(features, known, true, left)
             claimed = frozen.claimed[left]
             wrong = np.where(claimed, 1 - p, p)
             plans = [plan_class(wrong, claimed, each, SLACK) for each in frozen.proofs if not each.proved]
-            if self.planned is None:
+            if self.planned is None and (self.votes or int(true.sum()) >= ENOUGH):
                 likely = min(sum(each.labels for each in plans), len(left)) * self.price
                 most = self.market.spent + len(left) * self.price
                 low, high = (min(self.market.spent + likely * each, most) for each in RANGE)
@@ -205,7 +235,9 @@ class ClassLoop(Loop):
         """
         asked = int((self.truth > -2).sum())
         size = min(max(LEAST_BATCH, GROWTH * asked, QUARTER * goal.labels), max(goal.labels, 10), affordable)
-        fixes = min(round(size * min(1.0, goal.fixes / max(goal.labels, 1))), goal.fixes)
+        size = min(size, max(PILOT, asked))  # what is known doubles at most
+        blind = not self.votes and not (self.truth == self.positive).any()  # nothing says yet which items help
+        fixes = 0 if blind else min(round(size * min(1.0, goal.fixes / max(goal.labels, 1))), goal.fixes)
         claimed = frozen.claimed[left]
         price = np.where(claimed, proof.promise.false, proof.promise.missed)
         rest = goal.order[fixes:]
@@ -277,7 +309,7 @@ class ClassLoop(Loop):
             found=int((self.truth == self.positive).sum()), delivered=frozen.proofs[0].delivered,
             missed=min(each.missed for each in frozen.proofs), false=min(each.false for each in frozen.proofs),
             missed_estimate=guesses[0], false_estimate=guesses[1],
-            audited=frozen.audited, planned=self.planned or (math.nan,) * 3,
+            audited=frozen.audited, unjudged=int(unknown.sum()), planned=self.planned,
             next_hundred=float(np.sort(p[~claimed])[::-1][:100].sum()),
             spent=self.market.spent, reachable=self.reachable,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from hutch.label.class_certificate import ClassCertificate
 Array = NDArray[np.float64]
 TILT = 0.65
 """Share of the draws that follows the probability of an error."""
-_FIXES, _SHARES, _STAKES = 28, np.geomspace(0.002, 1, 28), np.geomspace(0.02, 1, 12)
+_FIXES, _SHARES, _STAKES = 24, np.geomspace(0.002, 1, 24), np.geomspace(0.02, 1, 12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def plan_class(p: Array, claimed: NDArray[np.bool_], proof: ClassCertificate, sl
     >>> proof = ClassCertificate(Promise("recall", 0.9), claimed=0, unclaimed=1000, found=180)
     >>> found = plan_class(np.full(1000, 1e-4), np.zeros(1000, bool), proof, 0.0)
     >>> found.fixes, found.audits
-    (0, 159)
+    (0, 140)
     """
     promise, items = proof.promise, len(p)
     cost = np.where(claimed, promise.false, promise.missed)
@@ -60,14 +60,15 @@ def plan_class(p: Array, claimed: NDArray[np.bool_], proof: ClassCertificate, sl
     order = np.lexsort((np.arange(items), -np.round(value, 12)))
     useful = int((value > 1e-12).sum())
     needed = max(proof.needed + slack - proof.log_wealth, 0.3)
-    counts = np.unique(np.concatenate([[0], np.geomspace(1, max(useful, 1), _FIXES).astype(int)]))
+    spread = (np.geomspace(1, max(useful, 1), _FIXES), np.linspace(0, useful, _FIXES))
+    counts = np.unique(np.concatenate(spread).astype(int))
     counts = counts[counts <= useful]
     edges = np.append(counts, items) if counts[-1] < items else counts
     group = np.repeat(np.arange(len(edges) - 1), np.diff(edges)) * 2 + claimed[order]
     sums = [np.bincount(group, each, 2 * (len(edges) - 1)) for each in (np.ones(items), p[order], np.sqrt(p[order]))]
     kinds = np.flatnonzero(sums[0])
     many, wrong, roots = (each[kinds] for each in sums)
-    if not len(kinds):
+    if not len(kinds) or not cost.any():
         return ClassPlan(order, 0, 0)
     side, place = kinds % 2 == 1, kinds // 2
     price, gain = np.where(side, promise.false, promise.missed), np.where(side, -1.0, 1.0)
@@ -95,8 +96,14 @@ def plan_class(p: Array, claimed: NDArray[np.bool_], proof: ClassCertificate, sl
     won = np.log(np.maximum(1 + stakes * limit[:, :, None, None], 1e-9))
     lost = np.log(np.maximum(1 + stakes * (limit[:, :, None, None] - seen[:, :, None, :]), 1e-9))
     growth = (mass[:, :, None, :] * (share * lost + (1 - share) * won)).sum(axis=3).max(axis=2)
-    enough = (limit > 0) & (growth * draws >= needed)
-    enough[:, -1] = True  # all of them: nothing is left to prove
-    audits = draws[np.arange(len(counts)), enough.argmax(axis=1)]
+    gained = np.where(limit > 0, growth * draws, 0.0)
+    gained[:, -1] = np.inf  # all of them: nothing is left to prove
+    first = (gained >= needed).argmax(axis=1)
+    here = np.arange(len(counts))
+    before = np.where(first > 0, gained[here, first - 1], 0.0)
+    fewer = np.where(first > 0, draws[here, first - 1], 0.0)
+    part = np.clip((needed - before) / np.maximum(gained[here, first] - before, 1e-9), 0, 1)
+    part = np.where(np.isfinite(gained[here, first]), part, 1.0)
+    audits = fewer + part * (draws[here, first] - fewer)
     best = int(np.argmin(counts + audits))
     return ClassPlan(order, int(counts[best]), math.ceil(audits[best]))

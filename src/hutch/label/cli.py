@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hutch.core.errors import UsageError, counted
+from hutch.core.errors import UsageError, counted, did_you_mean
 from hutch.core.strict_json import dumps
 from hutch.crowd.cli.columns import COLUMNS
 from hutch.shell.declared import Argument, Option
 from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
+    from hutch.label.class_simulate import ClassRule
     from hutch.label.simulate import World
 
 Target = Annotated[
-    str, Option(metavar="WHAT=P", help="Share of the delivered labels that must be right: accuracy=0.95.")
-]
-Promised = Annotated[
     str,
     Option(
         metavar="WHAT=P",
@@ -25,6 +24,7 @@ Promised = Annotated[
         "recall=P,precision=P or f1=P.",
     ),
 ]
+Positive = Annotated[str | None, Option(metavar="CLASS", help="The class that recall, precision and f1 are about.")]
 Confidence = Annotated[float, Option(metavar="P", help="Confidence of the certificate, between 0 and 1.")]
 Seed = Annotated[int, Option(min=0, metavar="N", help="Seed of the draws.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object.")]
@@ -37,6 +37,7 @@ def target_of(text: str) -> float:
         UsageError: another quantity, or a number that is not a share.
     """
     name, _, number = text.rpartition("=")
+    name = name.strip()
     try:
         value = float(number)
     except ValueError:
@@ -49,6 +50,7 @@ def target_of(text: str) -> float:
 @reports
 def simulate(
     target: Target = "accuracy=0.95",
+    positive: Positive = None,
     who: Annotated[
         Path | None, Option(metavar="FILE", help="Judges and people with files of votes; people's votes are the truth.")
     ] = None,
@@ -65,6 +67,9 @@ def simulate(
             help="Without --who: calibrated, miscalibrated, or common, where 15% of the items mislead all judges.",
         ),
     ] = "calibrated",
+    rate: Annotated[
+        float, Option(min=0, max=1, metavar="P", help="Without --who, of one class: its share of the items.")
+    ] = 0.1,
     runs: Annotated[int, Option(min=1, max=100_000, metavar="N", help="Number of runs.")] = 20,
     columns: Annotated[str | None, COLUMNS] = None,
     confidence: Confidence = 0.95,
@@ -77,14 +82,28 @@ def simulate(
 
     Example: hutch label simulate --target accuracy=0.95 --runs 5
     """
+    import numpy as np
+
+    from hutch.label.class_simulate import compare_class
     from hutch.label.loop import Settings
     from hutch.label.market import Seller
+    from hutch.label.promise import promises_in
     from hutch.label.simulate import compare, simulated
     from hutch.shell.waiting import waiting
 
-    settings = Settings(target_of(target), confidence, seed=seed)
+    promises = promises_in(target)
+    settings = Settings(0.5 if promises else target_of(target), confidence, seed=seed)
+    shares, names = None, ["1", "0", *map(str, range(2, classes))]  # of invented classes; the first is looked for
+    _check_positive(positive, bool(promises), target)
+    if positive is not None and who is None:
+        raise UsageError(f"--positive: got {positive!r} without --who, wanted --rate P: invented classes have no names")
+    if not 0 < rate < 1:
+        raise UsageError(f"--rate: got {rate:g}, wanted a number between 0 and 1")
+    if promises:
+        shares = np.full((items, classes), (1 - rate) / (classes - 1))
+        shares[:, 0] = rate
     if who is not None:
-        judges, people, world = _from_files(str(who), columns)
+        judges, people, world, names = _from_files(str(who), columns)
 
         def draw(run: int) -> World:
             return world
@@ -98,13 +117,19 @@ def simulate(
         people = Seller("people", prices[-1])
 
         def draw(run: int) -> World:
-            return simulated(items, right, classes, errors, [seed, run])
+            return simulated(items, right, classes, errors, [seed, run], shares)
 
+    if promises:
+        code = _code_of(positive if who is not None else names[0], names, target)
+        with waiting("label simulate"):
+            rules = compare_class(draw, judges, people, settings, runs, promises, code)
+        _show_class(rules, json)
+        return
     with waiting("label simulate"):
         found = compare(draw, judges, people, settings, runs)
     if json:
-        rules = ((name, vars(rule).items()) for name, rule in found.items())
-        print(dumps({name: {key: None if x != x else x for key, x in rule} for name, rule in rules}))
+        rows = ((name, vars(rule).items()) for name, rule in found.items())
+        print(dumps({name: {key: None if x != x else x for key, x in rule} for name, rule in rows}))
         return
     print(f"{'':20} {'held':>5} {'bill':>10} {'of people':>9} {'right':>6} {'audits':>7} {'plan':>5} {'within':>6}")
     for name, rule in found.items():
@@ -118,10 +143,8 @@ def label(
     items: Annotated[str, Argument(metavar="ITEMS", help="A table with a column id, or lines, each an item.")],
     who: Annotated[Path, Option(metavar="FILE", help="Judges and people, their prices, and how they answer.")],
     store: Annotated[Path, Option(metavar="FILE", help="The label store: nothing in it is bought twice.")],
-    target: Promised = "accuracy=0.95",
-    positive: Annotated[
-        str | None, Option(metavar="CLASS", help="The class that recall, precision and f1 are about.")
-    ] = None,
+    target: Target = "accuracy=0.95",
+    positive: Positive = None,
     votes: Annotated[
         str | None, Option(metavar="FILE", help="Existing votes, which cost nothing: worker TAB item TAB label.")
     ] = None,
@@ -142,9 +165,13 @@ def label(
 ) -> None:
     """Buy labels until a certificate says that enough of them are right.
 
-    Judges vote, cheap ones first; people label items that judges probably have wrong, and audit random others. While
-    people still have to answer on the page of `hutch active serve`, the command says so and exits; run it again to
-    continue.
+    Judges vote, cheap ones first; people label items that judges probably have wrong, and audit random others. With
+    --positive, the items of one class are found: people look at the likeliest, which their words tell where nobody
+    judges. While people still have to answer on the page of `hutch active serve`, the command says so and exits; run it
+    again to continue.
+
+    `hutch label` delivers labels of all items, `hutch estimate` only measures a rate or an accuracy from few labels,
+    `hutch active` asks for the labels from which a model learns most.
 
     Example: hutch label items.csv --who who.yaml --target accuracy=0.95 --store labels.db -p labels.tsv
     """
@@ -156,7 +183,7 @@ def label(
     from hutch.durable.store import Store
     from hutch.label.class_cli import Purchase, find
     from hutch.label.loop import Loop, Settings
-    from hutch.label.promise import promises_of
+    from hutch.label.promise import promises_in
     from hutch.label.simulate import COMMON, invented
     from hutch.label.stored import Stored, Waiting
     from hutch.label.verdict import sentences, write_labels
@@ -164,13 +191,12 @@ def label(
     from hutch.label.who import read_who
     from hutch.shell.sentences import Verdict, next_command, things
 
-    promises = () if target.partition("=")[0] in ("accuracy", target) else promises_of(target)
+    promises = promises_in(target)
     share = 0.5 if promises else target_of(target)
     settings = Settings(share, confidence, math.inf if budget is None else budget, seed)
     if positive is None and promises:
         raise UsageError(f"--positive: got none, wanted the class that {target} is about")
-    if positive is not None and not promises:
-        raise UsageError(f"--positive: got {positive!r} with {target}, wanted a target of one class: recall=0.95")
+    _check_positive(positive, bool(promises), target)
     known, wanted = read_who(who), read_items(items)
     if posteriors is not None:
         check_writable(posteriors)
@@ -187,6 +213,7 @@ def label(
     places = {name: place for place, name in enumerate(wanted.names)}
     given = [there.votes(places, names, len(there.names[0]))] if there else []
     if promises and positive is not None:
+        _code_of(positive, names, target)
         shown = Purchase(wanted, names, known, files, given, settings, promises, positive, forms)
         find(shown, store, plan, posteriors, json)
         return
@@ -246,6 +273,31 @@ def label(
     print("\n".join(verdict.lines()))
 
 
+def _check_positive(positive: str | None, one_class: bool, target: str) -> None:
+    if positive is not None and not one_class:
+        raise UsageError(f"--positive: got {positive!r} with {target}, wanted a target of one class: recall=0.95")
+
+
+def _code_of(positive: str | None, names: Sequence[str], target: str) -> int:
+    """The code of the class that a target is about."""
+    if positive is None:
+        raise UsageError(f"--positive: got none, wanted the class that {target} is about")
+    if positive not in names:
+        text = f"--positive: got {positive!r}, wanted one of {', '.join(names)}"
+        raise UsageError(f"{text}; {did_you_mean(positive, names)}")
+    return list(names).index(positive)
+
+
+def _show_class(rules: Mapping[str, ClassRule], json: bool) -> None:
+    if json:
+        print(dumps({name: vars(rule) for name, rule in rules.items()}))
+        return
+    print(f"{'':8} {'held':>5} {'bill':>10} {'of people':>9} {'recall':>6} {'precision':>9} {'F1':>6} {'audits':>7}")
+    for name, rule in rules.items():
+        row = f"{name:8} {rule.held:5.2f} {rule.bill:10.2f} {rule.share:9.3f} {rule.recall:6.3f}"
+        print(f"{row} {rule.precision:9.3f} {rule.f1:6.3f} {rule.audited:7.0f}")
+
+
 def _planned(costs: tuple[float, float, float]) -> str:
     low, likely, high = (f"{round(cost, 2):.10g}" for cost in costs)
     return f"planned after the pilot {likely}, between {low} and {high}"
@@ -262,8 +314,8 @@ def _numbers(name: str, text: str) -> list[float]:
     return found
 
 
-def _from_files(path: str, columns: str | None) -> tuple[Any, Any, World]:
-    """Judges, people and the world that files of votes make."""
+def _from_files(path: str, columns: str | None) -> tuple[Any, Any, World, list[str]]:
+    """Judges, people, the world that files of votes make, and the names of its classes."""
     import numpy as np
 
     from hutch.core.errors import DataError, at
@@ -292,4 +344,5 @@ def _from_files(path: str, columns: str | None) -> tuple[Any, Any, World]:
         raise DataError(at(truth.source, None, None, "people disagree on every item, wanted a majority on some"))
     keep = {name: k for k, name in enumerate(name for name, place in places.items() if not tied[place])}
     answers = np.where(tied, UNKNOWN, counts.argmax(axis=1))[~tied].astype(np.int32)
-    return judges, people, World(len(classes), answers, [said[j.name].votes(keep, classes, j.labels) for j in judges])
+    world = World(len(classes), answers, [said[j.name].votes(keep, classes, j.labels) for j in judges])
+    return judges, people, world, classes

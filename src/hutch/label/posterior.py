@@ -25,7 +25,9 @@ FEW_CLASSES, FEW_JUDGES, CROWD = 20, 64, 3
 """Most classes with an intercept each; most judges trained on people; fewest workers for a crowd model."""
 SURE = 3.0
 """Log-odds above which a label counts as sure."""
-_LEAST, _MOST = 1e-6, 0.999
+CERTAIN = 0.999
+"""The largest probability that a claim counts as."""
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _claim(votes: Votes, classes: int) -> Array:
     """Claims from probabilities: that of the label given, the rest shared evenly by the others (items, classes)."""
     given = np.isfinite(votes.probability)
     said = np.where(given, votes.probability, votes.probability[given].mean())
-    p = np.clip(said, 1 / classes if classes > 1 else _LEAST, _MOST)
+    p = np.clip(said, 1 / classes if classes > 1 else _LEAST, CERTAIN)
     lift = np.log(p) - np.log((1 - p) / max(classes - 1, 1))
     found = np.zeros((len(votes.label), classes))
     item, vote = np.nonzero(votes.label >= 0)

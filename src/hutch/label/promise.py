@@ -102,7 +102,8 @@ def promises_of(text: str) -> tuple[Promise, ...]:
     """
     found: dict[str, Promise] = {}
     for part in text.split(","):
-        name, _, number = part.strip().partition("=")
+        name, _, number = part.partition("=")
+        name = name.strip()
         try:
             level = float(number)
         except ValueError:
@@ -114,3 +115,16 @@ def promises_of(text: str) -> tuple[Promise, ...]:
     if "f1" in found and len(found) > 1:
         raise UsageError(f"--target: got {text!r}, wanted f1=P alone, or recall=P,precision=P")
     return tuple(found.values())
+
+
+def promises_in(target: str) -> tuple[Promise, ...]:
+    """The promises of one class that a target sets; none if it is about the accuracy of all labels.
+
+    Raises:
+        UsageError: as `promises_of`.
+
+    >>> promises_in("accuracy=0.9"), len(promises_in("recall=0.9"))
+    ((), 1)
+    """
+    name = target.partition("=")[0].strip()
+    return () if name == "accuracy" or "=" not in target else promises_of(target)
