@@ -19,12 +19,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.reliability.world import Crash, Templates, run  # noqa: E402
+from tests.reliability.histories import run  # noqa: E402
+from tests.reliability.world import Crash, Templates  # noqa: E402
 
 MEMORY = "/dev/shm"
 
 
-def share(begin: int, end: int, until: float) -> tuple[int, dict[str, int], dict[int, str]]:
+def share(begin: int, end: int, until: float, plain: bool) -> tuple[int, dict[str, int], dict[int, str]]:
     """Run the histories of some seeds, as far as the time reaches: how many, what happened, what was wrong."""
     templates, counts, wrong = Templates(), Counter[str](), dict[int, str]()
     gc.freeze()  # else every collection looks at Numba
@@ -36,7 +37,7 @@ def share(begin: int, end: int, until: float) -> tuple[int, dict[str, int], dict
             if time.perf_counter() > until:
                 return seed - begin, counts, wrong
             try:
-                found = run(seed, templates, Path(folder))
+                found = run(seed, templates, Path(folder), operated=not plain)
             except (Exception, Crash) as error:
                 wrong[seed] = f"{type(error).__name__}: {error}"
                 continue
@@ -53,9 +54,10 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--seed", type=int, help="one history")
+    parser.add_argument("--plain", action="store_true", help="without an operator who copies, restores and upgrades")
     given = parser.parse_args()
     if given.seed is not None:
-        found = run(given.seed, Templates())
+        found = run(given.seed, Templates(), operated=not given.plain)
         print("\n".join([*found.trace, *found.lives]))
         return 0
     begun = time.perf_counter()
@@ -64,7 +66,9 @@ def main() -> int:
     counts, wrong, done = Counter[str](), dict[int, str](), 0
     with ProcessPoolExecutor(given.processes) as pool:
         ends = [min(begin + size, given.begin + given.histories) for begin in begins]
-        for some, what, bad in pool.map(share, begins, ends, [begun + given.seconds] * len(ends)):
+        for some, what, bad in pool.map(
+            share, begins, ends, [begun + given.seconds] * len(ends), [given.plain] * len(ends)
+        ):
             done += some
             counts.update(what)
             wrong |= bad
