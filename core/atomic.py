@@ -47,7 +47,7 @@ def _sync(descriptor: int) -> None:
             raise
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     """Make a rename durable; not every system lets a directory be opened."""
     try:
         descriptor = os.open(directory, os.O_RDONLY)
@@ -293,7 +293,7 @@ def atomic_write(path: str | Path, *, private: bool = False, held: bool = False)
         if isinstance(error, OSError) and error.filename in (None, name) and not isinstance(error, BrokenPipeError):
             raise _failed(target, error) from None
         raise
-    _sync_directory(target.parent)
+    sync_directory(target.parent)
 
 
 def write_bytes(path: str | Path, content: bytes, *, private: bool = False) -> None:

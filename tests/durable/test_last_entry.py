@@ -1,6 +1,7 @@
 """A log that was put back, or that two servers write: noticed before anything is lost or brought back."""
 
 import shutil
+import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from hutch.core.errors import StoreError
 from hutch.durable import lock
+from hutch.durable.last_entry import LastEntry
 from hutch.durable.log import Entry, Log
 from hutch.durable.store import Store
 
@@ -65,7 +67,7 @@ def test_a_log_that_was_put_back_beside_the_files_of_a_crashed_server_is_refused
     dead.with_name("log.db-wal").unlink()
     dead.with_name("log.db-shm").unlink(missing_ok=True)
     if not with_last and later:
-        with pytest.raises(StoreError, match="which were acknowledged, are gone"):
+        with pytest.raises(StoreError, match="which w.* acknowledged, .* gone"):
             Log(dead)
         return
     log = Log(dead)
@@ -120,3 +122,40 @@ def test_without_locks_the_later_server_goes_on_and_the_earlier_stops(
     third = Log(tmp_path / "log.db")
     assert [number for number, _ in third.entries(1)] == [1, 2, 3, 4, 5, 6]
     third.close()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_log_without_the_latest_decisions_is_refused(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "log.db"
+    log = begun(path)
+    write(log, 2)
+    log.close()
+    earlier = path.read_bytes()
+    log = begun(path)
+    for _ in range(count):
+        with log._transaction() as connection:  # as for a decision: no entry to learn
+            connection.execute("INSERT OR REPLACE INTO store VALUES ('test', '1', NULL)")
+    log.close()
+    path.write_bytes(earlier)
+    wanted = "the last commit of the log, which was acknowledged, is gone"
+    wanted = (
+        wanted if count == 1 else wanted.replace("commit ", "3 commits ").replace("was", "were").replace("is", "are")
+    )
+    with pytest.raises(StoreError, match=wanted):
+        Log(path)
+    Log(path, accept_loss=True).close()
+    Log(path).close()
+
+
+def test_a_note_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    log = begun(path)
+    write(log, 3)
+    log.close()
+    note = path.with_name("log.db-last")
+    number, _, state, generation, _ = note.read_text().split()
+    for earlier in ([], [state, generation]):
+        checksum = zlib.crc32(" ".join([str(int(number)), *earlier]).encode())
+        note.write_text(" ".join([number, f"{checksum:08x}", *earlier]) + "\n")
+        with closing(LastEntry(path)) as found:
+            assert (found.number, found.commits, found.is_closed) == (3, 0, bool(earlier))

@@ -11,26 +11,24 @@ import asyncio
 import json
 import os
 import random
-import shutil
-import socket
 import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from hutch import Chain
+from hutch.core.atomic import locked
 from hutch.core.chain.model_file import load_model
-from hutch.core.errors import HutchError
 from hutch.core.run.one import OneExample
 from hutch.durable.checksums import add_functions
-from hutch.durable.choices import Default
 from hutch.durable.commit import GroupCommit
 from hutch.durable.log import Log
+from hutch.durable.receipts import maker
 from hutch.net.limits import Limits
 from hutch.serve import server
 from hutch.serve.served import Served
@@ -43,8 +41,8 @@ BANDIT: dict[str, Any] = {
 RUIN = "1e38 |f a:1e30"
 WIDE = Limits(importance=1e38, value=1e39)
 SECTOR = 512
-_real = {name: getattr(os, name) for name in ("open", "write", "fsync", "replace", "link", "close", "dup")}
-_connect = sqlite3.connect
+real = {name: getattr(os, name) for name in ("open", "write", "fsync", "replace", "link", "unlink", "close", "dup")}
+connect_plainly = sqlite3.connect
 
 
 class Crash(KeyboardInterrupt):
@@ -67,6 +65,7 @@ class Request:
     sent: int = 0
     wants: Callable[[dict[str, Any]], Request] | None = None
     after: float = 0.0
+    known_at: float = 0.0
 
     @property
     def teaches(self) -> bool:
@@ -75,7 +74,16 @@ class Request:
 
 @dataclass
 class World:
-    """All that a seed decides."""
+    """All that a seed decides.
+
+    Attributes:
+        beside: what runs is another process than the server: its statements and its memory do not fail.
+        operated: an operator makes moves as well, see `tests.reliability.operator`.
+        locks: the file system has locks.
+        version: of Hutch, if it is another one than this.
+        rounds_otherwise: that version learns other numbers.
+        chains_in_use: by the servers that run.
+    """
 
     seed: int
     folder: Path
@@ -90,8 +98,14 @@ class World:
     renamed: dict[str, bytes | None] = field(default_factory=dict)
     unsynced: dict[str, list[bytes]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    app: Any = None
+    apps: list[Any] = field(default_factory=list)
     over: bool = False
+    beside: bool = False
+    operated: bool = False
+    locks: bool = True
+    version: str = ""
+    rounds_otherwise: bool = False
+    chains_in_use: int = 0
     connections: list[Any] = field(default_factory=list)
     descriptors: set[int] = field(default_factory=set)
     trace: list[str] = field(default_factory=list)
@@ -167,7 +181,7 @@ class Connection:
 
     def __init__(self, world: World, path: str, **options: Any) -> None:
         self._world, self._path, self._options = world, path, options
-        self._inner = _connect(path, **options)
+        self._inner = connect_plainly(path, **options)
         world.connections.append(self)
         if world.random.random() < 0.3:  # pages move from the log to the file often
             self._inner.execute(f"PRAGMA wal_autocheckpoint = {world.random.choice((1, 4, 20))}")
@@ -188,8 +202,8 @@ class Connection:
         if verdict == "before":
             world.crash()
         if verdict == "error":
-            if verb == "COMMIT" and world.random.random() < 0.5:
-                self._commit_that_is_not_synced()
+            if verb == "COMMIT" and world.random.random() < 0.5 and len(world.connections) == 1:
+                self._commit_that_is_not_synced()  # no other server has seen it
             raise sqlite3.OperationalError(world.random.choice(("disk I/O error", "database or disk is full")))
         before = world.files() if verdict == "during" else (b"", b"")
         found = self._inner.execute(sql, arguments)
@@ -222,15 +236,15 @@ class Connection:
         self._inner.execute("COMMIT")
         after = world.files()
         wal, kept = world.folder / "log.db-wal", world.folder / "kept"
-        _real["link"](wal, kept)
+        real["link"](wal, kept)
         self._inner.close()
         wal.unlink(missing_ok=True)
-        _real["replace"](kept, wal)
+        real["replace"](kept, wal)
         for path, content in zip((world.folder / "log.db", wal), before, strict=True):
             with open(path, "r+b") as file:
                 file.truncate()
                 file.write(content)
-        self._inner = _connect(self._path, **self._options)
+        self._inner = connect_plainly(self._path, **self._options)
         add_functions(self._inner)
         self._inner.execute("PRAGMA foreign_keys = ON")
         self._inner.execute("PRAGMA synchronous = FULL")
@@ -240,6 +254,8 @@ class Connection:
         world.count("sqlite commit: written, not synced")
 
     def close(self) -> None:
+        if self in self._world.connections:
+            self._world.connections.remove(self)
         self._inner.close()
 
 
@@ -297,26 +313,26 @@ class Disk:
         return found
 
     def open(self, path: Any, flags: int, *rest: Any, **options: Any) -> int:
-        descriptor = int(_real["open"](path, flags, *rest, **options))
+        descriptor = int(real["open"](path, flags, *rest, **options))
         if self._has(Path(path)):
             self.world.descriptors.add(descriptor)
         return descriptor
 
     def close(self, descriptor: int) -> None:
         self.world.descriptors.discard(descriptor)
-        _real["close"](descriptor)
+        real["close"](descriptor)
 
     def dup(self, descriptor: int) -> int:
-        self.world.descriptors.add(copy := int(_real["dup"](descriptor)))
+        self.world.descriptors.add(copy := int(real["dup"](descriptor)))
         return copy
 
     def write(self, descriptor: int, content: bytes) -> int:
         path = self._path(descriptor)
         if not self._has(path):
-            return int(_real["write"](descriptor, content))
+            return int(real["write"](descriptor, content))
         if path.parent == self.world.folder:
             self.world.unsynced.setdefault(path.name, []).append(path.read_bytes())
-        run = lambda: _real["write"](descriptor, content)  # noqa: E731
+        run = lambda: real["write"](descriptor, content)  # noqa: E731
         return int(self._do("write of a number", run, OSError(28, "No space left on device")))
 
     def fsync(self, descriptor: int) -> None:
@@ -333,15 +349,26 @@ class Disk:
 
         def run() -> None:
             before = target.read_bytes() if target.exists() else None
-            _real["replace"](source, target)
+            real["replace"](source, target)
             if target.parent == self.world.folder:
                 self.world.renamed.setdefault(target.name, before)
+                self.world.unsynced.pop(target.name, None)  # those bytes are of the file that was there
 
         self._do("rename", run, OSError(5, "Input/output error")) if self._has(target) else run()
 
+    def unlink(self, path: Any, **options: Any) -> None:
+        """Remove a file, which may be back after a crash."""
+        path = Path(path)
+        kept = (
+            path.read_bytes() if self.world.operated and self.world.folder == path.parent and path.is_file() else None
+        )
+        real["unlink"](path, **options)
+        if kept is not None:
+            self.world.renamed.setdefault(path.name, kept)
+
     def link(self, source: Any, target: Any) -> None:
         def run() -> None:
-            _real["link"](source, target)
+            real["link"](source, target)
             self.world.renamed.setdefault(Path(target).name, None)
 
         self._do("link", run, OSError(31, "Too many links"))
@@ -433,6 +460,12 @@ def simulated(world: World, templates: Templates) -> Iterator[None]:
         log_of(self, *arguments, **options)
         self.commits = Commits(self._transaction, world)
 
+    def connect(path: Any, **options: Any) -> Any:
+        return connect_plainly(path, **options) if world.beside else Connection(world, path, **options)
+
+    def made_by() -> dict[str, str]:
+        return maker() | ({"hutch": world.version} if world.version else {})
+
     def drain(self: Served) -> Any:
         return _drain(self) if not world.dead else asyncio.sleep(0)
 
@@ -456,14 +489,18 @@ def simulated(world: World, templates: Templates) -> Iterator[None]:
             fsync=disk.fsync,
             replace=disk.replace,
             link=disk.link,
+            unlink=disk.unlink,
         ),
         patch.multiple(time, time=lambda: 1.7e9 + world.now, monotonic=lambda: world.now),
-        patch("hutch.durable.schema.sqlite3.connect", lambda path, **options: Connection(world, path, **options)),
+        patch("hutch.durable.schema.sqlite3.connect", connect),
+        patch("hutch.durable.lock.locked", lambda *given: not world.locks or locked(*given)),
+        patch.multiple("hutch.durable.log", maker=made_by),
+        patch.multiple("hutch.serve.served", maker=made_by),
         patch("hutch.core.atomic.open", opened, create=True),
         patch.object(Log, "__init__", log),
         patch.multiple(Chain, **{name: _short_of_memory(world, Chain, name) for name in ("run_batch", "run_apart")}),
         patch.object(OneExample, "run", _short_of_memory(world, OneExample, "run")),
-        patch.object(Chain, "from_arrays", templates.served if world.seed % 16 else _built),
+        patch.object(Chain, "from_arrays", lambda *given: templates.served(world, *given)),
         patch.multiple(Served, drain=drain, save=save),
         patch.object(server, "run", lambda app, listening, ready, limits, stopping: _network(world, app, stopping)),
         patch.object(server, "_warm_up", lambda models: asyncio.sleep(0)),
@@ -476,7 +513,7 @@ def _short_of_memory(world: World, kind: type, name: str) -> Any:
     real = getattr(kind, name)
 
     def run(chain: Any, *given: Any, **options: Any) -> Any:
-        verdict = world.verdict("memory")
+        verdict = "ok" if world.beside else world.verdict("memory")
         if verdict in ("before", "during"):
             world.crash()
         if verdict == "error" and world.random.random() < 0.5:
@@ -535,172 +572,10 @@ async def _network(world: World, app: Any, stopping: asyncio.Event) -> None:
             under_way.add(task := asyncio.get_running_loop().create_task(ask(request, reply)))
             task.add_done_callback(under_way.discard)
 
-    world.app = arrive
+    world.apps.append(arrive)
     await stopping.wait()
     await asyncio.gather(*under_way)
-    world.app = None
-
-
-async def _client(world: World, requests: list[Request]) -> None:
-    """Send each request until it is known what became of it, then the next."""
-    rng, loop = world.random, asyncio.get_running_loop()
-    for request in requests:  # which grow
-        while request.answer is None:
-            await asyncio.sleep(rng.expovariate(100) + request.after * (not request.sent))
-            if world.over:  # a cancellation may be lost where an answer came at the same moment
-                return
-            if request.sent and not request.key:  # nobody can tell: it may have been learned
-                request.answer, request.status = {}, -1
-                break
-            reply = loop.create_future()
-            request.sent += 1
-            for _ in range(2 if request.key and rng.random() < 0.1 else 1):  # now and then it comes twice
-                if rng.random() > 0.05 and world.app is not None:
-                    loop.call_later(rng.expovariate(200), _deliver, world, request, reply)
-            with suppress(TimeoutError):
-                status, answer = await asyncio.wait_for(reply, 0.5)
-                world.trace.append(f"{world.now:.3f} {request.key}: {status} {answer}")
-                if rng.random() < 0.05 and request.key:  # the answer is lost
-                    world.count("answer lost")
-                elif status < 500:
-                    request.status, request.answer = status, answer
-                    if request.wants is not None and status == 200:
-                        requests.append(request.wants(answer))
-                else:
-                    world.count(f"status {status}")
-
-
-def _deliver(world: World, request: Request, reply: Any) -> None:
-    if world.app is not None:
-        world.app(request, reply)
-
-
-def _life(
-    world: World,
-    clients: list[list[Request]],
-    crash_in: float | None,
-    stop_in: float | None,
-    keep: int,
-    default: Default | None,
-) -> str:
-    """One life of the server, from its start to a stop or a crash; how it ended."""
-    loop = Loop(world)
-    world.trace.append(f"{world.now:.3f} a life begins")
-    world.over = False
-
-    async def live() -> None:
-        log = Log(world.folder / "log.db")
-        try:
-            models = server.load([f"m={world.folder / 'm'}"], log, WIDE, keep)
-        except BaseException:
-            log.close()
-            raise
-        listening = socket.socket()
-        save_every = world.random.choice((0.02, 0.1, 1.0))
-        serving = loop.create_task(
-            server.serve(
-                models,
-                log,
-                listening,
-                lambda: None,
-                host="127.0.0.1",
-                token="",
-                save_every=save_every,
-                limits=WIDE,
-                default=default,
-            )
-        )
-        sending = asyncio.gather(*(_client(world, requests) for requests in clients))
-        if stop_in is not None:
-            loop.call_later(stop_in, lambda: stops and stops[0]())
-        try:
-            await asyncio.wait([serving, sending], return_when=asyncio.FIRST_COMPLETED)
-            if sending.done():
-                sending.result()
-                stops[0]()
-            await serving
-        finally:
-            listening.close()
-            world.over = True
-            sending.cancel()
-            with suppress(asyncio.CancelledError):
-                await sending
-
-    stops: list[Callable[[], None]] = []
-    network = server.run
-
-    async def with_stop(app: Any, listening: Any, ready: Any, limits: Any, stopping: asyncio.Event) -> None:
-        stops.append(stopping.set)
-        await network(app, listening, ready, limits, stopping)
-
-    with patch.object(server, "run", with_stop):
-        if crash_in is not None:
-            loop.call_later(crash_in, world.crash)
-        main = loop.create_task(live())
-        try:
-            loop.run_until_complete(main)
-            return "stopped"
-        except Crash:
-            return "crashed"
-        except HutchError as error:
-            return f"failed: {error}"
-        finally:
-            left = world.dead
-            world.dead, world.faults = True, False
-            tasks = asyncio.all_tasks(loop)
-            for task in tasks:
-                task.cancel()
-            with suppress(Stuck, Crash):
-                if tasks:
-                    loop.run_until_complete(asyncio.wait(tasks))
-            world.dead = left
-            world.app = None
-            loop.close()
-            for connection in world.connections:  # a process that has ended holds nothing
-                connection.close()
-            for descriptor in world.descriptors:
-                with suppress(OSError):
-                    _real["close"](descriptor)
-            world.connections.clear()
-            world.descriptors.clear()
-
-
-def _rewarded(cost: float, after: float) -> Callable[[dict[str, Any]], Request]:
-    """The reward of a decision."""
-
-    def reward(found: dict[str, Any]) -> Request:
-        body = json.dumps({"id": found["id"], "cost": cost})
-        return Request("/v1/reward", body, "r" + found["id"], after=after)
-
-    return reward
-
-
-def _requests(rng: random.Random, bandit: bool, keyless: bool) -> list[list[Request]]:
-    """Draw the requests of each client of a history."""
-    clients: list[list[Request]] = []
-    number = 0
-    for _ in range(rng.randint(1, 3)):
-        wanted = []
-        for _ in range(rng.randint(1, 8)):
-            number += 1
-            if bandit:
-                cost = rng.choice((0.0, 1.0, 2.5))
-                body = json.dumps(
-                    {"shared": {"s": [f"u{rng.randrange(4)}"]}, "actions": [{"a": [f"x{number}"]}, {"a": ["y"]}]}
-                )
-                after = rng.choice((0.0, 0.0, rng.expovariate(5)))
-                wanted.append(Request("/v1/rank", body, f"d{number}", wants=_rewarded(cost, after)))
-            elif rng.random() < 0.05:
-                wanted.append(Request("/v1/learn", RUIN, f"k{number}"))
-            elif rng.random() < 0.05:
-                wanted.append(Request("/v1/learn", "|f no:label", f"k{number}"))
-            else:
-                lines = "\n".join(
-                    f"{rng.randrange(5)} |f n{number} m{k} b:{rng.randrange(9)}.5" for k in range(rng.choice((1, 1, 3)))
-                )
-                wanted.append(Request("/v1/learn", lines, "" if keyless and rng.random() < 0.3 else f"k{number}"))
-        clients.append(wanted)
-    return clients
+    world.apps.remove(arrive)
 
 
 class Templates:
@@ -709,7 +584,7 @@ class Templates:
     def __init__(self) -> None:
         self.files: dict[bool, dict[str, bytes]] = {}
         self.chains: dict[bool, tuple[Chain, dict[str, Any]]] = {}
-        self.built: dict[bool, Chain] = {}
+        self.built: dict[tuple[bool, int], Chain] = {}
         for bandit, config in ((False, LINEAR), (True, BANDIT)):
             with tempfile.TemporaryDirectory() as folder:
                 chain = Chain.from_config(config)
@@ -731,13 +606,19 @@ class Templates:
             predictions = [[next(found) for _ in each] for each in lines]
         return {name: array.tobytes() for name, array in chain.arrays().items()}, predictions
 
-    def served(self, arrays: Any, metadata: Any, source: str) -> Chain:
+    def served(self, world: World, arrays: Any, metadata: Any, source: str) -> Chain:
         """A chain with the arrays of a model: built once, as that takes half the time of a history."""
-        bandit = len(metadata["chain"]["chain"]) > 1
-        if bandit not in self.built:
-            self.built[bandit] = _built(arrays, metadata, source)
-        self.built[bandit].restore(arrays)
-        return self.built[bandit]
+        if world.rounds_otherwise:
+            metadata = json.loads(json.dumps(metadata))
+            metadata["chain"]["chain"][-1]["linear"]["l2"] = 0.01
+        if world.rounds_otherwise or not world.seed % 16:
+            return _built(arrays, metadata, source)
+        which = len(metadata["chain"]["chain"]) > 1, -1 if world.beside else world.chains_in_use
+        world.chains_in_use += not world.beside
+        if which not in self.built:
+            self.built[which] = _built(arrays, metadata, source)
+        self.built[which].restore(arrays)
+        return self.built[which]
 
 
 def put(folder: Path, files: dict[str, bytes]) -> Path:
@@ -745,159 +626,3 @@ def put(folder: Path, files: dict[str, bytes]) -> Path:
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return folder
-
-
-@dataclass
-class History:
-    """The outcome of one seed."""
-
-    seed: int
-    lives: list[str]
-    operations: int
-    requests: int
-    counts: dict[str, int]
-    trace: list[str]
-
-
-def run(seed: int, templates: Templates, parent: Path | None = None, nth: int = 0) -> History:
-    """One history, and what must be true after it.
-
-    Args:
-        seed: decides all that happens.
-        templates: what it begins with.
-        parent: folder for its files.
-        nth: the server fails at this operation, and at no other; 0: as the seed says.
-
-    Raises:
-        AssertionError: it is not.
-    """
-    with tempfile.TemporaryDirectory(dir=parent) as found:
-        root = Path(found).resolve()
-        rng = random.Random(seed)
-        bandit, keep, fresh_store = rng.random() < 0.3, rng.choice((0, 2, 1000)), rng.random() < 0.05
-        clients = _requests(rng, bandit, keep == 1000)
-        default = Default(rng.choice((0.02, 0.1, 0.4)), 0.75) if bandit and rng.random() < 0.6 else None
-        files = dict(templates.files[bandit])
-        if fresh_store:
-            files = {"m": files["m"]}
-        world = World(seed, put(root / "life0", files), errors=rng.choice((0.0, 0.0, 0.01, 0.05)), fail_at=nth)
-        world.errors *= not nth
-        lives: list[str] = []
-        with simulated(world, templates):
-            for number in range(1 if nth else rng.randint(1, 4)):
-                world.faults, world.operations = True, 0
-                how = "none" if nth else rng.choice(("operation", "operation", "time", "stop", "none"))
-                world.crash_at = int(rng.expovariate(1 / 40)) + 1 if how == "operation" else -1
-                crash_in = rng.expovariate(20) if how == "time" else None
-                lives.append(
-                    _life(world, clients, crash_in, rng.expovariate(10) if how == "stop" else None, keep, default)
-                )
-                if world.dead:
-                    assert world.image is not None
-                    world.folder = put(root / f"life{number + 1}", world.image)
-                assert world.dead == (lives[-1] == "crashed"), lives
-                if lives[-1].startswith("failed"):
-                    assert world.errors or nth, f"a start without faults failed: {lives}"
-                world.dead, world.image = False, None
-                world.renamed.clear()
-                world.unsynced.clear()
-            operations, world.errors, world.faults = world.operations, 0.0, False
-            lives.append(_life(world, clients, None, None, keep, default))  # all that clients still want is answered
-            assert lives[-1] == "stopped", lives
-            must_hold(world, templates, clients, bandit, default, root)
-        count = sum(request.teaches for requests in clients for request in requests)
-        return History(seed, lives, operations, count, world.counts, world.trace)
-
-
-def must_hold(
-    world: World,
-    templates: Templates,
-    clients: list[list[Request]],
-    bandit: bool,
-    default: Default | None,
-    root: Path,
-) -> None:
-    """Acknowledged is learned exactly once and in order, nothing else is learned, a restart gives the same bits."""
-    first, position = _restarted(world, root / "again")
-    if not world.seed % 4:
-        second, _ = _restarted(world, root / "once more")
-        assert first == second, "two restarts differ"
-    decisions = {q.answer["id"]: (q.body, q.answer) for each in clients for q in each if q.path == "/v1/rank"}
-    learned: dict[int, tuple[str, list[float] | None]] = {}
-    unknown: list[str] = []
-    late: set[str] = set()
-    for requests in clients:
-        last = -1
-        for request in (each for each in requests if each.teaches):
-            body = request.body
-            if request.status == -1:
-                unknown.append(body)
-                continue
-            assert request.status == (422 if body in (RUIN, "|f no:label") else 200), (request, "a wrong status")
-            if request.status != 200:
-                continue
-            at, predicted = request.answer["position"], request.answer.get("predictions")
-            if request.answer.get("late"):
-                late.add(json.loads(body)["id"])
-                continue
-            if bandit:
-                given = json.loads(body)
-                decision, drawn = decisions[given["id"]]
-                label = {"chosen": drawn["action"], "cost": given["cost"], "probability": drawn["probability"]}
-                body = json.dumps(json.loads(decision) | label)
-            assert at > last, "later learn requests of a client have later places"
-            assert at not in learned, "two learn requests have one place"
-            last, learned[at] = at, (body, None if request.answer.get("repeated") else predicted)
-    if unknown:  # nobody was told: at most once each, where the log says
-        for entry in _entries(world):
-            if entry["number"] not in learned and not entry["refused"] and entry["kind"] != "refused":
-                assert entry["body"] in unknown, "something that nobody sent, or a learn request twice"
-                unknown.remove(entry["body"])
-                learned[entry["number"]] = entry["body"], None
-    if default is not None:
-        for id, cost, at in _decisions(world):
-            if at is not None and at not in learned:
-                assert cost == default.cost, "what nobody rewarded is learned with the default"
-                decision, drawn = decisions[id]
-                label = {"chosen": drawn["action"], "cost": cost, "probability": drawn["probability"]}
-                learned[at] = json.dumps(json.loads(decision) | label), None
-                late.discard(id)
-                world.count("learned by default")
-        assert not late, "a reward came too late, and the default was not learned"
-    bodies = [learned[at][0] for at in sorted(learned)]
-    wanted, predictions = templates.taught(bandit, bodies)
-    for name, content in wanted.items():
-        assert first[name] == content or name in ("shared.testing", "shared.time"), (
-            f"{name} is not what was acknowledged"
-        )
-    for at, predicted in zip(sorted(learned), predictions, strict=True):
-        assert bandit or learned[at][1] in (None, predicted), "what a client was told is not what the model said then"
-
-
-def _restarted(world: World, folder: Path) -> tuple[dict[str, bytes], int]:
-    """The arrays of the model after a restart from a copy of the disk."""
-    shutil.copytree(world.folder, folder, ignore=shutil.ignore_patterns("*-shm"))
-    log = Log(folder / "log.db")
-    served = Served(folder / "m", log, "m", WIDE)
-    try:
-        return {name: array.tobytes() for name, array in served.chain.arrays().items()}, served.position
-    finally:
-        log.close()
-        served.close()
-
-
-def _decisions(world: World) -> list[Any]:
-    """Id, cost and entry of all decisions."""
-    log = Log(world.folder / "log.db")
-    try:
-        return log.store.rows("SELECT id, cost, number FROM serve_decisions")
-    finally:
-        log.close()
-
-
-def _entries(world: World) -> list[dict[str, Any]]:
-    log = Log(world.folder / "log.db")
-    try:
-        return list(log.lines())
-    finally:
-        log.close()

@@ -1,12 +1,16 @@
 """Backups are consistent and proved; a restore leaves only what belongs to it."""
 
 import json
+import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hutch.core.errors import HutchError, StoreError, UsageError
+from hutch.durable.log import Log
 from hutch.serve import copies
 from hutch.serve.copies import backup, restore, verify
 from tests.serve.test_service import LINES, fresh, same, serve, taught  # noqa: F401
@@ -56,6 +60,63 @@ def test_verifying_changes_nothing_and_finds_what_differs(fresh: Path) -> None: 
     copies.LastEntry(fresh.with_name("copy")).close()
     with pytest.raises(HutchError):
         verify({"m": fresh.with_name("copy")}, fresh.with_name("log.db"))
+
+
+def test_what_is_learned_after_the_copy_of_the_log_is_no_harm(
+    fresh: Path,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    serve(fresh, LINES[:4])
+    plain, later = copies.generation_of, iter(LINES[4:9])
+
+    def found(connection: sqlite3.Connection) -> str:
+        serve(fresh, [next(later)])
+        return plain(connection)
+
+    monkeypatch.setattr(copies, "generation_of", found)
+    monkeypatch.setattr(copies, "_TRIES", 1)
+    [proved] = backup(*of(fresh), tmp_path / "b")
+    assert proved.position == 4
+
+
+@pytest.mark.parametrize("what", ["1 decision", "2 lines of the label store's log"])
+def test_a_restore_names_decisions_and_answers_that_would_go(fresh: Path, tmp_path: Path, what: str) -> None:  # noqa: F811
+    serve(fresh, LINES[:4], save=True)
+    backup(*of(fresh), tmp_path / "b")
+    with closing(Log(fresh.with_name("log.db"))) as log, log.store.transaction() as connection:
+        if "decision" in what:
+            row = "1, 'd', 'text/plain', x'7c', 0, 1.0, '{}', NULL, NULL, 0.0, NULL"
+            connection.execute(f"INSERT INTO serve_decisions VALUES ({row})")
+        else:
+            for _ in range(2):
+                log.store.write_log(connection, "learn", {})
+    with pytest.raises(UsageError, match=f"holds {what}, which the backup lacks"):
+        restore(tmp_path / "b", fresh.parent)
+    restore(tmp_path / "b", fresh.parent, drop_later=True)
+    restore(tmp_path / "b", fresh.parent)
+
+
+def test_a_restore_is_synced_step_by_step(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    serve(fresh, LINES[:4], save=True)
+    backup(*of(fresh), tmp_path / "b")
+    fresh.with_name("log.db-wal").write_bytes(b"")
+    steps: list[str] = []
+    replace, plain = os.replace, copies.sync_directory
+
+    def replaced(source: Path, target: Path) -> None:
+        steps.append(Path(target).name)
+        replace(source, target)
+
+    def synced(folder: Path) -> None:
+        assert not fresh.with_name("log.db-wal").exists()
+        steps.append("sync")
+        plain(folder)
+
+    monkeypatch.setattr(os, "replace", replaced)
+    monkeypatch.setattr(copies, "sync_directory", synced)
+    restore(tmp_path / "b", fresh.parent)
+    assert steps[-6:] == ["sync", "log.db", "m", "sync", "log.db-last", "sync"]
 
 
 @pytest.mark.parametrize("crashed", [True, False])

@@ -429,6 +429,56 @@ def test_a_replay_that_predicts_something_else_is_refused_by_name(fresh: Path) -
     assert serve(fresh, keep=3).position == 12  # accepted once: these are the predictions from now on
 
 
+def _as_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start as a build whose weights differ a little."""
+    built = Chain.from_arrays
+
+    def other(arrays: Any, metadata: Any, source: str) -> Chain:
+        chain = built(arrays, metadata, source)
+        chain.weights *= np.float32(0.999)
+        return chain
+
+    monkeypatch.setattr(Chain, "from_arrays", other)
+    for module in ("hutch.durable.log", "hutch.serve.served"):
+        monkeypatch.setattr(f"{module}.maker", lambda: {"hutch": "9.9"})
+
+
+def test_a_refused_version_leaves_the_log_to_the_one_that_wrote_it(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(fresh, LINES[:6], save=True)
+    serve(fresh, LINES[6:12])
+    with monkeypatch.context() as patched:
+        _as_another_version(patched)
+        with pytest.raises(StoreError, match=r"entry 7 of .*read by hutch 9.9\)"):
+            serve(fresh)
+    assert same(serve(fresh).arrays, taught(LINES[:12]))
+
+
+def test_a_version_gives_no_receipts_for_what_another_one_said(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(fresh, LINES[:6], save=True)
+    serve(fresh, LINES[6:12])
+    log = Log(fresh.with_name("log.db"))
+    with log.store.transaction() as connection:  # as after a crash, in which the last receipts are lost
+        connection.execute("DELETE FROM serve_receipts")
+    log.close()
+    with monkeypatch.context() as patched:
+        _as_another_version(patched)
+        assert serve(fresh).position == 12
+    assert same(serve(fresh).arrays, taught(LINES[:12]))
+
+
+def test_a_refused_request_proves_no_entry_twice(fresh: Path) -> None:
+    serve(fresh, LINES[:6])
+    log = Log(fresh.with_name("log.db"))
+    with log.store.transaction() as connection:
+        log.write(connection, Entry(1, TEXT, b"1e38 |f a:1e30"))
+    served = Served(fresh, log, "m", WIDE)
+    assert (served.replayed, served.proved) == (7, 6)
+    served.close()
+    log.close()
+
+
 def test_receipts_go_with_their_entries(fresh: Path) -> None:
     serve(fresh, LINES[:6], save=True)
     log = Log(fresh.with_name("log.db"))
@@ -437,6 +487,20 @@ def test_receipts_go_with_their_entries(fresh: Path) -> None:
 
 
 # The log belongs to the model
+
+
+def test_the_file_from_before_the_service_does_not_replace_what_has_learned(fresh: Path) -> None:
+    new = fresh.read_bytes()
+    serve(fresh, LINES[:6], save=True)
+    fresh.write_bytes(new)
+    with pytest.raises(
+        StoreError, match=r"m: was never in service, but .* is of a model 'm' that was, up to entry 6: "
+    ):
+        serve(fresh)
+    assert fresh.read_bytes() == new
+    assert serve(fresh, name="n").examples == 0
+    fresh.write_bytes(new)
+    assert serve(fresh, accept_loss=True).examples == 0
 
 
 def test_entries_are_not_stranded_by_another_name(fresh: Path) -> None:

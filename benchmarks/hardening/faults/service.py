@@ -12,12 +12,14 @@ _LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS, _LAST = (
 )
 
 _POLICY = "src/hutch/policy.py"
+_COPIES = "src/hutch/serve/copies.py"
 _INFLATED = "src/hutch/serve/inflated.py"
 _SERVE = "tests/serve/test_"
 TESTS: dict[str, list[str]] = {
     "http": ["tests/net/test_application.py"],
     "service": [f"{_SERVE}served.py", f"{_SERVE}decisions.py"],
     "durable log": ["tests/durable"],
+    "copies": [f"{_SERVE}copies.py"],
     "receipts": [f"{_SERVE}service.py"],
     "label requests": [f"{_SERVE}labels.py", "tests/active/test_whom.py", "tests/active/test_pool.py"],
     "certificates": ["tests/label", "tests/estimate/test_clusters.py"],
@@ -63,7 +65,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("service", "the recent loss is that of all examples", _SERVED, "self.recent = min(self.recent + 1, WINDOW)",
           "self.recent += 1"),
     Fault("service", "learn requests learned again count twice in the recent loss", _SERVED,
-          "(self.recent_loss, self.recent), self.position = before, number", "self.position = number"),
+          "(self.recent_loss, self.recent, self.proved), self.position = before, number", "self.position = number"),
     Fault("service", "a learn request that is taken back ruins the model at the next one", _SERVED,
           "None if earlier in self._refused else entry", "entry"),
     Fault("service", "the loss of a decision counts once per row", _SERVED,
@@ -135,8 +137,23 @@ FAULTS: tuple[Fault, ...] = (
           'f"{self.kind}\\0{self.audit}\\0{choice}".encode()', 'f"{self.kind}\\0{choice}".encode()'),
     Fault("durable log", "checksums are not chained", _LOG, 'zlib.crc32(b"%d" % checksum, chain & 0xFFFFFFFF)',
           'zlib.crc32(b"%d" % checksum)'),
-    Fault("durable log", "the last acknowledged entry may be gone", _LOG, "if acknowledged > last and not accept_loss:",
-          "if acknowledged > last + 1 and not accept_loss:"),
+    Fault("durable log", "the last acknowledged entry may be gone", _LOG, "if until == first:",
+          "if until == first + 1:"),
+    Fault("durable log", "the last commit without an entry may be gone", _LOG, "if commits == 1 else",
+          "if commits == 2 else"),
+    Fault("durable log", "commits without an entry are not counted", _LOG, "connection.execute(_COUNT_COMMIT)", "pass"),
+    Fault("durable log", "a file from before the service replaces the model", _LOG, "(chain != 0 OR model IN",
+          "(chain = 0 AND model IN"),
+    Fault("receipts", "a refused start overwrites the receipt that it refuses", _SERVED,
+          "if not self._goes_on_differing:\n                return", "if False:\n                return"),
+    Fault("receipts", "a version writes receipts for what another one said", _SERVED,
+          "self.log.made_by(done.position) != maker()", "False"),
+    Fault("copies", "a restore drops decisions without naming them", _COPIES,
+          '{*connection.execute("SELECT model, id, time FROM serve_decisions")}', "set()"),
+    Fault("copies", "a backup fails while the server learns", _COPIES,
+          "    before.close()\n    try:", "    before.close()\n    before.number += 1\n    try:"),
+    Fault("copies", "the note beside a log is put back before the log is durable", _COPIES,
+          "                    path.unlink()\n        sync_directory(target)", "                    path.unlink()"),
     Fault("durable log", "numbers that were acknowledged are given again", _LOG,
           "        self._begin(max(acknowledged, last))\n        self._go_on_from(acknowledged)",
           "        self._begin(max(acknowledged, last))"),

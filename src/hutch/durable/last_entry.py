@@ -1,4 +1,4 @@
-"""The file beside a log that names its last entry, so that a log which lost entries, or was put back, is noticed."""
+"""The file beside a log that names its last entry and counts its commits, so that a log which lost some is noticed."""
 
 import os
 import shutil
@@ -24,39 +24,42 @@ class LastEntry:
         number: of the last entry when the file was opened; 0 if it was not known.
         generation: of the log's last server, if its main file says so as well; empty if unknown.
         is_closed: the server ended in order, so that nothing is left in a write-ahead log but by other programs.
+        commits: how many there had been when the file was opened, also of decisions and answers; 0 if it was not known.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = os.open(f"{path}-last", os.O_RDWR | os.O_CREAT, 0o600)
-        self.number, self.generation, self.is_closed = 0, "", False
+        self.number, self.generation, self.is_closed, self.commits = 0, "", False, 0
         with suppress(OSError, ValueError):
             number, checksum, *more = os.read(self._file, 100).decode().split()  # only the number before version 0.1
             if _checksum(int(number), *more) == int(checksum, 16):
                 self.number = int(number)
-                state, generation = more or (_OPEN, _UNKNOWN)
+                state, generation, commits = [*(more or (_OPEN, _UNKNOWN)), "0"][:3]
                 self.is_closed, self.generation = state == _CLOSED, generation.replace(_UNKNOWN, "")
-        self._written = (-1, "", False)
+                self.commits = int(commits)
+        self._written = (-1, "", 0, False)
 
-    def write(self, number: int, generation: str = "", *, closed: bool = False) -> None:
+    def write(self, number: int, generation: str = "", commits: int = 0, *, closed: bool = False) -> None:
         """Note the last entry; nothing is written again."""
-        if (number, generation, closed) != self._written:
-            self._written = (number, generation, closed)
+        if (number, generation, commits, closed) != self._written:
+            self._written = (number, generation, commits, closed)
             with suppress(OSError):  # even a full disk has the acknowledged entries
-                self._put(number, _CLOSED if closed else _OPEN, generation or _UNKNOWN)
+                self._put(number, _CLOSED if closed else _OPEN, generation or _UNKNOWN, commits)
 
-    def _put(self, number: int, *more: str) -> None:
+    def _put(self, number: int, state: str, generation: str, commits: int) -> None:
         os.lseek(self._file, 0, os.SEEK_SET)
-        os.write(self._file, f"{number:020d} {_checksum(number, *more):08x} {more[0]:6} {more[1]}\n".encode())
+        checksum = _checksum(number, state, generation, f"{commits:020d}")
+        os.write(self._file, f"{number:020d} {checksum:08x} {state:6} {generation} {commits:020d}\n".encode())
 
-    def reopen(self, number: int) -> None:
+    def reopen(self, number: int, commits: int = 0) -> None:
         """Note that a server begins; durably, or after a power failure what it wrote would look like another's.
 
         Raises:
             StoreError: the disk does not take it.
         """
         try:
-            self._put(number, _OPEN, _UNKNOWN)
+            self._put(number, _OPEN, _UNKNOWN, commits)
             os.fsync(self._file)
         except OSError as error:
             if self.is_closed or self.generation:  # after a power failure the disk may still say so
@@ -124,3 +127,9 @@ def generation_of(connection: sqlite3.Connection) -> str:
     """The generation of a log: a random name of the server that opened it last; empty if none did since version 0.1."""
     found = connection.execute("SELECT value FROM store WHERE key = 'generation'").fetchone()
     return str(found[0]) if found else ""
+
+
+def commits_of(connection: sqlite3.Connection) -> int:
+    """How many commits servers have made to a log; 0 if none has counted them."""
+    found = connection.execute("SELECT value FROM store WHERE key = 'commits'").fetchone()
+    return int(found[0]) if found else 0

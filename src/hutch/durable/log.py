@@ -26,7 +26,7 @@ from hutch.core.errors import StoreError, at, counted, did_you_mean
 from hutch.durable.checksums import sound
 from hutch.durable.choices import DECISION, Choice, Contradiction, choice_of
 from hutch.durable.commit import Deliver, GroupCommit
-from hutch.durable.last_entry import LastEntry, generation_of
+from hutch.durable.last_entry import LastEntry, commits_of, generation_of
 from hutch.durable.lock import Held
 from hutch.durable.receipts import TABLES, made_by, maker, note_start
 from hutch.durable.store import Store
@@ -36,6 +36,7 @@ REFUSED = "refused"
 MOST = 10_000_000
 """Ids of requests, and decisions, that are remembered of each model."""
 _DROPPED = "dropped"
+_COUNT_COMMIT = "INSERT INTO store VALUES ('commits', 1, NULL) ON CONFLICT (key) DO UPDATE SET value = value + 1"
 _WAY_OUT = "or go on without what is lost with --accept-loss"
 
 
@@ -156,9 +157,10 @@ class Log:
         [(served,)] = self.store.rows("SELECT coalesce(max(value), 0) FROM store WHERE key = 'served_seconds'")
         self._seconds, self._begun = float(served), time.monotonic()
         last, acknowledged = self.last(), self._last.number
-        if acknowledged > last and not accept_loss:
-            lost = f"entry {last + 1}" if acknowledged == last + 1 else f"entries {last + 1} to {acknowledged}"
-            text = f"damaged: {lost} of the log, which were acknowledged, are gone: put back a copy, {_WAY_OUT}"
+        with self.store.transaction() as connection:
+            self._commits = commits_of(connection)
+        if lost := self._lost(last) if not accept_loss else "":
+            text = f"damaged: {lost} gone: put back a copy, {_WAY_OUT}"
             self.store.close()
             self._last.close()
             self._held.close()
@@ -166,10 +168,21 @@ class Log:
         self._begin(max(acknowledged, last))
         self._go_on_from(acknowledged)
 
+    def _lost(self, last: int) -> str:
+        """What the file beside the log knows of, and the log ends before, as `entry 7 of the log, ..., is`."""
+        first, until, commits = last + 1, self._last.number, self._last.commits - self._commits
+        if until > first:
+            return f"entries {first} to {until} of the log, which were acknowledged, are"
+        if until == first:
+            return f"entry {first} of the log, which was acknowledged, is"
+        if commits > 1:
+            return f"the last {commits} commits of the log, which were acknowledged, are"
+        return "the last commit of the log, which was acknowledged, is" if commits == 1 else ""
+
     def _begin(self, last: int) -> None:
         """Begin a generation: from now on no other server may write the log."""
         generation = secrets.token_hex(8)
-        self._last.reopen(last)
+        self._last.reopen(last, self._commits)
         with self.store.transaction() as connection:
             for statement in TABLES:
                 connection.execute(statement)
@@ -177,7 +190,7 @@ class Log:
             note_start(connection, last, maker(), time.time())
         self._generation = generation
         self._shown = generation if self.store.checkpoint() else ""
-        self._last.write(last, self._shown)
+        self._last.write(last, self._shown, self._commits)
 
     @property
     def size(self) -> int:
@@ -224,7 +237,7 @@ class Log:
         last = self._last_if_ours()
         self.store.close()
         if last is not None:
-            self._last.write(last, self._generation, closed=True)
+            self._last.write(last, self._generation, self._commits, closed=True)
         self._last.close()
         self._held.close()
 
@@ -280,6 +293,15 @@ class Log:
                 entries = counted(waiting, "entry", "entries")
                 text = f"{self.store.path} has {entries} of another model that was served as {name!r}, and is not saved"
                 self._lose(path, text)
+            query = (
+                "SELECT max(last) FROM serve_models WHERE name = ? AND"
+                " (chain != 0 OR model IN (SELECT model FROM serve_decisions))"
+            )
+            if (last := self.store.rows(query, [name])[0][0]) is not None:
+                text = (
+                    f"was never in service, but {self.store.path} is of a model {name!r} that was, up to entry {last}"
+                )
+                self._lose(path, text, "put that back, serve this one as NAME=FILE or with another --store, or with")
             return self._register(name)
         identity, through = str(noted["identity"]), int(noted["through"])
         query = "SELECT model, kept, last FROM serve_models WHERE identity = ?"
@@ -548,9 +570,11 @@ class Log:
             query = "INSERT OR REPLACE INTO serve_receipts VALUES (?, ?)"
             connection.executemany(query, self._receipts[:count])
             yield connection
-            last = _last_number(connection)
+            connection.execute(_COUNT_COMMIT)
+            last, commits = _last_number(connection), commits_of(connection)
         del self._receipts[:count]
-        self._last.write(last, self._shown)
+        self._commits = commits
+        self._last.write(last, self._shown, commits)
 
     def _go_on_from(self, number: int) -> None:
         """Give no number again that was given before."""

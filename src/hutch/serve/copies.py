@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hutch.core.atomic import make_directory, write_bytes
+from hutch.core.atomic import make_directory, sync_directory, write_bytes
 from hutch.core.errors import HutchError, StoreError, UsageError, at, counted
 from hutch.core.strict_json import dumps
 from hutch.durable.damage import said_by
-from hutch.durable.last_entry import LastEntry, generation_of
+from hutch.durable.last_entry import LastEntry, commits_of, generation_of
 from hutch.durable.lock import Held
 from hutch.durable.log import Log
 from hutch.durable.model_file import snapshots
@@ -112,6 +112,8 @@ def backup(models: Mapping[str, Path], store: Path, folder: Path) -> list[Proved
         "position": {each.name: each.position for each in proved},
         "time": time.time(),
     }
+    for name in (*names, f"{store.name}-last"):
+        _sync(folder / name)
     write_bytes(folder / LISTED, f"{dumps(listed)}\n".encode())
     return proved
 
@@ -123,6 +125,8 @@ def _copy_log(store: Path, copy: Path) -> None:
     for each in (copy, Path(f"{copy}-last")):
         each.unlink(missing_ok=True)
     os.close(os.open(copy, os.O_RDWR | os.O_CREAT, 0o600))
+    before = LastEntry(store)  # what is acknowledged by now must be in the copy
+    before.close()
     try:
         with closing(sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro", uri=True)) as source:
             with closing(sqlite3.connect(copy)) as target:
@@ -131,14 +135,12 @@ def _copy_log(store: Path, copy: Path) -> None:
                 [(sound,), *_] = target.execute("PRAGMA quick_check(1)").fetchall()
                 if sound != "ok":
                     raise StoreError(at(str(store), None, None, f"damaged: {said_by(sound)}"))
-                number, generation = _last(target), generation_of(target)
+                number, commits, generation = _last(target), commits_of(target), generation_of(target)
     except sqlite3.Error as error:
         raise StoreError(at(str(store), None, None, f"cannot be copied: {error}")) from None
-    before = LastEntry(store)
-    acknowledged = max(number, before.number)
-    before.close()
     note = LastEntry(copy)
-    note.write(acknowledged, generation, closed=acknowledged == number)
+    is_whole = before.number <= number and before.commits <= commits
+    note.write(max(number, before.number), generation, max(commits, before.commits), closed=is_whole)
     note.close()
 
 
@@ -171,33 +173,45 @@ def restore(folder: Path, target: Path, *, drop_later: bool = False) -> list[Pro
         raise UsageError(f"{folder / LISTED}: names files in other folders")
     proved = verify({name: folder / file for name, file in models.items()}, folder / store)
     make_directory(target)
-    log = target / store
+    log, noted = target / store, f"{store}-last"
     held = [Held(target / name) for name in files if (target / name).is_file()]
     try:
         last = max((each.position for each in proved), default=0)
         later = _later(log, folder / store)
         if later and not drop_later:
             raise UsageError(f"{log}: {later}: they would be lost; --drop-later drops them")
-        for name in files:
-            part = target / f".{name}.restored"
-            shutil.copyfile(folder / name, part)
-            with open(part, "rb+") as copy:
-                os.fsync(copy.fileno())
+        for name in (*files, noted):
+            shutil.copyfile(folder / name, _part(target, name))
+            _sync(_part(target, name))
         for ending in ("-wal", "-shm"):
             Path(f"{log}{ending}").unlink(missing_ok=True)
+        sync_directory(target)  # a write-ahead log that came back after a power failure would go into the new log
         for name in (store, *models.values()):
-            os.replace(target / f".{name}.restored", target / name)
-        shutil.copyfile(folder / f"{store}-last", f"{log}-last")
+            os.replace(_part(target, name), target / name)
         for file in models.values():
             for number, path in snapshots(target / file).items():
                 if number > last:
                     path.unlink()
+        sync_directory(target)
+        os.replace(_part(target, noted), target / noted)  # until now it refuses what is there
+        sync_directory(target)
+    except OSError as error:
+        raise StoreError(at(str(target), None, None, f"cannot be restored: {error.strerror}; run it again")) from None
     finally:
         for each in held:
             each.close()
-        for name in files:
-            (target / f".{name}.restored").unlink(missing_ok=True)
+        for name in (*files, noted):
+            _part(target, name).unlink(missing_ok=True)
     return proved
+
+
+def _part(target: Path, name: str) -> Path:
+    return target / f".{name}.restored"
+
+
+def _sync(path: Path) -> None:
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
 
 
 def _later(present: Path, copy: Path) -> str:
@@ -205,14 +219,28 @@ def _later(present: Path, copy: Path) -> str:
     if not present.is_file():
         return ""
     with closing(sqlite3.connect(copy)) as connection:
-        kept, whose = _last(connection), _identity(connection)
+        kept, whose, known = _last(connection), _identity(connection), _beside_entries(connection)
     with suppress(sqlite3.Error):
         with closing(sqlite3.connect(f"{present.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            last, owner = _last(connection), _identity(connection)
+            last, owner, present_ones = _last(connection), _identity(connection), _beside_entries(connection)
         if owner != whose:
             return f"a log of other models, with {counted(last, 'entry', 'entries')}"
-        return f"holds entries {kept + 1} to {last}, which the backup lacks" if last > kept else ""
+        more = [f"entries {kept + 1} to {last}"] if last > kept else []
+        more += [
+            counted(len(found - known[what]), *what) for what, found in present_ones.items() if found - known[what]
+        ]
+        return f"holds {' and '.join(more)}, which the backup lacks" if more else ""
     return "cannot be read, so that it may hold later entries"
+
+
+def _beside_entries(connection: sqlite3.Connection) -> dict[tuple[str, str], set[object]]:
+    """What a store holds beside entries to learn: decisions, and the requests and answers of people."""
+    return {
+        ("decision", "decisions"): {*connection.execute("SELECT model, id, time FROM serve_decisions")},
+        ("line of the label store's log", "lines of the label store's log"): {
+            *connection.execute("SELECT number, time FROM audit")
+        },
+    }
 
 
 def _identity(connection: sqlite3.Connection) -> str:

@@ -163,7 +163,7 @@ class Served:
                 if until is not None and entry is not None and not until(number, entry):
                     break
                 self._learn_now(number, entry, None)
-                if self._differing and not (log.accept_difference or log.accept_loss):
+                if self._differing and not self._goes_on_differing:
                     raise StoreError(self._difference())
                 self.replayed += entry is not None
                 if starting is not None and not self.failure:
@@ -373,7 +373,7 @@ class Served:
                 active_layer(self.chain).examples_per_label = 0.0
 
     def _prove(self, entry: Entry, done: Answered) -> None:
-        """Compare the predictions of an entry with its receipt; one that has none gets one."""
+        """Compare the predictions of an entry with its receipt; one without gets one, if this version wrote it."""
         if self.failure:  # what is left of the model is not what clients are told from
             return
         receipt = receipt_of(done.predictions)
@@ -382,7 +382,15 @@ class Served:
             return
         if entry.receipt >= 0:
             self._differing = self._differing or done.position
+            if not self._goes_on_differing:
+                return  # the version that wrote it must find its receipt as it was
+        elif entry.time and self.log.made_by(done.position) != maker():
+            return  # read from the log of another version, which may have said something else to the client
         self.log.receipt(done.position, receipt)
+
+    @property
+    def _goes_on_differing(self) -> bool:
+        return self.log.accept_difference or self.log.accept_loss
 
     def _difference(self) -> str:
         """The first entry that a replay predicts otherwise, and what may be done."""
@@ -421,7 +429,7 @@ class Served:
         """Restore the model from before an entry, and record in the log that the entry is never learned."""
         self.rejected[_REASONS[NotFinite]] += 1
         self._refused[number] = why
-        before = self.recent_loss, self.recent
+        before = self.recent_loss, self.recent, self.proved
         try:
             with self._writing:
                 self._file.held.check()
@@ -434,7 +442,7 @@ class Served:
         except Exception as error:
             self._fail(error, future)
             return
-        (self.recent_loss, self.recent), self.position = before, number
+        (self.recent_loss, self.recent, self.proved), self.position = before, number
         self._unrecorded[number] = why
         self._record(number, future)
 
