@@ -20,7 +20,7 @@ from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
-from hutch.core.errors import ConfigError, PluginError
+from hutch.core.errors import ConfigError
 from hutch.core.parameters import parameters_of
 from hutch.core.run.decisions import slots_of
 
@@ -218,7 +218,7 @@ def bench(
         try:
             candidate = Bench((top, *(_layer(name, known) for name in stack)), known)
             candidate.engine()
-        except (ConfigError, PluginError, ValueError) as error:
+        except (ConfigError, ValueError) as error:
             why = why or f"; with {', '.join(map(str, stack))} below it: {error}"
             continue
         return candidate

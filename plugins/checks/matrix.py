@@ -2,7 +2,7 @@
 
 Each chain learns examples whose class stands in their words. It learns more than chance if its progressive loss in the
 second half is lower than that of a twin whose labels were dealt out anew; it resumes if a saved half and the rest are,
-bit for bit, the whole.
+bit for bit, the whole. Where chance costs nothing, the loss cannot tell.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.chain.label_check import counted_classes
-from hutch.core.chain.reduction import LayerConfig, Reduction
+from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
 from hutch.core.errors import HutchError
@@ -70,7 +70,10 @@ def _losses(own: Bench) -> Iterator[Bench]:
     kind = own.registry.reductions[base.name].Parameters
     if not hasattr(base.parameters, "loss"):
         return
+    takes = own.engine().takes
     for name, loss in own.registry.losses.items():
+        if loss.labels != LossLabels.REAL and takes not in (Labels.SIMPLE, Labels.MULTICLASS):
+            continue  # costs are numbers
         try:
             last = LayerConfig(base.name, checked(kind, {**plausible(kind), "loss": name}))
         except (HutchError, ValueError):
@@ -87,9 +90,10 @@ def _below(own: Bench) -> Iterator[Bench]:
     for name, other in own.registry.reductions.items():
         if name != top.name:
             try:
-                yield replace(own, layers=(top, *bench(other, own.registry).layers))
-            except (HutchError, ValueError):
+                below = bench(other, own.registry).layers
+            except Exception:  # another plugin may raise anything, and is not the one that is tried
                 continue
+            yield replace(own, layers=(top, *below))
 
 
 def _above(own: Bench) -> Iterator[Bench]:
@@ -107,7 +111,7 @@ def _fits(made: Bench) -> bool:
     """Whether the declarations of the layers allow the chain, and its loss takes what they teach."""
     try:
         engine = made.engine()
-    except (HutchError, ValueError):
+    except Exception:  # a layer of another plugin may raise anything
         return False
     return counted_classes(engine.layers) is None
 
@@ -117,7 +121,7 @@ def _tried(chain: str, made: Bench) -> Composition:
     try:
         records = made.records(_COUNT)
         loss, chance = _loss(made, records), _loss(made, _dealt(records))
-        problem = "" if loss < _BETTER * chance else "learns no more than chance"
+        problem = "" if loss < _BETTER * chance or not chance else "learns no more than chance"
         return Composition(chain, loss, chance, problem or _resumed(made, records))
     except Exception as error:  # third-party code may raise anything
         return Composition(chain, loss, chance, f"{type(error).__name__}: {error}")

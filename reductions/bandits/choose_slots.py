@@ -33,7 +33,7 @@ from hutch.core.kernel.abi import (
     state_of,
     uint32s_at,
 )
-from hutch.core.kernel.decision import ACTION_BYTES, DECISION, actions_at, decision_at, decision_of
+from hutch.core.kernel.decision import ACTION_BYTES, DECISION, actions_at, decision_at, decision_of, place_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.learner.memory import Buffer, reserve
@@ -248,9 +248,10 @@ def _run(layer, example, importance, offset, learns):
         used[first] = 1
         if slot == uint64(0):
             top = np.float32(first)
-        if action == first and (slot == uint64(0) or state.all_slots == 1):
-            loss += cost / probability * values[0] * importance
-        ratios += values[0] / probability
+        if inner.chosen >= 0:
+            ratio = values[place_of(inner, inner.chosen)] / probability
+            ratios += ratio
+            loss += cost * ratio * importance if slot == uint64(0) or state.all_slots == 1 else _0
         features += e.features
         if state.slate == 1:
             before += uint64(count)

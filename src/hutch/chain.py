@@ -467,9 +467,9 @@ def with_classes(layers: Sequence[Mapping[str, Any] | str], classes: int) -> lis
     return found
 
 
-def _described(given: Mapping[str, Any], layer: Any) -> str:
+def _described(given: Mapping[str, Any] | str, layer: Any) -> str:
     """A layer by its name and the settings that are not the defaults."""
-    [(name, settings)] = given.items()
+    [(name, settings)] = [(given, {})] if isinstance(given, str) else given.items()
     defaults = {field.name: field.default for field in fields(layer.parameters)}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in defaults.items()}
     own = [f"{key}={value}" for key, value in settings.items() if value != plain.get(key, MISSING)]

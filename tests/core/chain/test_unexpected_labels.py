@@ -91,3 +91,12 @@ def test_trees_with_costs_find_out_too(layer: str) -> None:
     lines = ["0:0 1:1 2:1 |f a", "0:1 1:0 2:1 |f b", "0:1 1:1 2:0 |f c"] * 20
     chain.learn(lines)
     assert chain.predict(["|f a", "|f b", "|f c"]).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("top", ["one_against_all", "filter_tree", "error_correcting_tournament"])
+def test_classes_above_a_loss_of_counts_are_said(top):
+    chain = Chain.from_config({"chain": [{top: {"classes": 3}}, {"linear": {"loss": "poisson"}}]})
+    with pytest.warns(UserWarning, match=f"{top} teaches -1 and 1, and poisson loss learns no -1, wanted one such as"):
+        chain.learn(["1 |f a", "2 |f b", "3 |f c"])
+    for loss in ("logistic", "squared"):
+        Chain.from_config({"chain": [{top: {"classes": 3}}, {"linear": {"loss": loss}}]}).learn(["1 |f a", "3 |f c"])

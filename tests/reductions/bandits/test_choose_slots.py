@@ -124,3 +124,27 @@ def test_malformed_decisions_are_told_of(text, capsys):
     Path("data").write_text(text)
     assert run(["-d", "data", "--ccb_explore_adf", "-p", "p"]) == 0
     assert "badly formed slots" in capsys.readouterr().err and not Path("p").read_text().strip()
+
+
+@pytest.mark.parametrize("sampled", [[], ["sample_action"]])
+@pytest.mark.parametrize("top", ["choose_slots", "choose_slate"])
+def test_the_loss_is_the_cost_of_the_policy_whether_it_learns_or_not(top, sampled):
+    """The best action has .95 + .05 / 3, and each other costs 1; a log of even draws estimates that."""
+    random, lines = np.random.default_rng(0), []
+    for _ in range(1500):
+        good, chosen = random.integers(3, size=2)
+        cost, label = float(chosen != good), f"{chosen}:0.3333"
+        slate = top == "choose_slate"
+        kind, own, shared = ("slates", " 0", f" {cost}") if slate else ("ccb", "", "")
+        lines.append(f"{kind} shared{shared} |s x")
+        lines += [f"{kind} action{own} |a {'good' if k == good else 'bad'}" for k in range(3)]
+        lines += [f"{kind} slot {label if slate else f'{chosen}:{cost}:0.3333'} |t y", ""]
+    layers = [top, *sampled, "explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]
+    chain = Chain.from_config({"chain": layers})
+    assert repr(chain).startswith(f"<hutch chain: {top} over ")
+    text = "\n".join(lines) + "\n"
+    chain.learn(text)
+    losses = np.concatenate([chain.run_apart(batch, False).losses for batch in chain.batches(text)])
+    wanted = 2 / 3 * 0.05
+    assert chain.last_run.average_loss == pytest.approx(wanted, abs=0.01)
+    assert losses.sum() / 1500 == pytest.approx(wanted, abs=0.01)
