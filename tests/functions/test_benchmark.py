@@ -58,6 +58,8 @@ def test_a_loop_through_a_callable(made):
     assert axes.lines[0].get_ydata()[-1] == score.value
     easy = hutch.Benchmark(frame.drop(columns="subject")).run(judge, 200, width=0.2)
     assert easy.labels < 200 and easy.half_width <= 0.2
+    always = hutch.Benchmark(frame.drop(columns="subject")).run(judge, 200, width=0.2, every_look=True)
+    assert always.labels > easy.labels and always.half_width <= 0.2
     both = hutch.Benchmark(frame.drop(columns="subject"), ["a", "b"])
     both.run(lambda questions: {"a": [truth[q] for q in questions], "b": [other[q] for q in questions]}, 60)
     difference = both.estimate("a", against="b")

@@ -205,15 +205,23 @@ class Benchmark:
         found = filter(None, dict.fromkeys(self._session.earlier.groups))
         return {name: self.estimate(model, against=against, group=name, confidence=confidence) for name in found}
 
-    def run(self, judge: Callable[[list[Any]], Any], budget: int, *, width: float | None = None) -> Score:
+    def run(
+        self,
+        judge: Callable[[list[Any]], Any],
+        budget: int,
+        *,
+        width: float | None = None,
+        every_look: bool = False,
+    ) -> Score:
         """Draw questions and have them judged, in ten rounds.
 
         Args:
             judge: takes questions, and returns their answers in the same order; of several new models, their answers by
                 model.
             budget: the most questions to judge, at least 1.
-            width: stop once the half-width of every new model's score is this or less. The interval then holds at every
-                look, so that it holds when the loop stops.
+            width: stop once the half-width of every new model's score is this or less.
+            every_look: the intervals hold at all looks at once, also at the one at which the loop stops; it takes about
+                twice as many questions. Without it, intervals of 95 % held at that look in .94 to .98 of simulations.
 
         Returns:
             The score of the first new model.
@@ -226,7 +234,7 @@ class Benchmark:
             raise UsageError(f"budget: got {budget}, wanted 1 or more")
         if width is not None and not width > 0:
             raise UsageError(f"width: got {width:g}, wanted a number above 0")
-        look, size = None if width is None else budget, max(LEAST, math.ceil(budget / ROUNDS))
+        look, size = budget if every_look else None, max(LEAST, math.ceil(budget / ROUNDS))
         judged = sum(len(each.drawn) for each in self._session.rounds) - len(self._session.open)
         while judged < budget and (asked := self.next(min(size, budget - judged))):
             answers = judge(asked)
