@@ -15,6 +15,7 @@ from hutch.benchmark.session import Session
 from hutch.benchmark.verdict import verdict
 from hutch.core.errors import DataError, Problem, UsageError, did_you_mean, warn
 from hutch.crowd.data.frames import is_frame, originals_of
+from hutch.crowd.data.values import name_of
 from hutch.functions.result import Result
 from hutch.shell.sentences import names
 
@@ -161,7 +162,7 @@ class Benchmark:
         taken = self._session.checks if by_people else [each.drawn for each in self._session.rounds]
         drawn, source = {int(place) for each in taken for place in each}, "checks" if by_people else "next"
         for question, answer in dict(answers).items():
-            place = self._place.get(str(question))
+            place = self._place.get(name_of(question))
             if place is None:
                 raise DataError(f"no question is {question!r}; {did_you_mean(str(question), self._place)[:200]}")
             if place not in drawn:
