@@ -126,7 +126,7 @@ def test_a_judges_answers_checked_by_people(hutch, made):
         (("--judged", "answers.csv"), "--judged: got answers.csv, the file of the earlier answers"),
         (("--new", "m3"), "'m3' is a model of the earlier answers"),
         (("--new", "mine"), "wanted different names"),
-        (("--new", " "), "--new: got an empty name"),
+        (("--new", " "), "new: got an empty name"),
         (("--confidence", "95"), "--confidence: got 95"),
         (("--ask", "-1"), "--ask"),
     ],

@@ -81,7 +81,7 @@ class Benchmark:
 
     Raises:
         DataError: the answers cannot be read.
-        UsageError: a new model has the name of an earlier one.
+        UsageError: a new model has the name of an earlier one, or none, or the seed is negative.
 
     Source: see `hutch.benchmark.estimate` and `hutch.factors`.
 
@@ -132,8 +132,8 @@ class Benchmark:
         Raises:
             UsageError: a count below 1, or a share that is none.
         """
-        if count < 1:
-            raise UsageError(f"count: got {count}, wanted 1 or more")
+        if not isinstance(count, int) or count < 1:
+            raise UsageError(f"count: got {count}, wanted a whole number, 1 or more")
         if not 0 <= check <= 1:
             raise UsageError(f"check: got {check:g}, wanted a number from 0 to 1")
         return [self._originals[place] for place in self._session.ask(count, check).tolist()]
