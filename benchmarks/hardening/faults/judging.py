@@ -118,7 +118,7 @@ FAULTS: tuple[Fault, ...] = (
           "    if expected is None:\n        reach *="),
     Fault("benchmark", "checked questions stand for themselves", _CHECKS, "= reach[checked] / share, share",
           "= 1 / share, share"),
-    Fault("benchmark", "checks are certain", _CHECKS, "found / w.sum() ** 2 * n / (n + 2)", "0.0"),
+    Fault("benchmark", "checks are certain", _CHECKS, "found / w.sum() ** 2", "0.0"),
     Fault("benchmark", "answers count as they arrive", _SESSION, "if was_open and not len(self.open):", "if was_open:"),
     Fault("benchmark", "draws do not depend on the round", _SESSION, "[self.seed, len(self.rounds)]", "[self.seed, 0]"),
     Fault("benchmark", "sorted rows change what follows", _SESSION,
