@@ -5,6 +5,7 @@ import gzip
 import numpy as np
 import pandas
 import polars
+import pyarrow
 import pytest
 
 from hutch.benchmark.answers import read_answers
@@ -45,10 +46,16 @@ def test_forms(tmp_path, text):
 def test_frames():
     frame = pandas.DataFrame({"gpt": MATRIX[0], "llama": MATRIX[1]}, index=pandas.Index(["q1", "q2", "q3"], name="id"))
     named = frame.reset_index()
-    for each in (frame, named, polars.from_pandas(named), named.astype({"gpt": object}), named.convert_dtypes()):
+    arrow = pyarrow.Table.from_pandas(named)
+    flags = named.assign(llama=[0, 0.5, 0]).astype({"gpt": "Float64"})
+    text = named.astype({"gpt": object})
+    for each in (frame, named, polars.from_pandas(named), arrow, flags, text, named.convert_dtypes()):
         found = read_answers(each)
         assert (found.questions, found.models) == (["q1", "q2", "q3"], ["gpt", "llama"])
         np.testing.assert_array_equal(found.matrix, np.array(MATRIX, np.float32))
+    assert read_answers(pandas.DataFrame({"id": [1, 2], "m": [True, False]})).matrix.tolist() == [[1, 0]]
+    with pytest.raises(DataError, match="the name of a question is empty"):
+        read_answers(pandas.DataFrame({"id": ["a", None], "m": [1, 0]}))
     counted = read_answers(frame.reset_index(drop=True))
     assert (counted.questions, counted.models) == (["0", "1", "2"], ["gpt", "llama"])
 

@@ -15,11 +15,12 @@ from tests.benchmark.test_session import earlier
 
 @pytest.mark.parametrize(("wrong", "share"), [(0.0, 0.2), (0.2, 0.3), (0.4, 0.5)])
 def test_the_score_is_peoples_however_wrong_the_judge_is(wrong, share):
-    """The judge passes wrong answers; predictions are of the judge's answers."""
+    """The judge passes wrong answers where they are least likely to be drawn."""
     random = np.random.default_rng(0)
     p = random.uniform(0.05, 0.95, 400)
     truth = (random.random(400) < p).astype(float)
-    judge = np.where(random.random(400) < wrong, 1.0, truth)
+    sure = np.argsort(-np.abs(p - 0.5))[: round(wrong * 400)]
+    judge = np.where(np.isin(np.arange(400), sure), 1.0, truth)
     found, plain = [], []
     for seed in range(400):
         random, left, rounds = np.random.default_rng(seed), np.arange(400), []

@@ -25,6 +25,8 @@ def test_questions_are_drawn_as_often_as_their_chances_say():
         found = draw(left, predictions, 4, 0.2, random)
         assert len(found.drawn) == 4 == len(set(found.drawn.tolist()))
         often[np.searchsorted(left, found.drawn)] += 1
+    spread = np.sqrt(predictions * (1 - predictions))[left]
+    np.testing.assert_allclose(found.chance, 4 * (0.8 * spread / spread.sum() + 0.2 / 12))
     np.testing.assert_allclose(often / 4000, found.chance, atol=4 * 0.5 / np.sqrt(4000))
     assert np.array_equal(found.chances, found.chance[np.searchsorted(left, found.drawn)])
 

@@ -67,7 +67,7 @@ def test_width_stops_the_draws(hutch, made):
     fill(made)
     found = hutch(*COMMAND, "--width", 0.4, "--json")
     assert "judge no more" in json.loads(found.out)["verdict"][1] and json.loads(found.out)["waiting"] == 0
-    on = json.loads(hutch(*COMMAND, "--width", 0.01, "--json").out)
+    on = json.loads(hutch(*COMMAND, "--width", 0.01, "--anytime", "--json").out)
     assert on["waiting"] == 30 and on["next_command"]
     once = json.loads(hutch(*COMMAND, "--ask", 0, "--json").out)["estimates"][0]
     always = on["estimates"][0]
@@ -126,7 +126,7 @@ def test_a_judges_answers_checked_by_people(hutch, made):
         (("--judged", "answers.csv"), "--judged: got answers.csv, the file of the earlier answers"),
         (("--new", "m3"), "'m3' is a model of the earlier answers"),
         (("--new", "mine"), "wanted different names"),
-        (("--new", " "), "--new: got an empty name"),
+        (("--new", " "), "new: got an empty name"),
         (("--confidence", "95"), "--confidence: got 95"),
         (("--ask", "-1"), "--ask"),
     ],

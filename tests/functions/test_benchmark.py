@@ -58,6 +58,8 @@ def test_a_loop_through_a_callable(made):
     assert axes.lines[0].get_ydata()[-1] == score.value
     easy = hutch.Benchmark(frame.drop(columns="subject")).run(judge, 200, width=0.2)
     assert easy.labels < 200 and easy.half_width <= 0.2
+    always = hutch.Benchmark(frame.drop(columns="subject")).run(judge, 200, width=0.2, every_look=True)
+    assert always.labels > easy.labels and always.half_width <= 0.2
     both = hutch.Benchmark(frame.drop(columns="subject"), ["a", "b"])
     both.run(lambda questions: {"a": [truth[q] for q in questions], "b": [other[q] for q in questions]}, 60)
     difference = both.estimate("a", against="b")
@@ -118,6 +120,10 @@ def test_what_is_refused(made):
         (DataError, "got no answer", lambda: benchmark.update({asked[0]: None})),
         (DataError, "got no answer", lambda: benchmark.update({asked[0]: float("nan")})),
         (UsageError, "count: got 0", lambda: benchmark.next(0)),
+        (UsageError, "count: got 2.5", lambda: benchmark.next(2.5)),
+        (UsageError, "seed: got -1", lambda: hutch.Benchmark(frame, by="subject", seed=-1)),
+        (UsageError, "new: got an empty name", lambda: hutch.Benchmark(frame, [], by="subject")),
+        (UsageError, "does not end in ' by people'", lambda: hutch.Benchmark(frame, "a by people", by="subject")),
         (UsageError, "confidence: got 95", lambda: benchmark.estimate(confidence=95)),
         (UsageError, "every_look: got 0", lambda: benchmark.estimate(every_look=0)),
         (UsageError, "no group is 'maths '", lambda: benchmark.estimate(group="maths ")),

@@ -6,6 +6,10 @@ _OFF, _INTERVALS = "core/run/off_policy.py", "core/intervals.py"
 _MEANS, _QUESTIONS, _LOT, _FILES, _STACK = (
     f"src/hutch/estimate/{name}.py" for name in ("means", "questions", "lot", "files", "stack")
 )
+_DRAWS, _ESTIMATED, _CHECKS, _SESSION, _JUDGED = (
+    f"src/hutch/benchmark/{name}.py" for name in ("draws", "estimate", "checked", "session", "judged")
+)
+_TABLE, _ROW, _RECALIBRATED = (f"src/hutch/factors/{name}.py" for name in ("table", "row", "recalibration"))
 _ALT_TEST = "src/hutch/judges/alt_test.py"
 _MIXED, _PANEL, _RIDGE, _NAMES, _ROWS, _FORM, _STREAM = (
     f"src/hutch/crowd/{name}.py"
@@ -32,6 +36,14 @@ TESTS: dict[str, list[str]] = {
     _FORM: ["tests/crowd/read/test_labels.py", "tests/crowd/read/test_source.py"],
     _ROWS: ["tests/crowd/read/test_labels.py", "tests/core/data/test_cells.py"],
     _MEANS: [f"{_ESTIMATE}means.py"],
+    _DRAWS: ["tests/benchmark/test_draws.py"],
+    _ESTIMATED: ["tests/benchmark/test_estimate.py"],
+    _CHECKS: ["tests/benchmark/test_checked.py"],
+    _SESSION: ["tests/benchmark/test_session.py", "tests/benchmark/test_checked.py"],
+    _JUDGED: ["tests/benchmark/test_session.py", "tests/benchmark/test_checked.py"],
+    _TABLE: ["tests/factors/test_table.py"],
+    _ROW: ["tests/factors/test_row.py"],
+    _RECALIBRATED: ["tests/factors/test_recalibration.py"],
     _STACK: [f"{_ESTIMATE}means.py"],
     _QUESTIONS: [f"{_ESTIMATE}questions.py"],
     _LOT: [
@@ -89,6 +101,41 @@ FAULTS: tuple[Fault, ...] = (
     Fault("estimate", "an estimate beyond the range stays there", _INTERVALS,
           "share, spread = (min(max(estimate, low), high) - low) / width,",
           "share, spread = (estimate - low) / width,"),
+    Fault("benchmark", "questions are drawn by their variance", _DRAWS, "np.sqrt((p * (1 - p)).mean(axis=0))",
+          "(p * (1 - p)).mean(axis=0)"),
+    Fault("benchmark", "chances above one are kept", _DRAWS, "        sure |= more\n", "        break\n"),
+    Fault("benchmark", "later rounds forget the answers before", _ESTIMATED, "done += float(said.sum())",
+          "done += 0.0"),
+    Fault("benchmark", "open rounds count in full", _ESTIMATED, "share, use = float(judged.mean()),",
+          "share, use = 1.0,"),
+    Fault("benchmark", "agreement is certainty", _ESTIMATED,
+          "heavy * ((at - least) ** 2 + (most - at) ** 2)", "heavy * 0.0"),
+    Fault("benchmark", "rounds weigh the same", _ESTIMATED, "    trust /= trust.sum()",
+          "    trust = np.full(len(trust), 1 / len(trust))"),
+    Fault("benchmark", "a difference has the doubt of strangers", _ESTIMATED,
+          "return Values(*apart, ends, people)._scaled()", "return Values(*apart, ends, people)"),
+    Fault("benchmark", "every look is one look", _ESTIMATED, "    if expected is not None:\n        reach *=",
+          "    if expected is None:\n        reach *="),
+    Fault("benchmark", "checked questions stand for themselves", _CHECKS, "= reach[checked] / share, share",
+          "= 1 / share, share"),
+    Fault("benchmark", "checks are certain", _CHECKS, "found / w.sum() ** 2", "0.0"),
+    Fault("benchmark", "answers count as they arrive", _SESSION, "if was_open and not len(self.open):", "if was_open:"),
+    Fault("benchmark", "draws do not depend on the round", _SESSION, "[self.seed, len(self.rounds)]", "[self.seed, 0]"),
+    Fault("benchmark", "sorted rows change what follows", _SESSION,
+          "np.argsort(everywhere.mean(axis=0)[questions], kind=\"stable\")", "np.arange(len(questions))"),
+    Fault("benchmark", "unasked checks are empty cells", _JUDGED, "else [NO_CHECK] * len(more)",
+          "else [''] * len(more)"),
+    Fault("benchmark", "unknown answers are wrong ones", _TABLE, "                misses *= self.known[some]\n", ""),
+    Fault("benchmark", "the other side is certain", _TABLE, "unsure = covariance * self.factors_only",
+          "unsure = covariance * 0"),
+    Fault("benchmark", "an answer predicts itself", _ROW, "1 / np.maximum(1 / spread - self.precision, 1e-8)",
+          "spread"),
+    Fault("benchmark", "components keep their weights", _ROW, "+ 0.5 * np.log(scale)[:, None] + exponent",
+          "+ 0 * exponent"),
+    Fault("benchmark", "recalibration sees the answer", _RECALIBRATED,
+          "    t[asked] = (x * without).sum(axis=1)\n", ""),
+    Fault("benchmark", "few answers of a kind are enough", _RECALIBRATED,
+          "np.minimum(right, n - right) / BOTH", "n / BOTH"),
     Fault("estimate", "intervals go below what is known", _MEANS, "min(max(low, lowest), estimate)",
           "min(low, estimate)"),
     Fault("estimate", "what is doubted is known", _MEANS, "(float(outcomes.sum()), n) if doubt is None else (0.0, 0)",

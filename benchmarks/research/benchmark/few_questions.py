@@ -1,6 +1,6 @@
 """A new model's score from a fraction of the questions: gain, coverage, bias and width of `hutch.Benchmark`.
 
-    python benchmarks/research/benchmark/few_questions.py DATA_DIR [--runs N] [--only TEXT] [--looks | --speed]
+    python benchmarks/research/benchmark/few_questions.py DATA_DIR [--runs N] [--only TEXT] [--looks | --parts]
 
 DATA_DIR holds mmlu_pro.npz and five_suites.npz, factors that the authors of FAQ (arXiv 2601.20251) fitted to real
 answers: `models` (models, 64) and `questions` (questions, 64), the logit of a right answer being their product. Answers
@@ -10,7 +10,8 @@ drawn from the rest. Labels come in ten rounds.
 Gain is the variance of the mean of as many questions drawn by lot, without replacement, over that of the estimator:
 over its variance given its predictions, for a draw of a fixed size (J. Hajek, Annals of Mathematical Statistics 35,
 1964), and over the squared errors themselves. --looks stops when the interval is narrow enough, and counts the
-intervals of every look; --speed times one model with all answers of the larger suite.
+intervals of every look; --parts measures groups of questions, differences of two new models, and a judge whom people
+check; --speed times one model with all answers of the larger suite.
 """
 
 import argparse
@@ -31,6 +32,9 @@ ROUNDS, LEAST = 10, 3
 HEAD = """\
 | earlier models | questions | labels | runs | gain | by squared errors | coverage | half-width (plain) | bias, 1e-4 |
 |---|---|---|---|---|---|---|---|---|"""
+PARTS = """\
+| new models | estimate of | intervals | coverage | half-width |
+|---|---|---|---|---|"""
 LOOKS = """\
 | questions | looks | half-width wanted | runs | one look: held when it stopped | labels | every look: held | labels |
 |---|---|---|---|---|---|---|---|"""
@@ -247,6 +251,37 @@ def looks(folder: Path, runs: float, seed: int) -> None:
         print(f"\n{what}: {one:.3f} with intervals for one look, {every:.3f} with those for every look.")
 
 
+def parts(folder: Path, runs: float, seed: int) -> None:
+    """Print coverage and width for groups, for differences, and for a judge who passes a tenth of the wrong answers."""
+    print(PARTS)
+    for kind in ("usual", "random", "seen", "rate .97", "rate .03"):
+        made = simulate(folder, Row("mmlu_pro", 200, (), 1000, kind), seed)
+        size, labels, found = len(made.questions), 100, dict[str, list[tuple[float, float]]]()
+        for run in range(max(round(runs), 2)):
+            random = np.random.default_rng([seed, run, 5])
+            truths = np.array([made.truth(2 * run + k, random) for k in (0, 1)])
+            passed = np.where((truths[0] == 0) & (random.random(size) < 0.1), 1.0, truths[0])
+            groups, number = random.integers(0, 6, size), int(random.integers(1 << 30))
+            both, checked = (Session(made.answers, names, number, made.table) for names in (["a", "b"], ["a"]))
+            for _ in range(10):
+                asked = both.ask(labels // 10)
+                for model in (0, 1):
+                    both.tell(model, asked, truths[model, asked])
+                asked = checked.ask(labels // 10, 0.3)
+                checked.tell(0, asked, passed[asked])
+                checks = checked.open_checks
+                checked.tell(0, checks, truths[0, checks], by_people=True)
+            pairs = [("a group", both.estimate(inside=groups == k), truths[0, groups == k].mean()) for k in range(6)]
+            pairs.append(("a difference", both.estimate(against="b"), truths[0].mean() - truths[1].mean()))
+            pairs.append(("a judge, 30 checks", checked.estimate(), truths[0].mean()))
+            for name, each, truth in pairs:
+                found.setdefault(name, []).append((float(each.low <= truth <= each.high), each.half_width))
+        for name, kept in found.items():
+            cover, half = np.array(kept).mean(axis=0)
+            cells = (kind, name, str(len(kept)), f"{cover:.3f} ± {(cover * (1 - cover) / len(kept)) ** 0.5:.3f}")
+            print("|", " | ".join(cells), f"| {half:.3f} |", flush=True)
+
+
 def speed(folder: Path) -> None:
     """Print seconds and memory of one model with all earlier ones."""
     start, row = time.process_time(), Row("mmlu_pro", 2211, ())
@@ -281,6 +316,7 @@ def main() -> None:
     parser.add_argument("--runs", type=float, default=100, help="in percent of those of the table")
     parser.add_argument("--only", default="", help="rows whose name has this text")
     parser.add_argument("--looks", action="store_true", help="only stopping")
+    parser.add_argument("--parts", action="store_true", help="only groups, differences and a checked judge")
     parser.add_argument("--speed", action="store_true", help="only speed and memory")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
@@ -289,6 +325,8 @@ def main() -> None:
         parser.error(f"{asked.folder} has no {missing[0]}.npz")
     if asked.speed:
         speed(asked.folder)
+    elif asked.parts:
+        parts(asked.folder, asked.runs, asked.seed)
     elif asked.looks:
         looks(asked.folder, asked.runs, asked.seed)
     else:

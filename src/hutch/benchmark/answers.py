@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hutch.core.errors import Problem, UsageError, counted, did_you_mean, reading
 from hutch.crowd.data.frames import is_frame, text_of
+from hutch.crowd.data.values import name_of
 from hutch.crowd.read.source import called, read_source
 
 QUESTION = ("question", "question_id", "questionid", "item", "item_id", "task", "task_id", "id", "doc_id", "prompt", "")
@@ -114,20 +115,44 @@ def _with_index(frame: Any) -> Any:
 
 
 def _of_numbers(frame: Any) -> Answers | None:
-    """A wide frame of pandas all of whose answers are numbers, without a detour through text."""
-    if not hasattr(frame, "iloc") or len(frame.columns) < 2 or _long([str(name) for name in frame.columns]):
+    """A wide frame all of whose answers are numbers, without a detour through text."""
+    header = [str(name) for name in getattr(frame, "column_names", None) or frame.columns]
+    if len(header) < 2 or _long(header):
         return None
-    numbers = frame.iloc[:, 1:]
-    if any(getattr(kind, "kind", "O") not in "biuf" for kind in numbers.dtypes):
-        return None
-    matrix = np.ascontiguousarray(numbers.to_numpy(np.float32, na_value=np.nan).T)
-    bad = np.argwhere(~((matrix >= 0) & (matrix <= 1) | np.isnan(matrix)))
-    names, header = [str(name) for name in frame.iloc[:, 0].tolist()], [str(name) for name in frame.columns]
+    first = _column(frame, 0)
+    values = next(getattr(first, name) for name in ("tolist", "to_list", "to_pylist") if hasattr(first, name))()
+    names = [name_of(value) for value in values]
+    if any(value is None or value != value or not name.strip() for value, name in zip(values, names, strict=True)):
+        raise Problem("the name of a question is empty")
+    matrix = np.empty((len(header) - 1, len(names)), np.float32)
+    for place in range(1, len(header)):
+        numbers = _numbers_of(_column(frame, place))
+        if numbers is None:
+            return None
+        matrix[place - 1] = numbers
+    bad = np.argwhere((matrix < 0) | (matrix > 1))
     if len(bad):
         model, question = bad[0]
-        place = f"row {names[question]!r}, column {numbers.columns[model]!r}"
-        raise Problem(f"{place}: got {matrix[model, question]:g}, {WANTED}")
+        place_of = f"row {names[question]!r}, column {header[model + 1]!r}"
+        raise Problem(f"{place_of}: got {matrix[model, question]:g}, {WANTED}")
     return Answers(_unique(names, 0), _distinct(header, range(1, len(header))), matrix)
+
+
+def _column(frame: Any, place: int) -> Any:
+    """A column of a frame of pandas, polars or Arrow."""
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, place]
+    return frame.column(place) if hasattr(frame, "column_names") else frame.to_series(place)
+
+
+def _numbers_of(column: Any) -> NDArray[Any] | None:
+    """The numbers of a column, NaN where one is missing; None where it holds other things."""
+    if hasattr(column, "iloc"):
+        if getattr(column.dtype, "kind", "O") not in "biuf":
+            return None
+        return np.asarray(column.to_numpy(np.float32, na_value=np.nan))
+    found = np.asarray(column.to_numpy())
+    return found if found.dtype.kind in "biuf" else None
 
 
 def _read(text: str, by: str) -> Answers:

@@ -33,8 +33,7 @@ def correction(
     """The mean difference between people and the judge over all questions, from those that both answered.
 
     A checked question stands for as many questions as its draw and its check make it, as in `mean_of_clusters` of
-    `hutch.estimate.clusters`; two more differences, of -1 and of 1, have the weight of those that determine the
-    variance.
+    `hutch.estimate.clusters`; two more differences, of -1 and of 1, have the usual weight, sum of w² / sum of w.
 
     Args:
         rounds: in the order in which they were drawn.
@@ -62,11 +61,9 @@ def correction(
     if not len(used):
         return None
     w, apart = weight[used], people[used] - judged[used]
-    mean, squares = float(w @ apart / w.sum()), w * w
-    heavy = float(squares @ squares / squares.sum())
-    found = float(((1 - chance[used]) * squares) @ (apart - mean) ** 2) + heavy * ((1 - mean) ** 2 + (1 + mean) ** 2)
-    if np.all(chance[used] == 1):
-        found = 0.0
+    mean, squares, usual = float(w @ apart / w.sum()), w * w, float(w @ w / w.sum())
+    found = float(((1 - chance[used]) * squares) @ (apart - mean) ** 2)
+    if np.any(chance[used] < 1):
+        found += usual * max(usual - 1, 0.0) * ((1 - mean) ** 2 + (1 + mean) ** 2)
     freedom = float(squares.sum() ** 2 / (squares @ squares)) + 1
-    n = len(used)
-    return Correction(mean, found / w.sum() ** 2 * n / (n + 2), freedom, n)
+    return Correction(mean, found / w.sum() ** 2, freedom, len(used))

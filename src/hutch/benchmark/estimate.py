@@ -159,8 +159,9 @@ def estimate(
         widened = found
     unequal = float(parts @ parts) - found**2 / n
     freedom = max(LEAST_FREEDOM, 2 * found**2 / max(unequal, 1e-300))
-    variance = (freedom * widened + MODEL_FREEDOM * sums.expected) / (freedom + MODEL_FREEDOM)
-    freedom = min(freedom, n) + MODEL_FREEDOM
+    trusted = min(MODEL_FREEDOM, n / 2)
+    variance = (freedom * widened + trusted * sums.expected) / (freedom + trusted)
+    freedom = min(freedom, n) + trusted
     if checked:
         both = variance + checked.variance
         freedom = both**2 / max(variance**2 / freedom + checked.variance**2 / checked.freedom, 1e-300)

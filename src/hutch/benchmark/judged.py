@@ -12,15 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from hutch.benchmark.answers import number_of, open_table, text_of_file
-from hutch.benchmark.session import Session
+from hutch.benchmark.session import BY_PEOPLE, Session
 from hutch.core.atomic import write_text
 from hutch.core.errors import DataError, Problem, did_you_mean, reading
 from hutch.factors.logistic import Array
 
 HEAD = ("question", "round", "chance")
 """Columns before those of the new models."""
-BY_PEOPLE = " by people"
-"""What the columns of people's checks add to the names of the models."""
 NO_CHECK = "-"
 """Stands in such a column where no check is asked for."""
 
@@ -77,7 +75,7 @@ def read_judged(session: Session, path: str | Path) -> None:
                 continue
             if len(row) != len(header):
                 raise Problem(f"got {len(row)} columns, wanted {len(header)} as in the header", line)
-            name = row[0].strip()
+            name = row[0] if row[0] in place else row[0].strip()
             if name not in place:
                 raise Problem(f"no question is {name!r}; {did_you_mean(name, place)[:200]}", line, 1)
             if place[name] in seen:

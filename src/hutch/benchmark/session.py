@@ -18,6 +18,8 @@ from hutch.factors.table import RANK, learn_factors
 
 PASSES = 2
 """Passes over all answers before an estimate."""
+BY_PEOPLE = " by people"
+"""What the columns of people's checks add to the names of the models, in files."""
 NEAR = 0.05
 """How far a chance that was stored may be from the one that is found again, as a share."""
 
@@ -66,14 +68,21 @@ class Session:
             rank: most factors of the earlier answers.
 
         Raises:
-            UsageError: a new model has the name of an earlier one.
+            UsageError: a new model has the name of an earlier one, or none, or the seed is negative.
         """
+        models = [model.strip() for model in models]
+        if seed < 0:
+            raise UsageError(f"seed: got {seed}, wanted 0 or more")
+        if not models or not all(models):
+            raise UsageError("new: got an empty name, wanted that of a new model")
         for model in models:
+            if model.endswith(BY_PEOPLE):
+                raise UsageError(f"new: got {model!r}, wanted a name that does not end in {BY_PEOPLE!r}")
             if model in earlier.models:
                 raise UsageError(f"{model!r} is a model of the earlier answers, wanted the name of a new one")
         if len(set(models)) < len(models):
             raise UsageError(f"got the new models {', '.join(models)}, wanted different names")
-        return cls(earlier, list(models), seed, Table.of(learn_factors(earlier.matrix, rank, seed=seed)))
+        return cls(earlier, models, seed, Table.of(learn_factors(earlier.matrix, rank, seed=seed)))
 
     @property
     def open(self) -> Places:

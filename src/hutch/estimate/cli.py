@@ -105,7 +105,7 @@ def estimate(
         float | None,
         Option(
             metavar="W",
-            help="Draw no more once the interval reaches at most W to either side; implies --anytime.",
+            help="Draw no more once the interval reaches at most W to either side.",
             rich_help_panel=NEW,
         ),
     ] = None,
@@ -134,7 +134,7 @@ def estimate(
         check_options(others | {"noisy": noisy, "plan": plan, "columns": columns})
         wish = Asked(
             new, judged or "judged.csv", ASKED if ask is None else ask, check or 0.0, against, by or "", width,
-            expect if anytime or width is not None else None, confidence, seed,
+            expect if anytime else None, confidence, seed,
         )  # fmt: skip
         check_values(wish)
         summary, verdict = estimate_new(people, wish)

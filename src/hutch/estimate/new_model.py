@@ -8,8 +8,8 @@ from typing import Any
 
 from hutch.benchmark.answers import read_answers
 from hutch.benchmark.estimate import Estimate
-from hutch.benchmark.judged import BY_PEOPLE, read_judged, write_judged
-from hutch.benchmark.session import Session
+from hutch.benchmark.judged import read_judged, write_judged
+from hutch.benchmark.session import BY_PEOPLE, Session
 from hutch.benchmark.verdict import share, verdict
 from hutch.core.atomic import check_writable
 from hutch.core.errors import DataError, UsageError
@@ -198,7 +198,5 @@ def check_values(asked: Asked) -> None:
         raise UsageError(f"--width: got {asked.width:g}, wanted a number between 0 and 1")
     if not 0 <= asked.check <= 1:
         raise UsageError(f"--check: got {asked.check:g}, wanted a number from 0 to 1")
-    if not all(name.strip() for name in asked.new):
-        raise UsageError("--new: got an empty name, wanted that of a new model")
     if os.path.isdir(asked.judged):
         raise DataError(f"{asked.judged}: is a directory, wanted a file")

@@ -15,6 +15,7 @@ from hutch.benchmark.session import Session
 from hutch.benchmark.verdict import verdict
 from hutch.core.errors import DataError, Problem, UsageError, did_you_mean, warn
 from hutch.crowd.data.frames import is_frame, originals_of
+from hutch.crowd.data.values import name_of
 from hutch.functions.result import Result
 from hutch.shell.sentences import names
 
@@ -80,7 +81,7 @@ class Benchmark:
 
     Raises:
         DataError: the answers cannot be read.
-        UsageError: a new model has the name of an earlier one.
+        UsageError: a new model has the name of an earlier one, or none, or the seed is negative.
 
     Source: see `hutch.benchmark.estimate` and `hutch.factors`.
 
@@ -131,8 +132,8 @@ class Benchmark:
         Raises:
             UsageError: a count below 1, or a share that is none.
         """
-        if count < 1:
-            raise UsageError(f"count: got {count}, wanted 1 or more")
+        if not isinstance(count, int) or count < 1:
+            raise UsageError(f"count: got {count}, wanted a whole number, 1 or more")
         if not 0 <= check <= 1:
             raise UsageError(f"check: got {check:g}, wanted a number from 0 to 1")
         return [self._originals[place] for place in self._session.ask(count, check).tolist()]
@@ -161,7 +162,7 @@ class Benchmark:
         taken = self._session.checks if by_people else [each.drawn for each in self._session.rounds]
         drawn, source = {int(place) for each in taken for place in each}, "checks" if by_people else "next"
         for question, answer in dict(answers).items():
-            place = self._place.get(str(question))
+            place = self._place.get(name_of(question))
             if place is None:
                 raise DataError(f"no question is {question!r}; {did_you_mean(str(question), self._place)[:200]}")
             if place not in drawn:
@@ -205,15 +206,23 @@ class Benchmark:
         found = filter(None, dict.fromkeys(self._session.earlier.groups))
         return {name: self.estimate(model, against=against, group=name, confidence=confidence) for name in found}
 
-    def run(self, judge: Callable[[list[Any]], Any], budget: int, *, width: float | None = None) -> Score:
+    def run(
+        self,
+        judge: Callable[[list[Any]], Any],
+        budget: int,
+        *,
+        width: float | None = None,
+        every_look: bool = False,
+    ) -> Score:
         """Draw questions and have them judged, in ten rounds.
 
         Args:
             judge: takes questions, and returns their answers in the same order; of several new models, their answers by
                 model.
             budget: the most questions to judge, at least 1.
-            width: stop once the half-width of every new model's score is this or less. The interval then holds at every
-                look, so that it holds when the loop stops.
+            width: stop once the half-width of every new model's score is this or less.
+            every_look: the intervals hold at all looks at once, also at the one at which the loop stops; it takes about
+                twice as many questions. Without it, intervals of 95 % held at that look in .94 to .98 of simulations.
 
         Returns:
             The score of the first new model.
@@ -226,7 +235,7 @@ class Benchmark:
             raise UsageError(f"budget: got {budget}, wanted 1 or more")
         if width is not None and not width > 0:
             raise UsageError(f"width: got {width:g}, wanted a number above 0")
-        look, size = None if width is None else budget, max(LEAST, math.ceil(budget / ROUNDS))
+        look, size = budget if every_look else None, max(LEAST, math.ceil(budget / ROUNDS))
         judged = sum(len(each.drawn) for each in self._session.rounds) - len(self._session.open)
         while judged < budget and (asked := self.next(min(size, budget - judged))):
             answers = judge(asked)
