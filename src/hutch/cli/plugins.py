@@ -125,7 +125,7 @@ def new(
         ),
     ],
     name: Annotated[str, Argument(metavar="NAME", help="What users will write, such as huber.")],
-    folder: Annotated[str | None, Option("--to", metavar="DIR", help="A new folder. [default: hutch-NAME]")] = None,
+    folder: Annotated[str | None, Option("--to", metavar="DIR", help="A new folder; by default hutch-NAME.")] = None,
 ) -> None:
     """Write a new plugin that works, to be changed into yours.
 
