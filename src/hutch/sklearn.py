@@ -143,7 +143,8 @@ class HutchClassifier(ClassifierMixin, AskAndTell, TableEstimator):  # type: ign
             self._in_order = True
             self._start(np.unique(np.asarray(classes)))
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-            raise ValueError(f"classes: got {classes!r}, wanted those of the first call, {self.classes_!r}")
+            wanted = f"wanted those of the first call, {self.classes_!r}; hutch.river takes labels that appear later"
+            raise ValueError(f"classes: got {classes!r}, {wanted}")
         return self._go_on(X, y, sample_weight, None)
 
     def _start(self, classes: NDArray[Any], above: Layers = ()) -> None:
@@ -168,7 +169,8 @@ class HutchClassifier(ClassifierMixin, AskAndTell, TableEstimator):  # type: ign
         unknown = ~np.isin(y, self.classes_) & (weight > 0)
         if unknown.any():
             got, wanted = y[unknown].tolist()[0], ", ".join(map(repr, self.classes_.tolist()))
-            raise ValueError(f"y: got the class {got!r}, wanted one of {wanted}")
+            later = "" if passes is not None else "; hutch.river takes labels that appear later"
+            raise ValueError(f"y: got the class {got!r}, wanted one of {wanted}{later}")
         code = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         labels = 2 * code - 1 if self.chain_.takes == Labels.SIMPLE else code + 1
         if self.class_weight is not None:
