@@ -22,7 +22,7 @@ from hutch.label.relevance import evidence_of, relevance
 _HALVINGS = 8
 ENOUGH = 10
 """So many items of the class have to be found before a plan without judges is worth saying."""
-RANGE = (0.7, 1.6)
+RANGE = (0.55, 1.6)
 """Of the likely cost: the lowest and the highest that are likely."""
 
 
@@ -274,7 +274,7 @@ class ClassLoop(Loop):
         for number, item in enumerate(drawn.tolist(), 1):
             note(item, next(answers), (float(chances[number - 1]), float(largest[number - 1])))
             frozen.audited += 1
-            if proof.proved:
+            if proof.proved and all(each.proved for each in frozen.proofs):  # otherwise the rest is of use, too
                 for other, told in self.market.answered(drawn[number:]):
                     note(other, told)
                 return
