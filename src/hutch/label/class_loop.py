@@ -274,8 +274,10 @@ class ClassLoop(Loop):
         for number, item in enumerate(drawn.tolist(), 1):
             note(item, next(answers), (float(chances[number - 1]), float(largest[number - 1])))
             frozen.audited += 1
-            if proof.proved and all(each.proved for each in frozen.proofs):  # otherwise the rest is of use, too
-                for other, told in self.market.answered(drawn[number:]):
+            rest_drawn = drawn[number:]
+            done = all(each.proved for each in frozen.proofs)
+            if proof.proved and (done or not self.market.waits(rest_drawn)):  # who was asked must answer first
+                for other, told in self.market.answered(rest_drawn):
                     note(other, told)
                 return
 
