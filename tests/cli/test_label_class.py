@@ -158,3 +158,26 @@ def test_documents_are_found_by_their_words(hutch, here):
     assert plan.out.startswith("plan: at least ") and plan.out.strip().endswith("people alone: 500")
     alone = hutch(*ASKED, "--target", "precision=.8")
     assert alone.code == 2 and "--target: got precision 0.8 without judges, wanted recall" in alone.err
+
+
+@pytest.mark.slow
+def test_two_promises_in_a_store_whose_people_answer_bit_by_bit(hutch, here):
+    folder, names = here
+    (folder / "who.yaml").write_text(
+        "judge: {kind: judge, price: 0.001, votes: judge.tsv}\npeople: {kind: person, price: 0.50, store: true}\n"
+    )
+    asked = (*ASKED, "--target", "recall=.7,precision=.7", "--json")
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        done = hutch(*asked)
+        assert done.code == 0, done.err
+        found = json.loads(done.out)
+        if "labels" in found:
+            break
+        with Store("s.db") as store:
+            some = [each for each in store.open_requests() if random.random() < 0.95]
+            store.answer([
+                make_answer(each.id, "ann", 2 if names[int(each.id[1:])] == "toxic" else 1) for each in some
+            ])  # fmt: skip
+    recall, precision = recall_of(found["labels"], names)
+    assert recall >= found["recall"]["low"] >= 0.7 - 1e-9 and precision >= found["precision"]["low"] >= 0.7 - 1e-9

@@ -132,3 +132,14 @@ def test_what_is_left_is_trivially_right():
 def test_a_confidence_that_is_none_is_refused(confidence):
     with pytest.raises(UsageError, match="--confidence: got"):
         ClassCertificate(Promise("recall", 0.9), 0, 10, confidence=confidence)
+
+
+def test_what_is_proved_stays_proved():
+    proof = ClassCertificate(Promise("recall", 0.9), 0, 400, found=180)
+    while not proof.proved:
+        left = 400 - proof.audited
+        proof.draw(False, False, 1 / left, 0.9 * left, 1.0)
+    left = 400 - proof.audited
+    proof.draw(False, True, 1 / left, 0.9 * left, 1.0)  # one find later costs wealth, and is one the fewer missed
+    assert proof.log_wealth < proof.needed and proof.proved
+    assert proof.low >= 0.9 - 1e-9 and proof.missed == 20

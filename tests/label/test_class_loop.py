@@ -174,3 +174,11 @@ def test_what_needs_no_proof_is_refused():
         run("precision=0.9", judges=[])
     outcome, _, truth, _ = run("recall=0.8,precision=0.9", 600, 0.3, judges=[])
     assert values(outcome, truth)["precision"] == 1 and outcome.kept[1].low == 1
+
+
+@pytest.mark.parametrize(("judges", "level"), [(JUDGES, 0.95), ([], 0.9)])
+def test_two_promises_share_the_probability_of_being_wrong(judges, level):
+    promises = promises_of("recall=0.8,precision=0.8")  # without judges the second needs no proof
+    market = Hidden(judges, PEOPLE, [], np.zeros(50, np.int32))
+    loop = ClassLoop(50, 2, judges, PEOPLE, market, Settings(0.5, 0.9), promises=promises, positive=1)
+    assert loop.level == pytest.approx(level)

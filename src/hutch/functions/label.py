@@ -177,6 +177,10 @@ class _Asked:
         """Those of the last batch that were not needed for the proof: they are paid, and used."""
         return ((item, self._known[_PEOPLE, item]) for item in items.tolist() if (_PEOPLE, item) in self._known)
 
+    def waits(self, items: Places) -> bool:
+        """Never: a function answers at once."""
+        return False
+
     def _ask(self, name: str, labeller: Labeller, price: float, items: list[int]) -> list[int]:
         new = [item for item in items if (name, item) not in self._known]
         if new:

@@ -64,7 +64,7 @@ class ClassCertificate:
         self._fixed = self._unsettled = 0.0
         self._stakes, self._shifts = np.zeros(256), np.zeros(256)
         self._seen = (math.nan, 0, 0.0)  # a hypothesis, draws, and the logarithm of its wealth after them
-        self._total = 0.0
+        self._total, self._proved = 0.0, False
 
     def cost(self, claimed: bool) -> float:
         """Of an error at an item that is delivered, or is not."""
@@ -107,21 +107,23 @@ class ClassCertificate:
 
     @property
     def proved(self) -> bool:
-        """Whether the promise is kept."""
-        return self.possible <= self.allowed + _TINY or self.log_wealth >= self.needed
+        """Whether the promise is kept; once proved, it stays so."""
+        self._proved = self._proved or self.possible <= self.allowed + _TINY or self.log_wealth >= self.needed
+        return self._proved
 
     @property
     def left(self) -> float:
         """The least proved bound on the cost of the errors left, with those at items that cannot be judged."""
-        most, known = self.possible + self._unsettled, self._seen
+        most = self.possible + self._unsettled
+        proved, known = self.proved, self._seen
         low = min(self._too_much, most)
-        if self._log_wealth(self._fixed + low) >= self.needed:
+        if proved:
             most = min(self.allowed + self._unsettled, most)
         elif self._log_wealth(self._fixed + most) >= self.needed:
             for _ in range(_HALVINGS):
                 middle = (low + most) / 2
-                proved = self._log_wealth(self._fixed + middle) >= self.needed
-                low, most = (low, middle) if proved else (middle, most)
+                enough = self._log_wealth(self._fixed + middle) >= self.needed
+                low, most = (low, middle) if enough else (middle, most)
         self._seen = known
         return most + self._lost
 

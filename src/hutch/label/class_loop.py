@@ -22,7 +22,7 @@ from hutch.label.relevance import evidence_of, relevance
 _HALVINGS = 8
 ENOUGH = 10
 """So many items of the class have to be found before a plan without judges is worth saying."""
-RANGE = (0.7, 1.6)
+RANGE = (0.55, 1.6)
 """Of the likely cost: the lowest and the highest that are likely."""
 
 
@@ -274,8 +274,10 @@ class ClassLoop(Loop):
         for number, item in enumerate(drawn.tolist(), 1):
             note(item, next(answers), (float(chances[number - 1]), float(largest[number - 1])))
             frozen.audited += 1
-            if proof.proved:
-                for other, told in self.market.answered(drawn[number:]):
+            rest_drawn = drawn[number:]
+            done = all(each.proved for each in frozen.proofs)
+            if proof.proved and (done or not self.market.waits(rest_drawn)):  # who was asked must answer first
+                for other, told in self.market.answered(rest_drawn):
                     note(other, told)
                 return
 

@@ -49,6 +49,9 @@ class Market(Protocol):
     def answered(self, items: Places) -> Iterator[tuple[int, int]]:
         """Items whose labels by people are there although they were not taken, and these labels; they are bought."""
 
+    def waits(self, items: Places) -> bool:
+        """Whether people have been asked about some of the items and have not answered."""
+
 
 class Hidden:
     """Answers that all exist, but stay hidden until they are bought.
@@ -84,3 +87,7 @@ class Hidden:
     def answered(self, items: Places) -> Iterator[tuple[int, int]]:
         """None: people answer one after the other, and stop when they are asked to."""
         return iter(())
+
+    def waits(self, items: Places) -> bool:
+        """Never: nobody is asked before the answer is taken."""
+        return False

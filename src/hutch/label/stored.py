@@ -186,6 +186,10 @@ class Stored:
                 said = self._majority(id)
                 yield item, UNKNOWN if said is None else said
 
+    def waits(self, items: Places) -> bool:
+        """Whether people have been asked about some of the items and have not answered."""
+        return any(self._requests[self._items.names[item]][2] == "open" for item in items.tolist())
+
     def _said(self, id: str, kind: Kind) -> int:
         """The majority label of an item; without a majority one more person is asked."""
         if self._requests[id][2] == "open":
