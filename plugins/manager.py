@@ -100,6 +100,10 @@ _REGISTER: dict[str, Callable[[Add], Callable[..., None]]] = {
 """What a hook is given to call, by the kind of items; for the others it is `_item`."""
 
 
+API = 1
+"""The number of the interface of plugins: another one means that plugins of before may not work."""
+
+
 def _warn(text: str) -> None:
     """Print one line on stderr."""
     print(f"hutch: {printable(text)}", file=sys.stderr)
@@ -174,6 +178,10 @@ class Plugins:
             except (Exception, SystemExit) as error:
                 self._leave_out(entry.name, distribution, reason(error))
                 continue
+            if (made_for := getattr(plugin, "hutch_api", API)) != API:
+                why = f"it is made for hutch_api {made_for!r}, and this version of Hutch has {API}: upgrade one of them"
+                self._leave_out(entry.name, distribution, why)
+                continue
             self._add(entry.name, plugin, distribution)
 
     def _add(self, name: str, plugin: Any, distribution: "Distribution") -> None:
@@ -233,14 +241,17 @@ class Plugins:
     def _named(self, plugin_name: str) -> str:
         return f"plugin {plugin_name!r} ({_title(self._distribution(plugin_name))})"
 
+    def module_of(self, plugin_name: str) -> str:
+        """The name of a plugin's module."""
+        plugin = self.manager.get_plugin(plugin_name)
+        return str(getattr(plugin, "__name__", None) or type(plugin).__module__)
+
     def packages(self) -> dict[str, str]:
         """The top-level packages of third-party plugins, each with the name of its plugin in messages."""
         found = {}
         for name, distribution in self._origins.items():
             if distribution is not None:
-                plugin = self.manager.get_plugin(name)
-                module = getattr(plugin, "__name__", None) or type(plugin).__module__
-                found[str(module).partition(".")[0]] = self._named(name)
+                found[self.module_of(name).partition(".")[0]] = self._named(name)
         for (kind, item), name in self.registry.origins.items():
             if self._origins.get(name) is not None:
                 module = getattr(self.registry, kind).module_of(item)

@@ -21,6 +21,8 @@ or, with a test per check,
 `hutch plugins check NAME` runs the same.
 """
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -31,12 +33,15 @@ import numpy as np
 from hutch.core.chain.reduction import Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import PluginError, did_you_mean
+from hutch.core.hooks import PROJECT
 from hutch.core.loss.losses import Loss, LossLabels
 from hutch.plugins.checks.chain import Bench, bench
 from hutch.plugins.checks.loss import LOSS_CHECKS, Points, importance_aware
 from hutch.plugins.checks.reduction import REDUCTION_CHECKS, huge_importance, magnitudes, parameters_documented
 from hutch.plugins.checks.submodels import width
 from hutch.plugins.manager import Plugins, installed
+
+_SECONDS, _IMPORTS = 0.3, 3  # that an import may take, and attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +226,23 @@ def _registry(given: Registry | None) -> Registry:
     return Registry(dict(source.reductions), dict(source.losses))
 
 
+def loads_fast(module: str) -> None:
+    """Fail if the import of a plugin's module, which each command may need, takes long."""
+    code = f"import time, hutch.plugin; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+    took = []
+    for _ in range(_IMPORTS):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        if done.returncode:
+            raise AssertionError(f"import {module}: {done.stderr.strip().splitlines()[-1]}")
+        took.append(float(done.stdout.splitlines()[-1]))
+        if took[-1] <= _SECONDS:
+            return
+    got = f"got {min(took):.2f} s at best"
+    raise AssertionError(
+        f"import {module}: {got}, wanted {_SECONDS} s: import what is slow in the function that needs it"
+    )
+
+
 def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     """The checks of everything that has this name.
 
@@ -251,4 +273,8 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
             what = f"has none of {', '.join(kind.replace('_', ' ') for kind in parts)} to check"
             what += "" if hooks else ": it has no hooks, which are functions below @hookimpl"
         raise PluginError(f"{name!r} {what}")
-    return found
+    return found + [
+        Check(plugin.name, "loads_fast", partial(loads_fast, module))
+        for plugin in plugins
+        if plugin.name in origins and plugin.distribution != PROJECT and (module := plugins.module_of(plugin.name))
+    ]

@@ -233,7 +233,7 @@ def test_it_is_listed_and_checked_like_ours(folder: Path) -> None:
     done = _run(folder, "plugins", "check", "hutch_stranger")
     assert done.returncode == 0, done.stdout
     checked = {line.split()[1].partition(":")[0] for line in done.stdout.splitlines()[:-1]}
-    assert checked == {"coin", "explore_greedy", "hello", "passive"}
+    assert checked == {"coin", "explore_greedy", "hello", "hutch_stranger", "passive"}
 
 
 TAKEN = {

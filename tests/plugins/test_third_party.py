@@ -205,3 +205,29 @@ def test_a_kernel_that_raises_ends_the_run_with_its_line_and_leaves_the_model(tm
         line = source.splitlines().index("        raise ValueError('three is not mine')") + 1
         assert f"bad_module.py:{line}: kernel 'learn' raised ValueError: three is not mine" in done.stderr
         assert (tmp_path / "model").read_bytes() == before
+
+
+def test_a_plugin_for_another_interface_is_left_out_by_name(tmp_path: Path) -> None:
+    source = LAYER.format(**dict.fromkeys(METHODS, "pass"))
+    environment = install(tmp_path, f"{source}\nhutch_api = 2\n")
+    done = hutch(tmp_path, environment, "plugins", "list", "--json")
+    why = "it is made for hutch_api 2, and this version of Hutch has 1: upgrade one of them"
+    assert json.loads(done.stdout)["left_out"] == {"bad_entry (bad 1.5)": why}
+    assert done.stderr == f"hutch: {NAMED} left out: {why}\n"
+    (tmp_path / "chain.yaml").write_text("chain: [attack, linear]\n")
+    done = hutch(tmp_path, environment, "train", "data.vw", "-C", "chain.yaml", "--quiet")
+    assert done.returncode == 2 and why in done.stderr
+    (tmp_path / "bad_module.py").write_text(f"{source}\nhutch_api = 1  # as this Hutch has\n")
+    assert hutch(tmp_path, environment, "train", "data.vw", "-C", "chain.yaml", "--quiet").returncode == 0
+
+
+def test_a_slow_import_is_named_by_the_check(tmp_path: Path) -> None:
+    source = LAYER.format(**dict.fromkeys(METHODS, "pass"))
+    for wait, wanted in (("", "passed bad_entry:loads_fast"), ("import time\ntime.sleep(0.4)\n", "failed bad_entry:")):
+        folder = tmp_path / str(len(wait))
+        folder.mkdir()
+        done = hutch(folder, install(folder, f"{wait}{source}"), "plugins", "check", "bad")
+        [found] = [line for line in done.stdout.splitlines() if "loads_fast" in line]
+        assert found.startswith(wanted)
+        if wait:
+            assert "wanted 0.3 s: import what is slow in the function that needs it" in found

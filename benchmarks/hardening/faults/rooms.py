@@ -16,6 +16,7 @@ _PAIRS, _SURE, _ORDERED = (
     "src/hutch/crowd/pairs/intervals.py",
     "src/hutch/crowd/models/ordered.py",
 )
+_EVERY_LOOK = "src/hutch/core/intervals.py"
 _MEANS, _STACK, _QUESTIONS = (
     "src/hutch/estimate/means.py",
     "src/hutch/estimate/stack.py",
@@ -169,7 +170,7 @@ FAULTS: tuple[Fault, ...] = (
           "finite = w * w"),
     Fault("estimate", "doubt is left out where items were drawn", _MEANS, "variance += float(share**2 @ doubt)",
           "variance += 0.0"),
-    Fault("estimate", "a look at any time is paid for as one look", _MEANS, "math.log(math.sqrt(inner + 1) / alpha)",
+    Fault("estimate", "a look at any time is paid for as one look", _EVERY_LOOK, "math.log(math.sqrt(inner + 1) / alpha)",
           "math.log(1 / alpha)"),
     Fault("estimate", "predictions have seen their own outcome", _STACK, "        everywhere[labelled] = own\n", ""),
     Fault("estimate", "the ridge ignores what items weigh", _STACK,
