@@ -150,7 +150,7 @@ def test_a_damaged_backup_is_not_put_back(fresh: Path, tmp_path: Path, what: str
     content[len(content) // 2 : len(content) // 2 + 4000] = b"\xff" * 4000
     (tmp_path / "b" / what).write_bytes(content[: len(content) - 100])
     before = fresh.read_bytes()
-    with pytest.raises(HutchError):
+    with pytest.raises(HutchError, match=f"{tmp_path / 'b' / what}: "):
         restore(tmp_path / "b", fresh.parent, drop_later=True)
     assert fresh.read_bytes() == before
 

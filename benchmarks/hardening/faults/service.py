@@ -153,7 +153,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("copies", "a backup fails while the server learns", _COPIES,
           "    before.close()\n    try:", "    before.close()\n    before.number += 1\n    try:"),
     Fault("copies", "the note beside a log is put back before the log is durable", _COPIES,
-          "                    path.unlink()\n        sync_directory(target)", "                    path.unlink()"),
+          "                sync_directory(parent)\n        sync_directory(target)", "                sync_directory(parent)"),
     Fault("durable log", "numbers that were acknowledged are given again", _LOG,
           "        self._begin(max(acknowledged, last))\n        self._go_on_from(acknowledged)",
           "        self._begin(max(acknowledged, last))"),

@@ -63,7 +63,14 @@ def verify(models: Mapping[str, Path], store: Path) -> list[Proved]:
     with TemporaryDirectory() as folder:
         copy = Path(folder, store.name)
         _copy_log(store, copy)
-        return _replayed(models, copy, Path(folder))
+        try:
+            return _replayed(models, copy, Path(folder))
+        except HutchError as error:  # of a copy: the user's files have other names
+            text = str(error).replace(str(copy), str(store))
+            for path in models.values():
+                text = text.replace(str(Path(folder, path.name)), str(path))
+            error.args = (text,)
+            raise
 
 
 def _replayed(models: Mapping[str, Path], log_copy: Path, folder: Path) -> list[Proved]:
