@@ -150,9 +150,29 @@ def test_a_damaged_backup_is_not_put_back(fresh: Path, tmp_path: Path, what: str
     content[len(content) // 2 : len(content) // 2 + 4000] = b"\xff" * 4000
     (tmp_path / "b" / what).write_bytes(content[: len(content) - 100])
     before = fresh.read_bytes()
-    with pytest.raises(HutchError):
+    with pytest.raises(HutchError, match=f"{tmp_path / 'b' / what}: "):
         restore(tmp_path / "b", fresh.parent, drop_later=True)
     assert fresh.read_bytes() == before
+
+
+def test_models_in_other_folders_go_back_to_them(fresh: Path, tmp_path: Path) -> None:  # noqa: F811
+    (below := tmp_path / "below").mkdir()
+    store, inner, outer = below / "log.db", below / "models" / "inner", tmp_path / "outer"
+    inner.parent.mkdir()
+    for path in (inner, outer):
+        shutil.copy(fresh, path)
+        serve(path, LINES[:3], name=path.name, save=True, store=store)
+    models = {"inner": inner, "outer": outer}
+    backup(models, store, tmp_path / "b")
+    for path in (inner, outer):
+        serve(path, LINES[3:6], name=path.name, save=True, store=store)
+    with pytest.warns(UserWarning, match=r"below/outer: the model was served as \.\./outer, seen from its log"):
+        restore(tmp_path / "b", below, drop_later=True)
+    assert serve(inner, name="inner", store=store).examples == 3
+    with pytest.raises(StoreError, match="newer than its log"):
+        serve(outer, name="outer", store=store)
+    assert serve(below / "outer", name="outer", store=store).examples == 3
+    assert not [*below.rglob(".*.restored")]
 
 
 def test_what_is_no_backup_is_refused(tmp_path: Path, fresh: Path) -> None:  # noqa: F811

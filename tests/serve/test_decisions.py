@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -330,3 +331,81 @@ def test_what_does_not_sum_to_one_is_told_as_it_is_drawn() -> None:
     assert all(each.answer["probabilities"] == [0.25, 0.75] and each.answer["ranked"] == [2, 1] for each in decided)
     assert {(each.action, each.probability) for each in decided} == {(1, 0.25), (2, 0.75)}
     assert np.mean([each.action == 2 for each in decided]) == pytest.approx(0.75, abs=0.07)
+
+
+DSJSON = "application/x-dsjson"
+
+
+def logged(k: int, **others: Any) -> str:
+    """A line of dsjson."""
+    actions = [{"article": {name: 1}} for name in ("food", "sports", "music")]
+    label = {
+        "_label_cost": float(k % 3 != 1),
+        "_label_probability": 0.5,
+        "_label_Action": k % 3 + 1,
+        "_labelIndex": k % 3,
+    }
+    found = {**label, "a": [k % 3 + 1, (k + 1) % 3 + 1, (k + 2) % 3 + 1]}
+    return json.dumps({**found, "p": [0.5, 0.25, 0.25], "c": {"user": {"ann": 1}, "_multi": actions}, **others})
+
+
+def test_logs_of_decisions_in_dsjson_are_learned_as_from_a_file(bandit: Path, in_service: Any, tmp_path: Path) -> None:
+    lines = [logged(k) for k in range(40)]
+    (log := tmp_path / "log.dsjson").write_text("\n".join(lines) + "\n")
+    twin = Chain.load(bandit)
+
+    async def use(service: Any) -> None:
+        first = await service.post("/v1/learn", lines[0], DSJSON)
+        assert len(first.json()["predictions"][0]) == 3
+        rest = await service.post("/v1/learn", "\n".join(lines[1:]), DSJSON)
+        assert (rest.json()["position"], len(rest.json()["predictions"])) == (2, 39)
+        service.first.chain.save(tmp_path / "served")
+        unlabelled = json.loads(lines[0])
+        del unlabelled["_label_cost"]
+        found = await service.post("/v1/predict", json.dumps(unlabelled), DSJSON)
+        assert len(found.json()["predictions"]) == 1
+        assert (await service.post("/v1/learn", json.dumps(unlabelled), DSJSON)).status_code == 422
+
+    in_service([bandit], use)
+    twin.learn(log)
+    assert Chain.load(tmp_path / "served").weights.tobytes() == twin.weights.tobytes()
+
+    async def again(service: Any) -> None:  # the log replays them
+        assert service.first.chain.weights.tobytes() == twin.weights.tobytes()
+        assert service.first.proved == service.first.replayed == 2
+
+    in_service([bandit], again)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        ("{}", DSJSON, "got no example"),
+        (logged(0, _skipLearn=True), DSJSON, "got no example"),
+        (f"{logged(0)}\n1 | a", DSJSON, "<body>:2:1: got '1 . a', wanted a JSON object"),
+        (logged(0, pdrop=2), DSJSON, "<body>:1:.*pdrop"),
+        (logged(0, c=1), DSJSON, "<body>:1:.*no features"),
+        (logged(0), JSON, "got a line of dsjson, wanted it with the content type application/x-dsjson"),
+        (logged(0, _label_cost=1e30), DSJSON, "cost"),
+    ],
+)
+def test_dsjson_that_cannot_be_learned_is_refused(
+    bandit: Path, in_service: Any, body: str, kind: str, said: str
+) -> None:
+    async def use(service: Any) -> None:
+        found = await service.post("/v1/learn", body, kind)
+        assert found.status_code == 422
+        assert re.search(said, found.json()["error"]), found.json()
+        assert service.first.position == 0
+
+    in_service([bandit], use)
+
+
+def test_dsjson_wants_a_chain_of_decisions(saved_model: Any, tmp_path: Path, in_service: Any) -> None:
+    saved_model(tmp_path / "plain", lines=["1 |f a"])
+
+    async def use(service: Any) -> None:
+        found = await service.post("/v1/learn", logged(0), DSJSON)
+        assert (found.status_code, "single examples" in found.json()["error"]) == (422, True)
+
+    in_service([tmp_path / "plain"], use)

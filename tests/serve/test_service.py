@@ -468,6 +468,21 @@ def test_a_version_gives_no_receipts_for_what_another_one_said(fresh: Path, monk
     assert same(serve(fresh).arrays, taught(LINES[:12]))
 
 
+def test_a_version_that_refuses_what_another_one_learned_does_not_start(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(fresh, LINES[:6])
+
+    def stricter(kind: str, body: bytes) -> Any:
+        raise DataError("f is no namespace")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("hutch.serve.served.single", stricter)
+        with pytest.raises(StoreError, match="entry 1 of .* predicts something else"):
+            serve(fresh)
+    assert same(serve(fresh).arrays, taught(LINES[:6]))
+
+
 def test_a_refused_request_proves_no_entry_twice(fresh: Path) -> None:
     serve(fresh, LINES[:6])
     log = Log(fresh.with_name("log.db"))

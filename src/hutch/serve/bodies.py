@@ -1,4 +1,4 @@
-"""Bodies of requests: lines of text, JSON records or an Arrow stream as batches."""
+"""Bodies of requests: lines of text, JSON records, lines of dsjson or an Arrow stream as batches."""
 
 import io
 import math
@@ -24,7 +24,7 @@ from hutch.net.limits import Limits
 from hutch.serve.inflated import declared
 
 SOURCE = "<body>"
-TEXT, ARROW = "text/plain", "application/vnd.apache.arrow.stream"
+TEXT, ARROW, DSJSON = "text/plain", "application/vnd.apache.arrow.stream", "application/x-dsjson"
 """The kinds of bodies other than JSON: their content types."""
 _LARGEST_TABLE, _FEW = 1 << 30, 64
 SMALL = 1 << 14
@@ -62,8 +62,13 @@ def batches_of(chain: Chain, kind: str, body: bytes, most: float = math.inf) -> 
     if kind == TEXT:
         _check_count(body.count(b"\n"), most, "line")
         return _nonempty([TextParser(replace(chain.parser, strict=True), SOURCE).parse(_utf8(body))])
+    if kind == DSJSON:
+        _check_count(body.count(b"\n"), most, "line")
+        return _nonempty([_decision_log(chain, _utf8(body))])
     if kind == JSON:
         found = _records(body)
+        if isinstance(found, Mapping) and "_label_cost" in found and "c" in found:
+            raise DataError(at(SOURCE, 1, 1, f"got a line of dsjson, wanted it with the content type {DSJSON}"))
         if isinstance(found, Mapping) and len(body) <= SMALL and (one := chain.batch_of_decision(found)) is not None:
             return [one]
         records = [found] if isinstance(found, Mapping) else found
@@ -74,6 +79,17 @@ def batches_of(chain: Chain, kind: str, body: bytes, most: float = math.inf) -> 
     else:
         made = _arrow(chain, body, most)
     return _nonempty(list(whole_groups(made) if chain.whole_groups else made))
+
+
+def _decision_log(chain: Chain, body: bytes) -> Batch:
+    """Lines of Vowpal Wabbit's log of decisions; those without actions, and with `_skipLearn`, are none."""
+    from hutch.vw.json.reader import JsonReader
+
+    for number, line in enumerate(body.split(b"\n"), 1):  # a file of such lines may hold others, which are skipped
+        if line.strip() and not line.startswith(b"{"):
+            raise DataError(at(SOURCE, number, 1, f"got {line.decode()[:20]!r}, wanted a JSON object"))
+    parser = TextParser(replace(chain.parser, strict=True), SOURCE)
+    return JsonReader(parser.options, log=True, chained=False).parse(body, parser)
 
 
 def _check_count(count: int, most: float, what: str) -> None:

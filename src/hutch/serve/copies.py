@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hutch.core.atomic import make_directory, sync_directory, write_bytes
-from hutch.core.errors import HutchError, StoreError, UsageError, at, counted
+from hutch.core.errors import HutchError, StoreError, UsageError, at, counted, warn
 from hutch.core.strict_json import dumps
 from hutch.durable.damage import said_by
 from hutch.durable.last_entry import LastEntry, commits_of, generation_of
@@ -63,7 +63,14 @@ def verify(models: Mapping[str, Path], store: Path) -> list[Proved]:
     with TemporaryDirectory() as folder:
         copy = Path(folder, store.name)
         _copy_log(store, copy)
-        return _replayed(models, copy, Path(folder))
+        try:
+            return _replayed(models, copy, Path(folder))
+        except HutchError as error:  # of a copy: the user's files have other names
+            text = str(error).replace(str(copy), str(store))
+            for path in models.values():
+                text = text.replace(str(Path(folder, path.name)), str(path))
+            error.args = (text,)
+            raise
 
 
 def _replayed(models: Mapping[str, Path], log_copy: Path, folder: Path) -> list[Proved]:
@@ -108,6 +115,7 @@ def backup(models: Mapping[str, Path], store: Path, folder: Path) -> list[Proved
             time.sleep(_PAUSE)
     listed = {
         "models": {name: path.name for name, path in models.items()},
+        "places": {name: _beside(path, store) for name, path in models.items()},
         "log": store.name,
         "position": {each.name: each.position for each in proved},
         "time": time.time(),
@@ -116,6 +124,11 @@ def backup(models: Mapping[str, Path], store: Path, folder: Path) -> list[Proved
         _sync(folder / name)
     write_bytes(folder / LISTED, f"{dumps(listed)}\n".encode())
     return proved
+
+
+def _beside(path: Path, store: Path) -> str:
+    """Where a model is, seen from the folder of its log."""
+    return os.path.relpath(path.resolve(), store.resolve().parent)
 
 
 def _copy_log(store: Path, copy: Path) -> None:
@@ -166,32 +179,38 @@ def restore(folder: Path, target: Path, *, drop_later: bool = False) -> list[Pro
     try:
         listed = json.loads((folder / LISTED).read_bytes())
         models, store = {name: str(file) for name, file in listed["models"].items()}, str(listed["log"])
+        places = {name: str(place) for name, place in listed.get("places", models).items()}
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         raise UsageError(f"{folder}: no backup, wanted a folder of `hutch serve backup`") from None
     files = [*models.values(), store]
     if any(Path(name).name != name for name in files):
         raise UsageError(f"{folder / LISTED}: names files in other folders")
+    belongs = {file: _place_of(file, places.get(name, file), target) for name, file in models.items()} | {store: store}
     proved = verify({name: folder / file for name, file in models.items()}, folder / store)
     make_directory(target)
     log, noted = target / store, f"{store}-last"
-    held = [Held(target / name) for name in files if (target / name).is_file()]
+    for file in models.values():
+        make_directory((target / belongs[file]).parent)
+    held = [Held(target / place) for place in belongs.values() if (target / place).is_file()]
     try:
         last = max((each.position for each in proved), default=0)
         later = _later(log, folder / store)
         if later and not drop_later:
             raise UsageError(f"{log}: {later}: they would be lost; --drop-later drops them")
-        for name in (*files, noted):
-            shutil.copyfile(folder / name, _part(target, name))
-            _sync(_part(target, name))
+        for name, place in (belongs | {noted: noted}).items():
+            shutil.copyfile(folder / name, _part(target, place))
+            _sync(_part(target, place))
         for ending in ("-wal", "-shm"):
             Path(f"{log}{ending}").unlink(missing_ok=True)
         sync_directory(target)  # a write-ahead log that came back after a power failure would go into the new log
         for name in (store, *models.values()):
-            os.replace(_part(target, name), target / name)
+            os.replace(_part(target, belongs[name]), target / belongs[name])
         for file in models.values():
-            for number, path in snapshots(target / file).items():
+            for number, path in snapshots(target / belongs[file]).items():
                 if number > last:
                     path.unlink()
+            if (parent := (target / belongs[file]).parent) != target:
+                sync_directory(parent)
         sync_directory(target)
         os.replace(_part(target, noted), target / noted)  # until now it refuses what is there
         sync_directory(target)
@@ -200,13 +219,24 @@ def restore(folder: Path, target: Path, *, drop_later: bool = False) -> list[Pro
     finally:
         for each in held:
             each.close()
-        for name in (*files, noted):
-            _part(target, name).unlink(missing_ok=True)
+        for place in (*belongs.values(), noted):
+            _part(target, place).unlink(missing_ok=True)
     return proved
 
 
-def _part(target: Path, name: str) -> Path:
-    return target / f".{name}.restored"
+def _place_of(file: str, place: str, target: Path) -> str:
+    """Where a model belongs, seen from the folder of its log: there if it is below it, else beside the log."""
+    path = Path(place)
+    if path.name == file and not path.is_absolute() and ".." not in path.parts:
+        return place
+    warn(f"{target / file}: the model was served as {place}, seen from its log; move it there, or serve it from here")
+    return file
+
+
+def _part(target: Path, place: str) -> Path:
+    """Where a file is written before it takes its place."""
+    path = target / place
+    return path.with_name(f".{path.name}.restored")
 
 
 def _sync(path: Path) -> None:

@@ -37,6 +37,11 @@ EXAMPLES: dict[str, Any] = {
         "schema": {"type": "string", "description": "lines in Vowpal Wabbit's format"},
         "example": "1 |user age:37 city=Oslo |words good cheap\n",
     },
+    "application/x-dsjson": {
+        "schema": {"type": "string", "description": "lines of Vowpal Wabbit's log of decisions"},
+        "example": '{"_label_cost":-1,"_label_probability":0.8,"a":[1,2],"p":[0.8,0.2],'
+        '"c":{"user":{"name":"ann"},"_multi":[{"article":{"food":1}},{"article":{"sports":1}}]}}\n',
+    },
     "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
 }
 REWARDS = {JSON: _one_or_more("Reward")}

@@ -363,6 +363,8 @@ class Served:
             self._prove(entry, done)
         except HutchError as error:  # the checks before the log passed: it fails again whenever it is read
             self.position = number
+            if entry.receipt >= 0:  # but this one was learned
+                self._differing = self._differing or number
             settle(future, error)
         except Exception as error:
             self._fail(error, future)
