@@ -22,13 +22,13 @@ import numpy as np
 from guarantee import of_folder
 from thresholds import RULES
 
-from hutch.label.class_loop import ClassLoop
-from hutch.label.class_simulate import least_labels
 from hutch.label.loop import Settings
 from hutch.label.market import Hidden, Seller
+from hutch.label.one_class.loop import ClassLoop
+from hutch.label.one_class.promise import Promise
+from hutch.label.one_class.ranker import words_in
+from hutch.label.one_class.simulate import least_labels
 from hutch.label.posterior import Array, Votes, posterior
-from hutch.label.promise import Promise
-from hutch.label.ranker import words_in
 
 CONFIDENCE, APART, COMMON = 0.95, 2.5, 300
 PEOPLE = Seller("people", 1.0)

@@ -9,13 +9,13 @@ import numpy as np
 from hutch.core.errors import DataError, UsageError, did_you_mean
 from hutch.crowd.data.frames import make_frame, package_of
 from hutch.functions.result import Result
-from hutch.label.class_loop import ClassLoop, ClassOutcome
-from hutch.label.class_report import class_sentences
 from hutch.label.loop import Loop, Outcome, Settings
 from hutch.label.market import UNKNOWN, Places, Seller
+from hutch.label.one_class.loop import ClassLoop, ClassOutcome
+from hutch.label.one_class.promise import promises_of
+from hutch.label.one_class.ranker import words_in
+from hutch.label.one_class.report import class_sentences
 from hutch.label.posterior import Array, Votes
-from hutch.label.promise import promises_of
-from hutch.label.ranker import words_in
 from hutch.label.verdict import sentences
 from hutch.shell.sentences import Verdict
 
@@ -83,7 +83,7 @@ def label(
         DataError: a function gives too few labels, or one that is no class.
         UsageError: a target or confidence out of range, or a budget that is too small to begin with.
 
-    Source: see `hutch.label.certificate` and `hutch.label.class_certificate`.
+    Source: see `hutch.label.certificate` and `hutch.label.one_class.certificate`.
 
     >>> found = label(
     ...     list(range(400)), ["even", "odd"], target=0.9,

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hutch.label.class_loop import ClassLoop
 from hutch.label.loop import Settings
 from hutch.label.market import Hidden, Seller
+from hutch.label.one_class.loop import ClassLoop
+from hutch.label.one_class.promise import MEASURES, Promise
 from hutch.label.posterior import WORTH, Votes, posterior
-from hutch.label.promise import MEASURES, Promise
 from hutch.label.simulate import PLANS, World, simulated
 
 RATES = (0.01, 0.05, 0.2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from hutch.label.ranker import RIDGE, Ranker, words_in
+from hutch.label.one_class.ranker import RIDGE, Ranker, words_in
 
 
 def documents(count, seed, rate=0.3):

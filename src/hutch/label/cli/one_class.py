@@ -10,13 +10,13 @@ from pathlib import Path
 from hutch.core.errors import counted
 from hutch.core.strict_json import dumps
 from hutch.durable.store import Store
-from hutch.label.class_loop import ClassLoop, proofs_of
-from hutch.label.class_report import class_lines, class_sentences, planned, summary
-from hutch.label.class_simulate import LEVELS, planned_costs, reached
 from hutch.label.loop import Settings
+from hutch.label.one_class.loop import ClassLoop, proofs_of
+from hutch.label.one_class.promise import Promise
+from hutch.label.one_class.ranker import words_in
+from hutch.label.one_class.report import class_lines, class_sentences, planned, summary
+from hutch.label.one_class.simulate import LEVELS, planned_costs, reached
 from hutch.label.posterior import Votes
-from hutch.label.promise import Promise
-from hutch.label.ranker import words_in
 from hutch.label.stored import Stored, Waiting
 from hutch.label.verdict import write_labels
 from hutch.label.votes import Items, Said

@@ -1,8 +1,8 @@
 """A certificate for one class: recall, precision or F1 of the delivered items, from random audits, at every look.
 
 Each promise bounds the cost of the errors that are left; a missed item and a false one may cost differently
-(`hutch.label.promise`). For every s the hypothesis "the errors of the frozen decisions cost s in all" is bet against,
-as `hutch.label.certificate` does for their number: an item that is drawn with chance q and whose error costs c gives
+(`hutch.label.one_class.promise`). For every s the hypothesis "the errors of the frozen decisions cost s in all" is
+bet against, as `hutch.label.certificate` does for their number: an item that is drawn with chance q and whose error costs c gives
 x = c e / q, whose mean is s minus the cost of the errors found before.
 
 The bound on s moves with the answers: one more delivered item allows more errors. It never falls, so a promise that
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.label.certificate import LARGEST, needed_wealth
-from hutch.label.promise import Promise
+from hutch.label.one_class.promise import Promise
 
 _TINY = 1e-9
 _HALVINGS = 40
@@ -43,7 +43,7 @@ class ClassCertificate:
         needed: the logarithm of the wealth that is a proof.
         audited: draws so far.
 
-    >>> from hutch.label.promise import Promise
+    >>> from hutch.label.one_class.promise import Promise
     >>> audit = ClassCertificate(Promise("recall", 0.9), claimed=0, unclaimed=1000, found=180)
     >>> while not audit.proved:  # nothing is missed: 20 items may be
     ...     chance = 1 / (1000 - audit.audited)

@@ -9,15 +9,15 @@ import numpy as np
 from hutch.core.errors import UsageError
 from hutch.core.threads import one_thread
 from hutch.label.certificate import best_stake, draw_by_lot, needed_wealth, weights_of
-from hutch.label.class_certificate import ClassCertificate
-from hutch.label.class_plan import TILT, ClassPlan, plan_class
 from hutch.label.loop import GROWTH, LEAST_AUDITS, LEAST_BATCH, MODEL_AUDITS, PILOT, QUARTER, Loop, Settings
 from hutch.label.market import UNKNOWN, Market, Places, Seller
+from hutch.label.one_class.certificate import ClassCertificate
+from hutch.label.one_class.plan import TILT, ClassPlan, plan_class
+from hutch.label.one_class.promise import Promise
+from hutch.label.one_class.ranker import Ranker
+from hutch.label.one_class.relevance import evidence_of, relevance
 from hutch.label.plan import SLACK
 from hutch.label.posterior import Array, Codes, Votes, posterior
-from hutch.label.promise import Promise
-from hutch.label.ranker import Ranker
-from hutch.label.relevance import evidence_of, relevance
 
 _HALVINGS = 8
 ENOUGH = 10

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import UsageError
-from hutch.label.promise import MEASURES, Promise, promises_of
+from hutch.label.one_class.promise import MEASURES, Promise, promises_of
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hutch.label.class_loop import ClassOutcome
+from hutch.label.one_class.loop import ClassOutcome
 from hutch.shell.sentences import number, things
 
 NOTHING = 0.01

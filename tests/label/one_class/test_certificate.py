@@ -7,8 +7,8 @@ import pytest
 
 from hutch.core.errors import UsageError
 from hutch.label.certificate import LARGEST
-from hutch.label.class_certificate import ClassCertificate
-from hutch.label.promise import MEASURES, Promise
+from hutch.label.one_class.certificate import ClassCertificate
+from hutch.label.one_class.promise import MEASURES, Promise
 
 Draw = tuple[int, float, float]
 

@@ -13,7 +13,7 @@ from hutch.shell.declared import Argument, Option
 from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
-    from hutch.label.class_simulate import ClassRule
+    from hutch.label.one_class.simulate import ClassRule
     from hutch.label.simulate import World
 
 Target = Annotated[
@@ -84,10 +84,10 @@ def simulate(
     """
     import numpy as np
 
-    from hutch.label.class_simulate import compare_class
     from hutch.label.loop import Settings
     from hutch.label.market import Seller
-    from hutch.label.promise import promises_in
+    from hutch.label.one_class.promise import promises_in
+    from hutch.label.one_class.simulate import compare_class
     from hutch.label.simulate import compare, simulated
     from hutch.shell.waiting import waiting
 
@@ -181,9 +181,9 @@ def label(
     from hutch.core.atomic import check_writable
     from hutch.crowd.data.asked import ColumnNames
     from hutch.durable.store import Store
-    from hutch.label.class_cli import Purchase, find
+    from hutch.label.cli.one_class import Purchase, find
     from hutch.label.loop import Loop, Settings
-    from hutch.label.promise import promises_in
+    from hutch.label.one_class.promise import promises_in
     from hutch.label.simulate import COMMON, invented
     from hutch.label.stored import Stored, Waiting
     from hutch.label.verdict import sentences, write_labels

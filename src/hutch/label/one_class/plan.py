@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.label.certificate import LARGEST
-from hutch.label.class_certificate import ClassCertificate
+from hutch.label.one_class.certificate import ClassCertificate
 
 Array = NDArray[np.float64]
 TILT = 0.65
@@ -47,7 +47,7 @@ def plan_class(p: Array, claimed: NDArray[np.bool_], proof: ClassCertificate, sl
         proof: of the promise.
         slack: logarithm of the wealth to gain beyond a proof.
 
-    >>> from hutch.label.promise import Promise
+    >>> from hutch.label.one_class.promise import Promise
     >>> proof = ClassCertificate(Promise("recall", 0.9), claimed=0, unclaimed=1000, found=180)
     >>> found = plan_class(np.full(1000, 1e-4), np.zeros(1000, bool), proof, 0.0)
     >>> found.fixes, found.audits

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import UsageError
-from hutch.label.class_certificate import ClassCertificate
-from hutch.label.class_loop import ClassLoop
-from hutch.label.class_plan import plan_class
-from hutch.label.class_simulate import least_labels, planned_costs, reached
 from hutch.label.loop import Settings
 from hutch.label.market import UNKNOWN, Hidden, Seller
+from hutch.label.one_class.certificate import ClassCertificate
+from hutch.label.one_class.loop import ClassLoop
+from hutch.label.one_class.plan import plan_class
+from hutch.label.one_class.promise import Promise, promises_of
+from hutch.label.one_class.simulate import least_labels, planned_costs, reached
 from hutch.label.posterior import Votes
-from hutch.label.promise import Promise, promises_of
 
 PEOPLE = Seller("people", 1.0)
 JUDGES = [Seller("judge", 0.001)]

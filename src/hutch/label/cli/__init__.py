@@ -1,0 +1,1 @@
+"""`hutch label`: what it prints, and what it asks for."""
