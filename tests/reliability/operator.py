@@ -310,12 +310,19 @@ class Operator:
             names = ["m"]
         self._put_files(copy.folder, names)
         is_whole_log = {"log.db", "log.db-wal"} & {*names} and self._is_the_log_of(copy)
+        without_evidence = copy in whole and "log.db-last" in names and {"log.db", "log.db-wal"} & {*names}
         if self._start_now():
             self._count("old files: refused")
             self._put_all(kept)
         elif is_whole_log:
             self._count("old files: the whole log")
             self._roll_back(copy)
+        elif without_evidence:  # what tells of later entries was put back, too
+            self._count("old files: the whole log")
+            found = Copy("mixed", copy.folder, *contents(self.world.folder))
+            self.copies.insert(self.copies.index(copy), found)
+            self._roll_back(found)
+            self.copies.remove(found)
         else:
             self._count("old files: harmless")
 

@@ -142,7 +142,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("durable log", "the last commit without an entry may be gone", _LOG, "if commits == 1 else",
           "if commits == 2 else"),
     Fault("durable log", "commits without an entry are not counted", _LOG, "connection.execute(_COUNT_COMMIT)", "pass"),
-    Fault("durable log", "a file from before the service replaces the model", _LOG, "(chain != 0 OR model IN",
+    Fault("serve log", "a file from before the service replaces the model", _LOG, "(chain != 0 OR model IN",
           "(chain = 0 AND model IN"),
     Fault("receipts", "a refused start overwrites the receipt that it refuses", _SERVED,
           "if not self._goes_on_differing:\n                return", "if False:\n                return"),

@@ -200,6 +200,7 @@ def restore(folder: Path, target: Path, *, drop_later: bool = False) -> list[Pro
         for name, place in (belongs | {noted: noted}).items():
             shutil.copyfile(folder / name, _part(target, place))
             _sync(_part(target, place))
+        _note_durably(log)
         for ending in ("-wal", "-shm"):
             Path(f"{log}{ending}").unlink(missing_ok=True)
         sync_directory(target)  # a write-ahead log that came back after a power failure would go into the new log
@@ -222,6 +223,16 @@ def restore(folder: Path, target: Path, *, drop_later: bool = False) -> list[Pro
         for place in (*belongs.values(), noted):
             _part(target, place).unlink(missing_ok=True)
     return proved
+
+
+def _note_durably(log: Path) -> None:
+    """Note beside a log where it ends: after a power failure the note may be older, and nobody would miss that end."""
+    with suppress(sqlite3.Error):
+        if log.is_file():
+            with closing(sqlite3.connect(f"{log.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+                number, commits = _last(connection), commits_of(connection)
+            with closing(LastEntry(log)) as note:
+                note.reopen(max(number, note.number), max(commits, note.commits))
 
 
 def _place_of(file: str, place: str, target: Path) -> str:
