@@ -2,8 +2,8 @@
 
 Each promise bounds the cost of the errors that are left; a missed item and a false one may cost differently
 (`hutch.label.one_class.promise`). For every s the hypothesis "the errors of the frozen decisions cost s in all" is
-bet against, as `hutch.label.certificate` does for their number: an item that is drawn with chance q and whose error costs c gives
-x = c e / q, whose mean is s minus the cost of the errors found before.
+bet against, as `hutch.label.certificate` does for their number: an item that is drawn with chance q and whose error
+costs c gives x = c e / q, whose mean is s minus the cost of the errors found before.
 
 The bound on s moves with the answers: one more delivered item allows more errors. It never falls, so a promise that
 holds keeps holding, and a promise that is broken at some look was broken at all looks before. Until then no stake can
