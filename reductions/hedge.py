@@ -246,7 +246,7 @@ class Hedge(Reduction):
     """Mixes copies of the layers below that have other parameters.
 
     Raises:
-        ConfigError: the layers below take decisions, or have no probabilities of classes.
+        ConfigError: the layers below take decisions or groups of lines, or have no probabilities of classes.
     """
 
     name: ClassVar[str] = "hedge"
@@ -266,6 +266,9 @@ class Hedge(Reduction):
             raise ConfigError(f"hedge: got {below.name!r} below, wanted {wanted}")
         depth, layer = 0, below
         while layer is not None:
+            if layer.inputs.whole_groups:
+                wanted = f"it below {layer.name!r}: copies are weighed by each line, and a group has one prediction"
+                raise ConfigError(f"hedge: got {layer.name!r} below, wanted {wanted}")
             depth, layer = depth + 1, layer.context.below  # type: ignore[assignment]
         self._weights: NDArray[np.float64] = np.full((context.submodels, count), 1.0 / count)
         self._turns: NDArray[np.int64] = np.zeros((context.submodels, 4), np.int64)

@@ -164,3 +164,11 @@ def test_another_copy_takes_over_where_the_world_changes(tmp_path):
     assert [copy for copy, _ in taken[:2]] == [0, 1] and taken[0][1] < 200 and 3000 < taken[1][1] < 3400
     chain.save(tmp_path / "model")
     assert Chain.load(tmp_path / "model").layers[0].leader() == chain.layers[0].leader()
+
+
+def test_hedge_stands_below_layers_of_groups_not_above():
+    crowd = [{"crowd_em": {"classes": 3, "worker": "w"}}, {"one_against_all": {"classes": 3}}]
+    hedge, base = {"hedge": {"copies": [{}, {}]}}, {"linear": {"loss": "logistic"}}
+    with pytest.raises(ConfigError, match="hedge: got 'crowd_em' below, wanted it below 'crowd_em': copies are weighed"):
+        Chain.from_config({"chain": [hedge, *crowd, base]})
+    Chain.from_config({"chain": [*crowd, hedge, base]})
