@@ -169,6 +169,6 @@ def test_another_copy_takes_over_where_the_world_changes(tmp_path):
 def test_hedge_stands_below_layers_of_groups_not_above():
     crowd = [{"crowd_em": {"classes": 3, "worker": "w"}}, {"one_against_all": {"classes": 3}}]
     hedge, base = {"hedge": {"copies": [{}, {}]}}, {"linear": {"loss": "logistic"}}
-    with pytest.raises(ConfigError, match="hedge: got 'crowd_em' below, wanted it below 'crowd_em': copies are weighed"):
+    with pytest.raises(ConfigError, match="hedge: got 'crowd_em' below, wanted it below 'crowd_em': copies"):
         Chain.from_config({"chain": [hedge, *crowd, base]})
     Chain.from_config({"chain": [*crowd, hedge, base]})

@@ -180,6 +180,7 @@ def _continued(config: str, initial: str, overrides: list[str]) -> Any:
     from hutch.core.config.override import layer_name
     from hutch.core.config.read import blocked_plugins, read_chain, validate
     from hutch.core.errors import UsageError
+    from hutch.other_explorers import with_explorers
     from hutch.plugins.manager import installed
 
     document = read_chain(config, overrides)
@@ -190,6 +191,9 @@ def _continued(config: str, initial: str, overrides: list[str]) -> Any:
         return {"weights": of["weights"], "input": of["input"], "chain": [*map(layer_name, of["chain"])]}
 
     saved = meaning(metadata["chain"])
+    if saved["chain"] != meaning(chain)["chain"] and (moved := with_explorers(arrays, metadata, chain)):
+        arrays, metadata = moved
+        saved = meaning(metadata["chain"])
     for key, value in meaning(chain).items():
         if value != saved[key]:
             raise UsageError(f"-C: {config} has {key} {value}, but the model {initial} has {saved[key]}")
