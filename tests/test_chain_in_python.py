@@ -1,9 +1,11 @@
 """Chains in Python: inputs of all kinds, copies, misspelled names."""
 
 import copy
+import gc
 import io
 import pickle
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -217,3 +219,27 @@ def test_a_chain_shows_its_layers_and_what_it_has_learned() -> None:
     assert repr(chain).startswith(
         "<hutch chain: active(budget=0.1) over linear(loss=logistic); 1,200 examples, average "
     )
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda chain: chain.learn(["1 |f a"] * 3),
+        lambda chain: chain.learn("1 |f a"),
+        lambda chain: chain.learn({"label": 1, "f": {"a": 1}}),
+        lambda chain: chain.learn_one({"a": 1.0}, 1.0),
+        lambda chain: chain.predict(["|f a"] * 3),
+    ],
+)
+def test_a_chain_that_is_no_longer_used_frees_its_weights_at_once(use):
+    """Not when cycles are searched for: hundreds of chains, as in a search for parameters, would fill the memory."""
+    gc.collect()
+    gc.disable()
+    try:
+        chain = Chain.from_config({"chain": ["linear"]})
+        use(chain)
+        weights = weakref.ref(chain.weights)
+        del chain
+        assert weights() is None
+    finally:
+        gc.enable()

@@ -1,7 +1,7 @@
 """Builds a chain: layers checked, made from the base up, linked by their addresses, over one weight table."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,10 +74,15 @@ class Stack:
         self.shared["mask"], self.shared["multiplier"] = (1 << bits) - 1, 1 << (total - 1).bit_length()
         self.layers: list[Reduction] = []
 
-        def build(configs: Sequence[LayerConfig], k: int) -> Reduction:
-            """Build layer k above the copies of those below it, and put all of them in front of `layers`."""
+        def build(configs: Sequence[LayerConfig], k: int, again: Callable[..., Reduction]) -> Reduction:
+            """Build layer k above the copies of those below it, and put all of them in front of `layers`.
+
+            It gets itself as `again`: a closure over itself would keep the weights until cycles are searched for.
+            """
             copies = classes[k].copies(configs[k].parameters) if k + 1 < len(configs) else ()
-            built = [build([*configs[: k + 1], *_changed(configs[k + 1 :], each)], k + 1) for each in reversed(copies)]
+            built = [
+                again([*configs[: k + 1], *_changed(configs[k + 1 :], each)], k + 1, again) for each in reversed(copies)
+            ]
             context = Context(
                 bits=bits,
                 submodels=math.prod(widths[:k]),
@@ -93,7 +98,7 @@ class Stack:
             self.layers.insert(0, layer)
             return layer
 
-        build(configs, 0)
+        build(configs, 0, build)
         base = self.layers[-1]
         if any(layer.stride != base.stride for layer in self.layers if layer.is_base):
             raise ConfigError(f"{base.name}: got copies with rows of different lengths in one table")

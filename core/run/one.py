@@ -4,6 +4,7 @@ The kernels are those that batches go through, so the results are the same to th
 line, an infinite value, a label that the chain is not made for) is left to batches, which report it.
 """
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import fields as fields_of
 from typing import Any, cast
@@ -40,7 +41,7 @@ class OneExample:
     """
 
     def __init__(self, engine: Engine, columns: AnyRoles = None) -> None:
-        self._engine = engine
+        self._engine: Engine = weakref.proxy(engine)  # which holds this: memory is freed without a search for cycles
         self._parser = LineParser(engine.parser, LONGEST_LINE)
         self._filler = RecordFiller(engine.parser, columns)
         self._of_lines = _Single(engine, FIELDS_OF_SEEN)

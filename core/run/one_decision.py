@@ -4,6 +4,7 @@ The kernels are those that batches go through, so the results are the same to th
 batches, which report it.
 """
 
+import weakref
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -74,7 +75,7 @@ class OneDecision:
     """
 
     def __init__(self, engine: Engine, columns: AnyRoles = None) -> None:
-        self._engine = engine
+        self._engine: Engine = weakref.proxy(engine)  # which holds this: memory is freed without a search for cycles
         self._all_costs = engine.takes is Labels.ACTION_COSTS
         self._parser = LineParser(engine.parser, LONGEST_DECISION)
         self.filler = DecisionFiller(engine.parser, columns)

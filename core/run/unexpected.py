@@ -1,5 +1,6 @@
 """Warnings about data that are valid for a chain, but probably a mistake: labels and names that do not fit it."""
 
+import weakref
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -81,7 +82,7 @@ class Unexpected:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self._engine: Engine = weakref.proxy(engine)  # which holds this: memory is freed without a search for cycles
         self._missing = _named_namespaces(engine)  # no example has had these yet: most likely they are misspelt
         self.labels = 0
         self.first: float | None = None
