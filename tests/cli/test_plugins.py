@@ -14,11 +14,11 @@ def test_what_is_installed_is_listed(hutch: Run) -> None:
     result = hutch("plugins", "list")
     assert result.code == 0 and result.out == hutch("plugins").out
     first = result.out.index(f"hutch.em (hutch {version('hutch')})\n")
-    title, *lines = result.out[first:].splitlines()[:6]
+    title, *lines = result.out[first:].splitlines()[:7]
     assert [line.partition(": ")[0] for line in lines] == [
-        "  hooks", "  file", "  commands", "  em_models", "  warmups",
+        "  hooks", "  file", "  checks", "  commands", "  em_models", "  warmups",
     ]  # fmt: skip
-    assert "hutch_register_em_models" in lines[0] and lines[1].endswith("em/plugin.py") and lines[3].endswith(": ppca")
+    assert "hutch_register_em_models" in lines[0] and lines[1].endswith("em/plugin.py") and lines[4].endswith(": ppca")
 
 
 def test_the_list_as_json(hutch: Run) -> None:
