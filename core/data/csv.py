@@ -178,7 +178,8 @@ class CsvReader:
         """The error for a cell such as 1.200 in a file with decimal commas."""
         cell = records.column(position)[row].decode()
         wanted = f"wanted {cell.replace('.', '')} or {cell.replace('.', ',')}, as decimals have a comma"
-        names = "" if position in self._roles.values() else "; list the column under input.columns.categorical for names"
+        names = "; list the column under input.columns.categorical for names"
+        names *= position not in self._roles.values()
         return Problem(f"column {self._names[position]!r}: got {cell!r}, {wanted}{names}", int(records.lines[row]))
 
     def batch(self, records: Records) -> Batch:
