@@ -460,7 +460,7 @@ def table_batches(
     with reading(_SOURCE):
         given = as_given(labels, importance)
     reader: Any = None
-    lists = FixedLists()
+    lists = FixedLists(Roles.of(columns))
     for table in tables:
         try:
             stream = arrow().RecordBatchReader.from_stream(table)

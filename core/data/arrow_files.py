@@ -8,7 +8,7 @@ from typing import Any
 from hutch.core.batch import Batch
 from hutch.core.data.arrow import arrow, table_reader
 from hutch.core.data.places import opened_anywhere
-from hutch.core.data.roles import AnyRoles
+from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.vectors import FixedLists
 from hutch.core.errors import DataError, at, reading
 from hutch.core.text.parser import ParserOptions
@@ -108,7 +108,7 @@ def _batches(
     path: str, options: ParserOptions, columns: AnyRoles, schema: Any, pieces: Iterator[Any]
 ) -> Iterator[Batch]:
     reader: Any = None
-    for piece in FixedLists().pieces(pieces, schema, path):
+    for piece in FixedLists(Roles.of(columns)).pieces(pieces, schema, path):
         if reader is None or reader.schema != piece.schema:
             with reading(path):
                 reader = table_reader(piece.schema, options, columns, path, reader)

@@ -30,6 +30,7 @@ _NUMERIC_ROLES = ("label", "importance", "base")
 _NO_UTF8 = "\ufffd"  # in place of bytes that are not UTF-8
 _LOOKED_AT = 200  # cells of a column in a piece of the file
 _COMMA, _POINT, _ZERO, _BESIDE_DIGITS = 44, 46, 48, (43, 45, 69, 101)  # signs and exponents
+_SIGNS, _THREE = (43, 45), 3
 
 
 @compiled
@@ -71,16 +72,29 @@ def _numbers(clean, cells, width, position, missing, out):
 
 @compiled
 def _points_for_commas(clean, cells, width, rows, position):
-    """Write the only comma of each cell of a column that has but digits, signs and an exponent beside it as a point."""
-    for cell in range(position, rows * width, width):
-        found, others = -1, 0
-        for place in range(cells[2 * cell], cells[2 * cell + 1]):
+    """Write the only comma of each cell of a column that has but digits, signs and an exponent beside it as a point.
+
+    Returns the first row whose cell has the form of 1.200, where the point may part thousands; -1 if none has.
+    """
+    for row in range(rows):
+        cell = row * width + position
+        start, stop = cells[2 * cell], cells[2 * cell + 1]
+        found, point, digits, others = -1, -1, 0, 0
+        for place in range(start, stop):
             if clean[place] == _COMMA and found < 0:
                 found = place
-            elif not (_ZERO <= clean[place] < _ZERO + 10 or clean[place] in _BESIDE_DIGITS):
+            elif _ZERO <= clean[place] < _ZERO + 10:
+                digits += 1
+            elif clean[place] not in _BESIDE_DIGITS:
+                point = place
                 others += 1
         if found >= 0 and others == 0:
             clean[found] = _POINT
+        elif others == 1 and clean[point] == _POINT and stop - point == _THREE + 1:
+            start += clean[start] in _SIGNS
+            if 0 < point - start <= _THREE and digits == stop - start - 1 and clean[start] != _ZERO:
+                return row
+    return -1
 
 
 class CsvReader:
@@ -160,6 +174,14 @@ class CsvReader:
         exact = [float(cell) for cell in cells if cell.strip()]
         return coarse(self._used[k], min(exact), max(exact)) if exact else ""
 
+    def _thousands(self, records: Records, position: int, row: int) -> Problem:
+        """The error for a cell such as 1.200 in a file with decimal commas."""
+        cell = records.column(position)[row].decode()
+        wanted = f"wanted {cell.replace('.', '')} or {cell.replace('.', ',')}, as decimals have a comma"
+        names = "; list the column under input.columns.categorical for names"
+        names *= position not in self._roles.values()
+        return Problem(f"column {self._names[position]!r}: got {cell!r}, {wanted}{names}", int(records.lines[row]))
+
     def batch(self, records: Records) -> Batch:
         """The batch of some records below the header."""
         rows, used, options = len(records), len(self._used), self._options
@@ -167,7 +189,8 @@ class CsvReader:
         indices, values = np.empty(rows * used, np.uint32), np.empty(rows * used, np.float32)
         mask, hash_all = np.uint32((1 << options.bits) - 1), options.hash == "all"
         for position in self._decimals:
-            _points_for_commas(clean, cells, width, rows, position)
+            if (row := _points_for_commas(clean, cells, width, rows, position)) >= 0:
+                raise self._thousands(records, position, row)
         if used:
             named = np.zeros((2, used), np.int64)
             columns = (self._positions, self._hashes, self._words)

@@ -56,6 +56,12 @@ _KINDS = {
         "dates", rf"{_DAY}(?:[T ]{_CLOCK})?", "Parquet files and frames have dates", "pandas.to_datetime({x})"
     ),
     "time": _Kind("times of day", _CLOCK, "Parquet files and frames have times", "pandas.to_datetime({x}).dt.time"),
+    "list": _Kind(
+        "lists of numbers",
+        rf"\[\s*{_PLAIN}(?:[\s,;]+{_PLAIN})*[\s,;]*\]",
+        "JSON lines, Parquet files and frames have lists",
+        "{x}.map(json.loads)",
+    ),
 }
 _MISSING = {"", "na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "none", "nil", "nat", "?", "-", "--", ".", "missing"}
 _NUMBERED, _CODE = r"[-+]?0\d+", r"\d"  # as ids and postcodes are, and codes of categories

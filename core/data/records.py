@@ -55,7 +55,7 @@ class RecordReader:
         self._spaces = Namespaces(options)
         self._row = 1
         self._groups = Groups()
-        self._vectors = Vectors()
+        self._vectors = Vectors(roles.lengths)
 
     def start(self, number: int) -> None:
         """Set the number of the next record in messages."""

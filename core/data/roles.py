@@ -158,6 +158,11 @@ class Roles:
         """The columns of features that who watches knows."""
         return {}
 
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The lengths of lists of numbers that who watches knows; what learns adds those of further columns."""
+        return {}
+
 
 AnyRoles = Roles | Mapping[str, Any] | None
 """What `Roles.of` takes."""
@@ -184,6 +189,12 @@ class _InUse(Roles):
     @property
     def columns_learned(self) -> Mapping[str, bool]:
         return {} if self.watch is None else self.watch.known
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        if self.watch is None:
+            return {}
+        return self.watch.lengths if self.learns else dict(self.watch.lengths)
 
 
 def refuse_twice(names: Sequence[str], line: int | None = None) -> None:

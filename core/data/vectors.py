@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.data.dates import Part
+from hutch.core.data.roles import Roles
 from hutch.core.errors import DataError, Problem, reading
 
 _MOST = 1 << 12  # columns of lists that a stream is remembered by
@@ -19,10 +20,14 @@ LISTS = (list, tuple, np.ndarray)
 
 
 class Vectors:
-    """Tells numbers from names in the lists of a stream of records, and remembers which columns hold which."""
+    """Tells numbers from names in the lists of a stream of records, and remembers which columns hold which.
 
-    def __init__(self) -> None:
-        self._lengths: dict[str, int] = {}  # of columns of numbers; 0: of names that are whole numbers
+    Args:
+        lengths: of the lists in columns of numbers so far, 0 for names that are whole numbers; others are added.
+    """
+
+    def __init__(self, lengths: dict[str, int] | None = None) -> None:
+        self._lengths = {} if lengths is None else lengths
 
     def features(self, column: str, values: Any) -> list[tuple[Any, Any]]:
         """The features of a list.
@@ -88,13 +93,16 @@ def _element(place: int) -> Any:
 class FixedLists:
     """Gives the lists of numbers in Arrow's record batches a length in their type, the same in all of them.
 
+    Args:
+        roles: of the columns; None: all are features.
+
     Attributes:
         rows: the number of rows so far.
     """
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self._lengths: dict[str, int] = {}
+    def __init__(self, roles: Roles | None = None) -> None:
+        self.rows, roles = 0, roles or Roles()
+        self._lengths, self._ignored = roles.lengths, frozenset(map(str, roles.ignore))
 
     def pieces(self, pieces: Iterable[Any], schema: Any, source: str) -> Iterator[Any]:
         """Record batches with such types; an empty one if there is none.
@@ -122,7 +130,8 @@ class FixedLists:
 
         for place, field in enumerate(piece.schema):
             kind = field.type
-            if (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and pa.types.is_floating(kind.value_type):
+            lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+            if lists and pa.types.is_floating(kind.value_type) and field.name not in self._ignored:
                 column = self._column(field.name, piece.column(place))
                 columns = [*piece.columns[:place], column, *piece.columns[place + 1 :]]
                 piece = type(piece).from_arrays(columns, schema=piece.schema.set(place, field.with_type(column.type)))
@@ -137,7 +146,8 @@ class FixedLists:
         if len(there):
             length = self._lengths.setdefault(name, int(found[there[0]]))
             if len(odd := there[found[there] != length]):
-                got = f"column {name!r}: got {int(found[odd[0]])} numbers, wanted {length} as before"
+                wanted = f"{length} as before" if length else "names, as whole numbers were before"
+                got = f"column {name!r}: got {int(found[odd[0]])} numbers, wanted {wanted}"
                 raise Problem(got, self.rows + int(odd[0]) + 1)
         if (found == 0).any():
             column = pc.if_else(pc.equal(pc.list_value_length(column), 0), pa.scalar(None, column.type), column)

@@ -14,9 +14,10 @@ class Watch:
 
     Args:
         known: the columns of features so far, and whether every table had them; they are saved with the model.
+        lengths: of the lists of numbers in columns so far, as `Vectors` keeps them; likewise.
 
     Attributes:
-        known: the same.
+        known, lengths: the same.
 
     >>> watch = Watch()
     >>> watch.table("old.csv", ["city", "size"], learns=True)
@@ -25,8 +26,9 @@ class Watch:
     hutch.core.errors.Problem: no column 'city', new column 'town'; rename it, or add a column 'city' of empty cells
     """
 
-    def __init__(self, known: Mapping[str, bool] | None = None) -> None:
+    def __init__(self, known: Mapping[str, bool] | None = None, lengths: Mapping[str, int] | None = None) -> None:
         self.known = dict(known or {})
+        self.lengths = dict(lengths or {})
         self._looks: Counter[str] = Counter()
 
     def table(self, source: str, names: Sequence[str], learns: bool, whole: bool = True) -> None:

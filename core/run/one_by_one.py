@@ -72,7 +72,13 @@ class OneByOne(Engine):
     def predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
         """The predictions of one usual line, record or decision; None for anything else, without running any of it."""
         with self.turn:
-            return self._predictions_of_one(examples, learn)
+            lengths = self.watch.lengths
+            before = len(lengths)
+            try:
+                return self._predictions_of_one(examples, learn)
+            finally:
+                while not learn and len(lengths) > before:  # only what is learned is remembered
+                    lengths.popitem()
 
     def _predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
         if not self.decides:

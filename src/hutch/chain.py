@@ -374,7 +374,7 @@ class Chain(OneByOne, Engine):
         parameters = (value for layer in self.config.chain for value in values_of(layer.parameters).values())
         used |= {("losses", value.name) for value in parameters if isinstance(value, LossChoice)}
         origins = {origin for item, origin in self.plugins.registry.origins.items() if item in used}
-        notes = {"remarks": self.remarks, "columns": self.watch.known}
+        notes = {"remarks": self.remarks, "columns": self.watch.known, "lengths": self.watch.lengths}
         found = {"chain": self.config.to_dict(), "plugins": self.plugins.versions(origins)}
         return found | {name: note for name, note in notes.items() if note}
 
@@ -433,8 +433,9 @@ class Chain(OneByOne, Engine):
             raise ConfigError(f"weights.bits: got {bits}, wanted {written.weights.bits}, those of {source}")
         remarks = metadata.get("remarks")
         chain.remarks = {str(k): str(v) for k, v in remarks.items()} if isinstance(remarks, dict) else {}
-        known = metadata.get("columns")
-        chain.watch = Watch({str(k): bool(v) for k, v in known.items()} if isinstance(known, dict) else {})
+        notes = (metadata.get(name) for name in ("columns", "lengths"))
+        known, lengths = (note if isinstance(note, dict) else {} for note in notes)
+        chain.watch = Watch({str(k): bool(v) for k, v in known.items()}, {str(k): int(v) for k, v in lengths.items()})
         arrays = {**arrays, **chain._changed_since(written)}
         try:
             chain.restore(arrays)

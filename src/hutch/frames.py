@@ -1,7 +1,7 @@
 """The X of scikit-learn's estimators: matrices, or frames with names, words, categories and dates."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -80,7 +80,7 @@ def _flat(table: Any) -> Any:
     columns: dict[str, Any] = {}
     for field, column in zip(table.schema, table.columns, strict=True):
         parts = elements_of(arrow().types, field.type)
-        flat = parts is not None
+        flat = bool(parts)
         found = (
             {f"{field.name}.{part.suffix}": part.of(column) for part in parts or ()} if flat else {field.name: column}
         )
@@ -88,6 +88,41 @@ def _flat(table: Any) -> Any:
             raise DataError(f"X: column {field.name!r} becomes {taken[0]!r}, which is there, too; rename one")
         columns |= found
     return arrow().table(columns)
+
+
+def with_missing_lists(table: Any, names: Sequence[str]) -> Any:
+    """A table in which a column of lists, all of them missing, has a column for each number, as in others.
+
+    Args:
+        table: as `as_table` makes it.
+        names: of the columns that are wanted.
+
+    >>> import pyarrow
+    >>> with_missing_lists(pyarrow.table({"e": [None], "a": [1]}), ["e.0", "e.1", "a"]).column_names
+    ['e.0', 'e.1', 'a']
+    """
+    columns, known = dict[str, Any](), frozenset(names)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        missing = name not in known and column.null_count == len(column)
+        places = range(_length(known, name) if missing else 0)
+        columns |= {f"{name}.{place}": arrow().nulls(len(column)) for place in places} or {name: column}
+    return arrow().table(columns)
+
+
+def _length(names: Collection[str], column: str) -> int:
+    """How many of the names are those of a column's numbers: `column.0`, `column.1` and so on."""
+    length = 0
+    while f"{column}.{length}" in names:
+        length += 1
+    return length
+
+
+def _check_lengths(names: Collection[str], fitted: Collection[str]) -> None:
+    """Refuse columns of lists of another length than in `fit`."""
+    for column in {name.rpartition(".")[0] for name in names} - {""}:
+        length, wanted = _length(names, column), _length(fitted, column)
+        if length and wanted and length != wanted:
+            raise ValueError(f"X: column {column!r}: got lists of {length} numbers, wanted {wanted}, as in `fit`")
 
 
 def check_columns(table: Any, schema: Any) -> None:
@@ -98,6 +133,7 @@ def check_columns(table: Any, schema: Any) -> None:
     """
     names, wanted = list(table.schema.names), list(schema.schema.names)
     if names != wanted:
+        _check_lengths(frozenset(names), frozenset(wanted))
         if other := [name for name in (*names, *wanted) if (name in names) != (name in wanted)][:_SHOWN]:
             names, wanted = [name for name in other if name in names], [name for name in other if name in wanted]
         raise ValueError(f"X: got the columns {names}, wanted those of `fit`, {wanted}")

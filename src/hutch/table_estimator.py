@@ -36,6 +36,7 @@ from hutch.frames import (
     roles_of,
     row_of_ones,
     targets_of,
+    with_missing_lists,
 )
 
 _ROWS, _ROWS_OF_COLUMN = 100_000, 8  # in all passes; below so many classifiers overfit in them
@@ -112,6 +113,8 @@ class TableEstimator(Explains, ChoosesLayers):
         table = as_table(X, None if is_frame(X) else self._columns)
         if reset:
             self._columns, self._schema = table.column_names, table.schema.empty_table()
+        elif table.column_names != self._columns:
+            table = with_missing_lists(table, self._columns)
         check_columns(table, self._schema)
         return table
 

@@ -240,6 +240,23 @@ def test_decimal_commas_are_points(tmp_path_factory: pytest.TempPathFactory, row
     assert_same(got, wanted)
 
 
+@pytest.mark.parametrize("cell", ["1.200", "-12.345", "+100.000"])
+def test_a_point_that_may_part_thousands_is_refused_where_decimals_have_a_comma(tmp_path: Path, cell: str) -> None:
+    (tmp_path / "a.csv").write_text(f"label;x\n1,5;2\n2,5;{cell}\n")
+    decimals = {"decimal": ","}
+    whole, part = cell.replace(".", ""), cell.replace(".", ",")
+    wanted = f"a.csv:3: column 'x': got '{cell}', wanted {whole} or {part}, as decimals have a comma; list"
+    with pytest.raises(DataError, match=re.escape(wanted)):
+        list(read_csv(str(tmp_path / "a.csv"), ParserOptions(), decimals, ";"))
+    list(read_csv(str(tmp_path / "a.csv"), ParserOptions(), decimals | {"categorical": ["x"]}, ";"))
+    (tmp_path / "b.csv").write_text(f"label;x\n{cell};2\n")
+    with pytest.raises(DataError, match=r"b.csv:2: column 'label': got .* have a comma$"):
+        list(read_csv(str(tmp_path / "b.csv"), ParserOptions(), decimals, ";"))
+    (tmp_path / "c.csv").write_text("label;x\n0.5;0.125\n1;1.25\n")
+    [read] = read_csv(str(tmp_path / "c.csv"), ParserOptions(constant=False), decimals, ";")
+    np.testing.assert_array_equal(read.values, np.float32([0.125, 1.25]))
+
+
 def test_a_decimal_comma_without_its_option_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("label;x\n1,5;2\n2,5;1\n")
     with pytest.raises(DataError, match=r"a.csv:2: .* got '1,5', wanted a number as in 1200.5 .decimal commas"):

@@ -115,6 +115,41 @@ def test_lists_of_other_lengths_in_a_table_are_refused() -> None:
         chain_of().learn(pa.table({"label": [1.0], "e": [[5]]}))
 
 
+def doors_of(rows: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
+    """The same rows as a list, a frame, one record, and two kinds of files."""
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pyarrow.parquet.write_table(pa.Table.from_pylist(rows), folder / "a.parquet")
+    frame, files = pandas.DataFrame(rows), {name: folder / f"a.{name}" for name in ("jsonl", "parquet")}
+    return {"records": rows, "frame": frame, "one": rows[:1], **files}
+
+
+@pytest.mark.parametrize("door", ["records", "frame", "one", "jsonl", "parquet"])
+def test_a_saved_model_knows_the_length_of_its_lists(tmp_path: Path, door: str) -> None:
+    rows = [{"label": float(k % 2), "e": [0.5 + k, 1.0, 2.0]} for k in range(4)]
+    (right := tmp_path / "right").mkdir()
+    (wrong := tmp_path / "wrong").mkdir()
+    chain = chain_of()
+    chain.predict([{"e": [0.5]}])  # which is not learned
+    chain.learn(doors_of(rows, right)[door])
+    chain.save(tmp_path / "model")
+    others = doors_of([{**row, "e": row["e"][:2]} for row in rows], wrong)
+    for name, data in doors_of(rows, right).items():
+        assert len(Chain.load(tmp_path / "model").predict(data)) == (1 if name == "one" else 4)
+        for run in (Chain.load(tmp_path / "model").predict, Chain.load(tmp_path / "model").learn):
+            with pytest.raises(DataError, match="'e': got 2 numbers, wanted 3 as before"):
+                run(others[name])
+
+
+def test_lists_of_an_ignored_column_may_have_any_length(tmp_path: Path) -> None:
+    table = pa.table({"label": [1.0, 0.0], "a": [1, 2], "e": [[0.5], [0.5, 1.0]]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    wanted = learned(table.select(["label", "a"]))
+    for data in (table, tmp_path / "a.parquet"):
+        chain = chain_of()
+        chain.learn(data, columns={"ignore": ["e"]})
+        np.testing.assert_array_equal(chain.weights, wanted)
+
+
 def test_a_table_without_rows_has_columns() -> None:
     table = pa.table({"label": [1.0], "e": [[0.5, 1.0]]})
     assert len(chain_of().learn(table.slice(0, 0))) == 0
