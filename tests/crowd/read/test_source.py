@@ -3,6 +3,7 @@
 import gzip
 import io
 import sys
+import zipfile
 
 import pytest
 import zstandard
@@ -91,3 +92,17 @@ def test_a_workbook_is_to_be_saved_as_text(tmp_path):
         archive.writestr("xl/workbook.xml", "")
     with pytest.raises(DataError, match="labels.xlsx: got an Excel workbook, wanted its sheet saved as CSV"):
         read_labels(tmp_path / "labels.xlsx")
+
+
+def test_an_archive_of_one_file_is_that_file(tmp_path):
+    text = "worker,task,label\nann,1,a\nbob,1,b\n"
+    for names in (["labels.csv"], ["labels.csv", "more.csv"]):
+        path = tmp_path / f"{len(names)}.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, text)
+        found = read_source(path).data
+        assert found == (text.encode() if len(names) == 1 else path.read_bytes())
+    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04")
+    with pytest.raises(DataError, match="cut.zip: zip archive that cannot be read"):
+        read_source(tmp_path / "cut.zip")

@@ -60,9 +60,25 @@ def pieces_of(path: str | Path, encoding: str = "", chunk_bytes: int = CHUNK_BYT
         if is_frame(path):
             yield Source(name, text_of(path))
             return
+        if _is_export(path):
+            yield Source(name, Path(path).read_bytes())
+            return
         for data in _decoded((bytes(chunk.data) for chunk in Chunks([path], chunk_bytes)), encoding):
             yield Source(name, data, line)
             line += data.count(b"\n")
+
+
+def _is_export(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is an archive of several files, as some tools export; one of a single file is that file."""
+    if Path(path).suffix.lower() != ".zip" or not os.path.isfile(path):
+        return False
+    from zipfile import BadZipFile, ZipFile  # not at the top: hardly any source is an archive
+
+    try:
+        with ZipFile(path) as archive:
+            return len(archive.namelist()) > 1
+    except (BadZipFile, OSError):
+        return False
 
 
 def _decoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
