@@ -68,7 +68,8 @@ def test_any_ending(hutch, log, name, monkeypatch):
 
 def test_formats_that_nothing_reads(hutch, log):
     found = hutch("train", "log.dsjson", "-C", "chain.yaml", "--format", "ds")
-    assert found.code == 1 and found.err.startswith("--format: got 'ds', wanted one of arrow, csv, dsjson, feather, jsonl, ")
+    wanted = "--format: got 'ds', wanted one of arrow, csv, dsjson, feather, jsonl, "
+    assert found.code == 1 and found.err.startswith(wanted)
     for words in (["train", "--shards", "2"], ["predict", "-i", "model", "--into", "folder"]):
         found = hutch(*words, "log.dsjson", "--format", "dsjson")
         assert found.code == 2 and found.err.startswith("--format: ")
