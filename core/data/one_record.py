@@ -56,7 +56,7 @@ class KnownNames:
         self._options, self._mask = options, (1 << options.bits) - 1
         self._texts, self._columns = frozenset(map(str, columns.text)), columns.columns_learned
         self._spaces: dict[str, _Space] = {}
-        self._kept, self._vectors = 0, Vectors(columns.lengths)
+        self._kept, self._vectors = 0, Vectors(columns.passing, columns.lengths)
 
     def pieces(self, record: Mapping[str, Any], special: Collection[str] = ()) -> Pieces | None:
         """The features of a record; None where one is not usual.

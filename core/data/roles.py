@@ -163,6 +163,11 @@ class Roles:
         """The lengths of lists of numbers that who watches knows; what learns adds those of further columns."""
         return {}
 
+    @property
+    def passing(self) -> dict[str, int]:
+        """Those of single records, before it is known whether they are learned."""
+        return {}
+
 
 AnyRoles = Roles | Mapping[str, Any] | None
 """What `Roles.of` takes."""
@@ -189,6 +194,10 @@ class _InUse(Roles):
     @property
     def columns_learned(self) -> Mapping[str, bool]:
         return {} if self.watch is None else self.watch.known
+
+    @property
+    def passing(self) -> dict[str, int]:
+        return {} if self.watch is None else self.watch.passing
 
     @property
     def lengths(self) -> dict[str, int]:

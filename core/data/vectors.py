@@ -4,7 +4,7 @@ A list in which a number has a fraction, or is a float, is one; whole numbers an
 So it is in Vowpal Wabbit's JSON, but for whole numbers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -24,10 +24,11 @@ class Vectors:
 
     Args:
         lengths: of the lists in columns of numbers so far, 0 for names that are whole numbers; others are added.
+        known: further ones, to which none are added.
     """
 
-    def __init__(self, lengths: dict[str, int] | None = None) -> None:
-        self._lengths = {} if lengths is None else lengths
+    def __init__(self, lengths: dict[str, int] | None = None, known: Mapping[str, int] | None = None) -> None:
+        self._lengths, self._known = {} if lengths is None else lengths, {} if known is None else known
 
     def features(self, column: str, values: Any) -> list[tuple[Any, Any]]:
         """The features of a list.
@@ -51,7 +52,7 @@ class Vectors:
             values = values.astype(float).tolist()
         if not values or isinstance(values[0], str):  # by far the most
             return [(value, 1.0) for value in values]
-        length = self._lengths.get(column, -1)
+        length = self._lengths.get(column, self._known.get(column, -1))
         if length < 1 and not any(isinstance(value, float | np.floating) for value in values):
             self._remember(column, 0)
             return [(value, 1.0) for value in values]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 
 from hutch.core.errors import Problem, at, warn
 
@@ -18,6 +19,7 @@ class Watch:
 
     Attributes:
         known, lengths: the same.
+        passing: lengths in single records that have not been learned; they are not saved.
 
     >>> watch = Watch()
     >>> watch.table("old.csv", ["city", "size"], learns=True)
@@ -28,8 +30,9 @@ class Watch:
 
     def __init__(self, known: Mapping[str, bool] | None = None, lengths: Mapping[str, int] | None = None) -> None:
         self.known = dict(known or {})
-        self.lengths = dict(lengths or {})
+        self.lengths, self.passing = dict(lengths or {}), dict[str, int]()
         self._looks: Counter[str] = Counter()
+        self._silent = False
 
     def table(self, source: str, names: Sequence[str], learns: bool, whole: bool = True) -> None:
         """Compare the columns of a table with those learned from.
@@ -71,10 +74,22 @@ class Watch:
         else:
             yield "the model has not learned it" if len(new) == 1 else "the model has not learned them"
 
+    def apart(self) -> "Watch":
+        """The same for examples that may not be learned: lengths of further columns are not remembered."""
+        found = copy(self)
+        found.lengths, found.passing = dict(self.lengths), {}
+        return found
+
+    def of_lengths(self) -> "Watch":
+        """One that measures lists as this does, and says nothing of columns."""
+        found = Watch()
+        found.lengths, found._silent = self.lengths, True
+        return found
+
     def looks(self, column: str) -> bool:
         """Whether the words of a column are still worth a look; counts it."""
         self._looks[column] += 1
-        return self._looks[column] <= _LOOKS
+        return self._looks[column] <= _LOOKS and not self._silent
 
     def say(self, source: str, column: str, text: str) -> None:
         """Warn about a column, which is then looked at no more."""

@@ -72,13 +72,14 @@ class OneByOne(Engine):
     def predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
         """The predictions of one usual line, record or decision; None for anything else, without running any of it."""
         with self.turn:
-            lengths = self.watch.lengths
-            before = len(lengths)
+            passing = self.watch.passing
             try:
-                return self._predictions_of_one(examples, learn)
+                found = self._predictions_of_one(examples, learn)
+                if learn and passing and found is not None:
+                    self.watch.lengths.update(passing)
+                return found
             finally:
-                while not learn and len(lengths) > before:  # only what is learned is remembered
-                    lengths.popitem()
+                passing.clear()
 
     def _predictions_of_one(self, examples: Any, learn: bool) -> NDArray[np.float32] | None:
         if not self.decides:

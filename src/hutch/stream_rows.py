@@ -13,6 +13,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.arrow import is_table, table_batches
 from hutch.core.data.dates import cells_of
 from hutch.core.data.disguises import coarse, disguise
+from hutch.core.data.roles import Roles
 from hutch.core.data.vectors import LISTS
 from hutch.core.errors import DataError, warn
 
@@ -65,7 +66,8 @@ def batches_of(chain: Chain, table: Any, labels: Any = None, importance: Any = N
         table: the rows.
         labels, importance: of each row, float32; None: none, and 1.
     """
-    return table_batches([table], chain.parser, None, labels, importance)
+    roles = (Roles().optional() if labels is None else Roles()).watched(chain.watch.of_lengths())
+    return table_batches([table], chain.parser, roles, labels, importance)
 
 
 def labels_of(y: Any, table: Any) -> list[Any]:

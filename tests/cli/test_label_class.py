@@ -89,6 +89,31 @@ def test_people_answer_in_the_store_in_several_rounds(hutch, here):
     assert files["state"] == "waiting"
 
 
+def test_answers_are_paid_while_others_are_missing(hutch, here):
+    folder, _ = here
+    (folder / "who.yaml").write_text("people: {kind: person, price: 0.50, store: true}\n")
+    asked = (*ASKED, "--target", "recall=.9", "--classes", "fine,toxic", "--json")
+    first = json.loads(hutch(*asked).out)
+    with Store("s.db") as store:
+        requests = list(store.open_requests())
+        store.answer([make_answer(each.id, "ann", 1) for each in requests[1:5] + requests[-2:]])
+    found = json.loads(hutch(*asked).out)
+    assert (first["spent"], found["spent"], found["waiting"]) == (0, 3.0, len(requests) - 6)
+    report = hutch("active", "report", "--store", "s.db").out
+    assert "`hutch label` asked for these labels: run it again to see what they prove." in report
+    assert "predictions are wrong" not in report and "6 labels" in report
+
+
+def test_words_decide_where_there_are_no_judges(hutch, here):
+    folder, names = here
+    rows = "".join(f"t{k},{name} comment {k % 7}\n" for k, name in enumerate(names))
+    (folder / "items.csv").write_text("id,comment\n" + rows)
+    (folder / "who.yaml").write_text("people: {kind: person, price: 0.50, votes: people.tsv}\n")
+    assert hutch(*ASKED, "--target", "recall=.9", "-p", "labels.tsv").code == 0
+    by = {line.split("\t")[3] for line in (folder / "labels.tsv").read_text().splitlines()[1:]}
+    assert by == {"people", "words"}
+
+
 def test_what_the_money_does_not_reach_is_said_first(hutch, here):
     done = hutch(*ASKED, "--target", "recall=.95", "--budget", 60)
     first, *_ = [line for line in done.err.splitlines() if "read as" not in line]

@@ -33,6 +33,40 @@ def fill(truth, path="judged.csv", words=("0", "1"), columns=(3,)):
         csv.writer(file).writerows(rows)
 
 
+def test_a_row_that_is_deleted_is_missed(hutch, made):
+    hutch(*COMMAND, "--ask", 40)
+    fill(made)
+    hutch(*COMMAND, "--ask", 40)
+    fill(made)
+    with open("judged.csv") as file:
+        lines = file.readlines()
+    for gone, said in ((5, "judged.csv:2: got 39 rows of round 1"), (50, "got 39 rows of round 2")):
+        with open("judged.csv", "w") as file:
+            file.writelines(lines[:gone] + lines[gone + 1 :])
+        refused = hutch(*COMMAND, "--ask", 0)
+        assert refused.code == 1 and said in refused.err, refused.err
+        assert "but the chances are those of 40: wanted all that were drawn; leave unknown answers empty" in refused.err
+    with open("judged.csv", "w") as file:
+        file.writelines(lines)
+    assert hutch(*COMMAND, "--ask", 0).code == 0
+
+
+def test_a_spreadsheet_with_decimal_commas(hutch, made):
+    hutch(*COMMAND, "--ask", 12)
+    fill(made, words=("0.25", "1"))
+    wanted = hutch(*COMMAND, "--ask", 0, "--json").out
+    text = Path("judged.csv").read_text()
+    Path("judged.csv").write_text(text.replace(",", ";").replace(".", ","), "utf-8-sig")
+    assert hutch(*COMMAND, "--ask", 0, "--json").out == wanted
+
+
+def test_questions_without_a_group_are_counted(hutch, made):
+    text = Path("answers.csv").read_text().replace("q3,law,", "q3,,").replace("q5,law,", "q5,,")
+    Path("answers.csv").write_text(text)
+    found = hutch(*COMMAND, "--ask", 12)
+    assert [line.split()[-1] for line in found.out.splitlines() if line.startswith("(none)")] == ["2"]
+
+
 COMMAND = ("estimate", "answers.csv", "--new", "mine", "--by", "subject")
 
 

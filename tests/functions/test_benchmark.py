@@ -68,6 +68,26 @@ def test_a_loop_through_a_callable(made):
     assert "m3" in both.estimate("a", against="m3").verdict
 
 
+def test_a_judge_may_name_the_questions_it_answers(made):
+    frame, truth = made[0].drop(columns="subject"), made[1]
+    series = pandas.Series(truth)
+    judges = (
+        lambda asked: [truth[question] for question in asked],
+        lambda asked: {question: truth[question] for question in reversed(asked)},
+        lambda asked: series[series.index.isin(asked)],
+        lambda asked: pandas.Series([truth[question] for question in asked]),
+    )
+    scores = {repr(hutch.Benchmark(frame).run(judge, 60)) for judge in judges}
+    assert len(scores) == 1
+    for wrong, said in (
+        (lambda asked: "1" * len(asked), "got str, wanted a list of answers, one for each question"),
+        (lambda asked: None, "got NoneType, wanted a list of answers"),
+        (lambda asked: {asked[0]: 1}, "got no answer, wanted one for each"),
+    ):
+        with pytest.raises(DataError, match=said):
+            hutch.Benchmark(frame).run(wrong, 60)
+
+
 def test_people_check_a_judge(made):
     frame, truth, _ = made
     benchmark = hutch.Benchmark(frame, by="subject")

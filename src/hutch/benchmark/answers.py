@@ -26,6 +26,8 @@ WORDS = {
     **dict.fromkeys(("", "na", "nan", "n/a", "none", "null", "-", "?"), math.nan),
 }
 """Answers in words, in small letters."""
+NO_GROUP = "(none)"
+"""The group of questions for which the column of groups is empty."""
 WANTED = "wanted a number from 0 to 1, yes or no, or nothing"
 
 
@@ -221,7 +223,7 @@ def _of_wide(rows: Any, header: list[str], group: int | None) -> Answers:
         lines.append(rows.line_num)
         matrix.append(_numbers(row, rows.line_num, places))
         if group is not None:
-            groups.append(row[group].strip())
+            groups.append(row[group].strip() or NO_GROUP)
     models = _distinct(header, places)
     found = np.array(matrix, np.float32).reshape(len(questions), len(models))
     left_out = [header[place] for place in words]
@@ -230,14 +232,7 @@ def _of_wide(rows: Any, header: list[str], group: int | None) -> Answers:
 
 def _is_text(cell: str) -> bool:
     """Whether a cell holds words that are no answer, or a number that is none."""
-    try:
-        number_of(cell, 0, 0)
-    except Problem:
-        try:
-            float(cell)
-        except ValueError:
-            return True
-    return False
+    return cell.strip().lower() not in WORDS and math.isnan(decimal_of(cell))
 
 
 def _numbers(row: list[str], line: int, places: Sequence[int]) -> NDArray[np.float32]:
@@ -255,25 +250,34 @@ def number_of(cell: str, line: int, column: int) -> float:
     """An answer as a number.
 
     Args:
-        cell: its text.
+        cell: its text; decimals have a point, or a comma as in spreadsheets of many languages.
         line, column: its place, for messages.
 
     Raises:
         Problem: it is no answer.
 
-    >>> number_of("Yes", 2, 1), number_of("0.5", 2, 1), number_of("", 2, 1)
-    (1.0, 0.5, nan)
+    >>> number_of("Yes", 2, 1), number_of("0.5", 2, 1), number_of("0,5", 2, 1), number_of("", 2, 1)
+    (1.0, 0.5, 0.5, nan)
     """
     text = cell.strip()
     if (known := WORDS.get(text.lower())) is not None:
         return known
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.inf
+    found = decimal_of(text)
     if not 0 <= found <= 1:
         raise Problem(f"got {cell!r}, {WANTED}", line, column)
     return found
+
+
+def decimal_of(text: str) -> float:
+    """A number whose decimals have a point or a comma; NaN for any other text.
+
+    >>> decimal_of("0.25"), decimal_of("0,25"), decimal_of("1,2,3")
+    (0.25, 0.25, nan)
+    """
+    try:
+        return float(text.replace(",", ".") if "." not in text else text)
+    except ValueError:
+        return math.nan
 
 
 def _of_long(rows: Any, header: list[str], places: tuple[int, int, int], group: int | None) -> Answers:
@@ -290,9 +294,11 @@ def _of_long(rows: Any, header: list[str], places: tuple[int, int, int], group: 
                 raise Problem(f"the name of the {what} is empty", rows.line_num, place + 1)
         key = models.setdefault(model, len(models)), questions.setdefault(question, len(questions))
         found = number_of(answer, rows.line_num, places[2] + 1)
-        if group is not None and groups.setdefault(question, row[group].strip()) != row[group].strip():
-            got = f"question {question!r}: got both {groups[question]!r} and {row[group].strip()!r}, wanted one group"
-            raise Problem(got, rows.line_num, group + 1)
+        if group is not None:
+            name = row[group].strip() or NO_GROUP
+            if groups.setdefault(question, name) != name:
+                got = f"question {question!r}: got both {groups[question]!r} and {name!r}, wanted one group"
+                raise Problem(got, rows.line_num, group + 1)
         if cells.setdefault(key, found) != found and not (math.isnan(found) and math.isnan(cells[key])):
             got = f"question {question!r}, model {model!r}: got both {cells[key]:g} and {found:g}, wanted one answer"
             raise Problem(got, rows.line_num, places[2] + 1)

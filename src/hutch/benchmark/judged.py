@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hutch.benchmark.answers import number_of, open_table, text_of_file
+from hutch.benchmark.answers import decimal_of, number_of, open_table, text_of_file
 from hutch.benchmark.session import BY_PEOPLE, Session
 from hutch.core.atomic import write_text
 from hutch.core.errors import DataError, Problem, did_you_mean, reading
@@ -135,10 +135,7 @@ def _round(cell: str, line: int) -> int:
 
 
 def _chance(cell: str, line: int) -> float:
-    try:
-        found = float(cell)
-    except ValueError:
-        found = math.nan
+    found = decimal_of(cell)
     if not 0 < found <= 1:
         raise Problem(f"got the chance {cell!r}, wanted a number above 0, up to 1", line, 3)
     return found

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hutch.benchmark.answers import Answers
 from hutch.benchmark.draws import Round, chances_of, draw, even_share
 from hutch.benchmark.estimate import Estimate, Values, estimate
-from hutch.core.errors import DataError, UsageError, did_you_mean
+from hutch.core.errors import DataError, UsageError, counted, did_you_mean
 from hutch.factors.logistic import Array
 from hutch.factors.recalibration import recalibrated
 from hutch.factors.row import Places, Row, Table
@@ -22,6 +22,8 @@ BY_PEOPLE = " by people"
 """What the columns of people's checks add to the names of the models, in files."""
 NEAR = 0.05
 """How far a chance that was stored may be from the one that is found again, as a share."""
+SAME = 1e-6
+"""How far apart the factors between these may be where rows are missing, the same for all."""
 
 
 @dataclass
@@ -148,6 +150,12 @@ class Session:
             raise DataError(
                 f"{got}: these questions were drawn from other earlier answers, or rows of their round are missing"
             )
+        if _rows_are_missing(chances, found, len(left)):
+            many = round(len(questions) * float(np.median(chances / found)))
+            rows = f"got {counted(len(questions), 'row')} of round {len(self.rounds) + 1}"
+            raise DataError(
+                f"{rows}, but the chances are those of {many}: wanted all that were drawn; leave unknown answers empty"
+            )
         same = np.abs(chances / found - 1) < 1e-12  # a spreadsheet keeps 15 digits
         self.rounds.append(Round(left, chance, questions, np.where(same, found, chances)))
         self.checks.append(checks)
@@ -246,6 +254,14 @@ class Session:
 
     def _even(self) -> float:
         return even_share(np.array([row.answers for row in self.rows]))
+
+
+def _rows_are_missing(chances: Array, found: Array, left: int) -> bool:
+    """Whether all chances that were stored differ by the same factor from those of a round of as many rows."""
+    if (chances == 1).all():
+        return len(chances) < left
+    factors = (chances / found)[(found < 1) & (chances < 1)]
+    return len(factors) > 0 and bool(np.ptp(factors) < SAME < abs(factors[0] - 1))
 
 
 def _recalibrated(row: Row) -> Array:

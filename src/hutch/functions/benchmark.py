@@ -1,7 +1,7 @@
 """`hutch.Benchmark`: a new model's score from few judged questions, with the answers of earlier models."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,8 +217,8 @@ class Benchmark:
         """Draw questions and have them judged, in ten rounds.
 
         Args:
-            judge: takes questions, and returns their answers in the same order; of several new models, their answers by
-                model.
+            judge: takes questions, and returns their answers in the same order, or by question; of several new models,
+                these by model.
             budget: the most questions to judge, at least 1.
             width: stop once the half-width of every new model's score is this or less.
             every_look: the intervals hold at all looks at once, also at the one at which the loop stops; it takes about
@@ -307,6 +307,15 @@ class Benchmark:
 
 
 def _paired(asked: list[Any], answers: Any) -> dict[Any, Any]:
+    """Questions and their answers, which are in their order or named by them."""
+    if hasattr(answers, "to_dict") and type(getattr(answers, "index", None)).__name__ not in ("NoneType", "RangeIndex"):
+        answers = answers.to_dict()  # a series may be in any order
+    if isinstance(answers, Mapping):
+        if lost := [question for question in asked if question not in answers]:
+            raise DataError(f"question {lost[0]!r}: got no answer, wanted one for each")
+        return {question: answers[question] for question in asked}
+    if isinstance(answers, str) or not isinstance(answers, Iterable):
+        raise DataError(f"got {type(answers).__name__}, wanted a list of answers, one for each question")
     given = list(answers)
     if len(given) != len(asked):
         raise DataError(f"got {len(given)} answers to {len(asked)} questions, wanted one for each")

@@ -172,12 +172,19 @@ class Stored:
             round = Round(name, len(self._items.names), float(len(missing)), None)
             self._store.ask(requests, round, wanted=kind.labels, documents=texts)
             self._requests |= {each.id: (each.probability, 0.0, "open") for each in requests}
-        for item, chance in asked.items():
+        for place, (item, chance) in enumerate(asked.items()):
             id = self._items.names[item]
             if kind.store and abs(self._requests[id][0] - chance) > 1e-9:
                 text = f"item {id!r} was drawn with probability {self._requests[id][0]:g}, but now with {chance:g}"
                 raise StoreError(at(str(self._store.path), None, None, f"{text}: use another store"))
-            yield self._said(id, kind)
+            try:
+                said = self._said(id, kind)
+            except Waiting:
+                counted = self._requests[id][2] != "open"
+                for later in [*asked][place + counted :]:  # some have been answered, and are paid
+                    self._majority(self._items.names[later])
+                raise
+            yield said
 
     def answered(self, items: Places) -> Iterator[tuple[int, int]]:
         """Items that people have answered, and their labels."""

@@ -19,17 +19,20 @@ class Bought(Protocol):
     checked: np.ndarray
 
 
-def write_labels(path: Path, items: Sequence[str], classes: Sequence[str], outcome: Bought) -> None:
+def write_labels(
+    path: Path, items: Sequence[str], classes: Sequence[str], outcome: Bought, others: str = "judges"
+) -> None:
     """Write a row per item: task, label, confidence, its annotator, and the probability of each class.
 
     Args:
         path: of the file.
         items, classes: their names.
         outcome: of the run.
+        others: who decided where people did not.
     """
     rows = [["task", "label", "confidence", "by", *(f"q:{name}" for name in classes)]]
     for name, k, q, checked in zip(items, outcome.label.tolist(), outcome.posterior, outcome.checked, strict=True):
-        by = "people" if checked else "judges"
+        by = "people" if checked else others
         rows.append([name.replace("\t", " "), classes[k], f"{q[k]:.6f}", by, *(f"{x:.6f}" for x in q.tolist())])
     write_text(path, "".join("\t".join(row) + "\n" for row in rows))
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hutch.chain import Chain
 from hutch.core.batch import Batch, ends_of_groups, shared_rows, whole_groups
 from hutch.core.chain.reduction import Labels
+from hutch.core.data.roles import Roles
 from hutch.core.data.sources import record_batches
 from hutch.core.errors import DataError, at, counted
 from hutch.core.kernel.abi import UNLABELED
@@ -75,7 +76,8 @@ def batches_of(chain: Chain, kind: str, body: bytes, most: float = math.inf) -> 
         if not isinstance(records, list):
             raise DataError(at(SOURCE, 1, 1, f"got {type(found).__name__}, wanted a record or a list of records"))
         _check_count(len(records) if isinstance(records, list) else 1, most, "record")
-        made: Iterator[Batch] = record_batches(records, chain.parser, chain.columns, SOURCE)
+        columns = chain.columns.watched(chain.watch.apart())
+        made: Iterator[Batch] = record_batches(records, chain.parser, columns, SOURCE)
     else:
         made = _arrow(chain, body, most)
     return _nonempty(list(whole_groups(made) if chain.whole_groups else made))
@@ -176,7 +178,8 @@ def _arrow(chain: Chain, body: bytes, most: float) -> Iterator[Batch]:
             table = pa.Table.from_batches(pieces, stream.schema)
     except (pa.ArrowException, OSError, ValueError, struct.error) as error:
         raise DataError(at(SOURCE, None, None, f"not an Arrow stream: {error}")) from None
-    return table_batches([table], chain.parser, chain.config.input.columns)
+    columns = Roles.of(chain.config.input.columns).watched(chain.watch.apart().of_lengths())
+    return table_batches([table], chain.parser, columns)
 
 
 def check_labels(chain: Chain, batches: list[Batch]) -> None:

@@ -1,6 +1,7 @@
 """Lists of numbers, as embeddings are, are the same features at every door; whole numbers and words are names."""
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from hutch.chain import Chain
 from hutch.core.data.vectors import Vectors
 from hutch.core.errors import DataError
+from hutch.river import HutchRegressor
+from hutch.serve.bodies import ARROW, JSON, batches_of
 
 RANDOM = np.random.default_rng(0)
 ROWS = [
@@ -138,6 +141,37 @@ def test_a_saved_model_knows_the_length_of_its_lists(tmp_path: Path, door: str) 
         for run in (Chain.load(tmp_path / "model").predict, Chain.load(tmp_path / "model").learn):
             with pytest.raises(DataError, match="'e': got 2 numbers, wanted 3 as before"):
                 run(others[name])
+
+
+def test_rows_and_frames_of_a_stream_have_lists_of_one_length() -> None:
+    rows = [{"e": [0.5 + k, 1.0, 2.0]} for k in range(4)]
+    short = [{"e": row["e"][:2]} for row in rows]
+    by_row, by_frame = HutchRegressor(), HutchRegressor()
+    by_frame.predict_many(pandas.DataFrame(short))  # which is not learned
+    for row in rows:
+        by_row.learn_one(row, 1.0)
+    by_frame.learn_many(pandas.DataFrame(rows), pandas.Series([1.0] * 4))
+    for model in (by_row, by_frame, pickle.loads(pickle.dumps(by_row)), pickle.loads(pickle.dumps(by_frame))):
+        for wrong in (lambda m=model: m.predict_one(short[0]), lambda m=model: m.predict_many(pandas.DataFrame(short))):
+            with pytest.raises(DataError, match="'e': got 2 numbers, wanted 3 as before"):
+                wrong()
+        assert len(model.predict_many(pandas.DataFrame(rows))) == 4
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_body_has_lists_of_the_length_that_was_learned(count: int) -> None:
+    chain = chain_of()
+    chain.learn([{"label": 1.0, "e": [0.5, 1.0]}] * 2)
+    new = [{"f": [0.5]}] * count
+    batches_of(chain, JSON, json.dumps(new).encode())
+    batches_of(chain, JSON, json.dumps([{"f": [0.5, 1.0]}] * count).encode())  # the one before was not learned
+    wrong, table = json.dumps([{"e": [0.5]}] * count).encode(), pa.table({"e": [[0.5]] * count})
+    with pa.ipc.new_stream(sink := pa.BufferOutputStream(), table.schema) as stream:
+        stream.write_table(table)
+    for kind, body in ((JSON, wrong), (ARROW, sink.getvalue().to_pybytes())):
+        with pytest.raises(DataError, match="'e': got 1 numbers, wanted 2 as before"):
+            batches_of(chain, kind, body)
+    assert chain.watch.lengths == {"e": 2}
 
 
 def test_lists_of_an_ignored_column_may_have_any_length(tmp_path: Path) -> None:

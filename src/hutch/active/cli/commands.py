@@ -287,7 +287,9 @@ def report(store: StoreFile, as_json: AsJson = False) -> None:
 def _verdict(found: Report, store: str) -> Verdict:
     """How often the predictions are wrong, what more labels save, and what is open."""
     estimate, said = found.estimate, []
-    if estimate["high"] is None:
+    if found.of_purchase:
+        said.append("`hutch label` asked for these labels: run it again to see what they prove.")
+    elif estimate["high"] is None:
         said.append("Cannot tell how often the predictions are wrong, because too few requests are answered.")
     else:
         share = percent(estimate["loss"], estimate["low"], estimate["high"])

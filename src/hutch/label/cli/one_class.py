@@ -99,7 +99,7 @@ def find(asked: Purchase, store: Path, plan: bool, labels: Path | None, json: bo
             return
         still_open = market.open
     if labels is not None:
-        write_labels(labels, asked.items.names, asked.classes, outcome)
+        write_labels(labels, asked.items.names, asked.classes, outcome, "judges" if judges or asked.given else "words")
     bill = {kind.name: kind.price * number for kind, number in zip([*judges, people], market.bought, strict=True)}
     said = class_sentences(outcome, asked.positive, settings.confidence, bill)
     verdict = Verdict(said, next_command("-p", "labels.tsv") if labels is None else "")
