@@ -189,3 +189,6 @@ def test_what_is_no_backup_is_refused(tmp_path: Path, fresh: Path) -> None:  # n
         backup({"m": fresh, "n": tmp_path / "other" / "m"}, fresh.with_name("log.db"), tmp_path / "c")
     with pytest.raises(StoreError, match="no such log"):
         backup({"m": fresh}, fresh.with_name("no.db"), tmp_path / "c")
+    with pytest.raises(UsageError, match="nomodel: no such file"):
+        backup({"nomodel": tmp_path / "nomodel"}, fresh.with_suffix(".db"), tmp_path / "new")
+    assert not (tmp_path / "new").exists()

@@ -93,7 +93,7 @@ def backup(models: Mapping[str, Path], store: Path, folder: Path) -> list[Proved
         folder: for the copies; made, or empty.
 
     Raises:
-        UsageError: the folder holds something, or two files have one name.
+        UsageError: the folder holds something, two files have one name, or a model does not exist.
         ModelError, StoreError: the files do not belong together.
     """
     names = [path.name for path in models.values()] + [store.name]
@@ -101,6 +101,9 @@ def backup(models: Mapping[str, Path], store: Path, folder: Path) -> list[Proved
         raise UsageError("two files have the same name, wanted different ones: a backup is one folder")
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder}: holds something already, wanted a new folder")
+    for path in models.values():
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file")
     make_directory(folder)
     for left in range(_TRIES - 1, -1, -1):
         try:
