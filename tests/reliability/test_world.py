@@ -76,11 +76,6 @@ def _overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hutch.serve.served.Served._goes_on_differing", True)
 
 
-def _uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commits without an entry."""
-    monkeypatch.setattr("hutch.durable.log.commits_of", lambda connection: 0)
-
-
 def _unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a restore drops."""
     monkeypatch.setattr("hutch.serve.copies._later", lambda present, copy: "")
@@ -92,7 +87,7 @@ def _unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", [_unnoticed, _overwritten, _uncounted, _unnamed, _unsynced])
+@pytest.mark.parametrize("fault", [_unnoticed, _overwritten, _unnamed, _unsynced])
 def test_a_fault_that_an_operator_meets_is_found_out(
     fault: Callable[[pytest.MonkeyPatch], None], templates: Templates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
