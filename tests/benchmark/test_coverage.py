@@ -19,7 +19,7 @@ SPEC.loader.exec_module(few_questions)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="needs ../shared/data/faq")
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="needs the factors of published answers")
 @pytest.mark.parametrize(
     ("kind", "labels", "least", "narrow"),
     [("usual", 100, 2.2, 0.8), ("random", 30, 0.95, 1.1), ("reversed", 100, 1.6, 0.9), ("rate .03", 30, 0.95, 1.5)],

@@ -128,7 +128,7 @@ def test_what_cannot_be_said_is_refused(pairs, slices, message):
         lab.report(runs, pairs)
 
 
-@pytest.mark.skipif(not BENCH7.is_dir(), reason="needs ../shared/data/judges")
+@pytest.mark.skipif(not BENCH7.is_dir(), reason="needs the logs of judges")
 def test_judges_of_pairs_in_two_orders():
     from hutch.judges.runs import Reading
 

@@ -1,6 +1,6 @@
 """The explorer without a setting, `configs/explore.yaml`, beside Vowpal Wabbit's: mean cost, wins and losses, CPU time.
 
-    python benchmarks/research/bandits/explore.py bakeoff  # ../shared/data/bakeoff: 31 sets with classes, as bandits
+    python benchmarks/research/bandits/explore.py bakeoff  # 31 sets with classes, as bandits
     python benchmarks/research/bandits/explore.py unseen        # scikit-learn's sets and made ones, as bandits
     python benchmarks/research/bandits/explore.py clicks        # noisy clicks: features of user, article and all pairs
 
