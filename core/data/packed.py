@@ -131,6 +131,11 @@ class Decompressed(io.RawIOBase):
             raise DataError(at(self._name, None, None, f"truncated {self._format.name} data: the file ends too early"))
 
 
+def files_in(archive: Any) -> list[str]:
+    """The names of the files in a zip archive, without folders and what macOS adds to them."""
+    return [each for each in archive.namelist() if not each.endswith("/") and not each.startswith("__MACOSX/")]
+
+
 class _Member(io.RawIOBase):
     """The only file in a zip archive, as its unpacked bytes; arguments and errors are those of `unpacked`."""
 
@@ -141,7 +146,7 @@ class _Member(io.RawIOBase):
         self._errors = (BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
         try:
             archive = self._opened.enter_context(ZipFile(raw))
-            files = [each for each in archive.namelist() if not each.endswith("/") and not each.startswith("__MACOSX/")]
+            files = files_in(archive)
             if len(files) != 1:
                 got = f"got {len(files)} files in an archive{': ' * bool(files)}{', '.join(files[:3])}"
                 raise DataError(at(name, None, None, f"{got}, wanted one: unpack it"))

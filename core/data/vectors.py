@@ -17,6 +17,7 @@ from hutch.core.errors import DataError, Problem, reading
 
 _MOST = 1 << 12  # columns of lists that a stream is remembered by
 LISTS = (list, tuple, np.ndarray)
+_FLOATS = (float, np.floating)
 
 
 class Vectors:
@@ -53,7 +54,7 @@ class Vectors:
         if not values or isinstance(values[0], str):  # by far the most
             return [(value, 1.0) for value in values]
         length = self._lengths.get(column, self._known.get(column, -1))
-        if length < 1 and not any(isinstance(value, float | np.floating) for value in values):
+        if length < 1 and not any(isinstance(value, _FLOATS) for value in values):
             self._remember(column, 0)
             return [(value, 1.0) for value in values]
         for place, value in enumerate(values):
@@ -62,7 +63,7 @@ class Vectors:
                     f"{column!r}: number {place + 1}: got {value!r}, wanted numbers alone, or names as text"
                 )
         if length == 0:
-            got = f"got numbers such as {next(value for value in values if isinstance(value, float))!r}"
+            got = f"got numbers such as {float(next(value for value in values if isinstance(value, _FLOATS)))!r}"
             raise DataError(f"{column!r}: {got}, wanted names, as whole numbers were before; write names as text")
         if length not in (-1, len(values)):
             raise DataError(f"{column!r}: got {len(values)} numbers, wanted {length} as before; write names as text")

@@ -15,9 +15,10 @@ from hutch.core.chain.label_check import counted_classes
 from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
-from hutch.core.errors import HutchError
+from hutch.core.errors import HutchError, UsageError
 from hutch.core.loss.losses import LossLabels
 from hutch.plugins.checks.chain import Bench, Example, bench, learned, outcomes, plausible, reload
+from hutch.plugins.manager import installed
 
 _COUNT, _GROUP = 480, 3  # examples, and those of a group, which share a label
 _BETTER = 0.95  # a loss is below so much of that of chance
@@ -57,6 +58,21 @@ def compositions(reduction: type[Reduction], registry: Registry) -> Iterator[Com
         if chain not in seen and _fits(made):
             seen.add(chain)
             yield _tried(chain, made)
+
+
+def compositions_of(name: str) -> Iterator[Composition]:
+    """Try all chains of the layers that have a name, or that a plugin or a distribution of that name has.
+
+    Raises:
+        UsageError: there are none.
+    """
+    plugins, registry = installed(), installed().registry
+    origins = {plugin.name for plugin in plugins if name in (plugin.name, plugin.distribution)}
+    layers = [each for each in registry.reductions if each == name or registry.origins["reductions", each] in origins]
+    if not layers:
+        raise UsageError(f"--matrix: got {name!r}, wanted a layer, or a plugin with one")
+    for layer in layers:
+        yield from compositions(registry.reductions[layer], registry)
 
 
 def _called(layer: LayerConfig) -> str:

@@ -88,25 +88,15 @@ def _compositions(name: str, as_json: bool) -> int:
     """Print the compositions of the layers that have a name, or that a plugin of it has."""
     from dataclasses import asdict
 
-    from hutch.core.errors import UsageError
-    from hutch.plugins.checks.matrix import compositions
-    from hutch.plugins.manager import installed
+    from hutch.plugins.checks.matrix import compositions_of
 
-    found, registry = installed(), installed().registry
-    origins = {plugin.name for plugin in found if name in (plugin.name, plugin.distribution)}
-    layers = [each for each in registry.reductions if each == name or registry.origins["reductions", each] in origins]
-    if not layers:
-        raise UsageError(f"--matrix: got {name!r}, wanted a layer, or a plugin with one")
-    tried = []
-    if not as_json:
-        print("loss    chance  chain")
-    for layer in layers:
-        for each in compositions(registry.reductions[layer], registry):
-            tried.append(each)
-            if not as_json:
-                print(f"{each.loss:<7.4f} {each.chance:<7.4f} {each.chain}", flush=True)
-                if each.problem:
-                    print(f"                ! {each.problem}")
+    tried: list[Any] = []
+    for each in compositions_of(name):
+        if not as_json:
+            print("loss    chance  chain\n" * (not tried), end="")
+            print(f"{each.loss:<7.4f} {each.chance:<7.4f} {each.chain}", flush=True)
+            print(f"                ! {each.problem}\n" * bool(each.problem), end="")
+        tried.append(each)
     bad = sum(bool(each.problem) for each in tried)
     if as_json:
         print(dumps({"good": len(tried) - bad, "bad": bad, "compositions": [asdict(each) for each in tried]}))

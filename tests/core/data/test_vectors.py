@@ -90,6 +90,7 @@ def test_whole_numbers_are_names() -> None:
         ([[0.5, 1.0], [0.5]], "'e': got 1 numbers, wanted 2 as before"),
         ([[0.5, "b"]], "'e': number 2: got 'b', wanted numbers alone, or names as text"),
         ([[0.5, True]], "'e': number 2: got True, wanted numbers alone"),
+        ([[7, 12], [7, np.float32(0.5)]], "'e': got numbers such as 0.5, wanted names, as whole numbers were before"),
         ([[7, 12], [7, 0.5]], "'e': got numbers such as 0.5, wanted names, as whole numbers were before"),
         ([np.ones((2, 2))], "'e': got an array of float64 .2, 2., wanted a row of numbers"),
         ([np.array(["a"])], "'e': got an array of <U1 .1,., wanted a row of numbers"),

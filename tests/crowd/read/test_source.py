@@ -99,8 +99,10 @@ def test_an_archive_of_one_file_is_that_file(tmp_path):
     for names in (["labels.csv"], ["labels.csv", "more.csv"]):
         path = tmp_path / f"{len(names)}.zip"
         with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("folder/", "")
             for name in names:
-                archive.writestr(name, text)
+                archive.writestr(f"folder/{name}", text)
+                archive.writestr(f"__MACOSX/folder/._{name}", "x")
         found = read_source(path).data
         assert found == (text.encode() if len(names) == 1 else path.read_bytes())
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hutch.core.data.chunks import CHUNK_BYTES, Chunks, source_name
+from hutch.core.data.packed import files_in
 from hutch.core.errors import Problem, UsageError, reading
 from hutch.core.strict_json import dumps
 from hutch.crowd.data.frames import is_frame, text_of
@@ -76,7 +77,7 @@ def _is_export(path: str | os.PathLike[str]) -> bool:
 
     try:
         with ZipFile(path) as archive:
-            return len(archive.namelist()) > 1
+            return len(files_in(archive)) > 1
     except (BadZipFile, OSError):
         return False
 
