@@ -9,7 +9,8 @@ from hutch.chain import Chain
 from hutch.core.chain.capabilities import AsksForLabels, has
 from hutch.core.config.override import layer_name
 from hutch.plugins.manager import installed
-from hutch.reductions.active.drawing import choose, draw
+from hutch.reductions.active.drawing import draw
+from hutch.sampling.draws import choose
 
 
 class AskAndTell:

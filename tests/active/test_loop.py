@@ -16,7 +16,7 @@ from hutch.chain import Chain
 from hutch.core.errors import DataError, ModelError, StoreError, UsageError
 from hutch.durable.records import make_answer
 from hutch.durable.store import Store
-from hutch.reductions.active.drawing import smallest
+from hutch.sampling.draws import smallest
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hutch.active import drawing, pool
 from hutch.active.drawing import Scores
@@ -24,8 +22,7 @@ from hutch.durable.entries import Round
 from hutch.durable.records import Request
 from hutch.durable.store import Store
 from hutch.jobs.engine import Here
-from hutch.reductions.active import drawing as draws
-from hutch.reductions.active.drawing import choose, smallest
+from hutch.sampling import draws
 
 
 @pytest.fixture
@@ -144,29 +141,6 @@ def test_nothing_and_files_of_another_kind(trained, tmp_path):
         Pool.of_files(str(tmp_path / "x.svm"), chain)
     with pytest.raises(DataError, match="matches no file"):
         Pool.of_files(str(tmp_path / "*.none"), chain)
-
-
-@pytest.mark.parametrize("rows", [2, 3, 100, draws.ROWS])
-def test_draws_by_blocks_have_their_probabilities_and_their_number(rows, monkeypatch):
-    monkeypatch.setattr(draws, "ROWS", rows)
-    probabilities = np.array([1.0, 0.9, 0.5, 0.3, 0.2, 0.1])
-    counts = np.zeros(6)
-    for seed in range(3000):
-        drawn = choose(probabilities, [seed])
-        assert len(drawn) == 3 and (np.diff(drawn) > 0).all()
-        counts[drawn] += 1
-    assert np.abs(counts / 3000 - probabilities).max() < 0.03
-
-
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 40), st.integers(1, 10))
-def test_the_smallest_by_blocks_are_the_smallest(scores, count, rows):
-    values, before = np.array(scores, float), draws.ROWS
-    try:
-        draws.ROWS = rows
-        found = smallest(values, min(count, len(values)))
-    finally:
-        draws.ROWS = before
-    assert found.tolist() == sorted(np.argsort(values, kind="stable")[:count].tolist())
 
 
 def test_the_second_of_two_equal_lines_was_asked_for_and_the_first_was_not(trained, tmp_path):

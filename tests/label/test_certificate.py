@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from hutch.core.errors import UsageError
-from hutch.label.certificate import LARGEST, Certificate, best_stake, draw_by_lot, weights_of
+from hutch.label.certificate import LARGEST, Certificate, best_stake
+from hutch.sampling.chances import weights_of
+from hutch.sampling.draws import draw_by_lot
 
 
 def audited(wrong, p, allowed, confidence, random, tilt=0.65, most=None):
@@ -34,19 +36,6 @@ def test_each_bet_is_fair_if_just_so_many_are_wrong():
         growth.append(np.exp(proof.log_wealth if not wrong[item] else proof._log_wealth[0]))
     assert float(chance @ growth) == pytest.approx(1)
     assert min(growth) > 0
-
-
-def test_draws_come_in_proportion_to_weights_and_say_their_chances():
-    random, weights = np.random.default_rng(0), np.array([1.0, 2.0, 4.0])
-    pairs = np.zeros((3, 3))
-    for _ in range(4000):
-        places, chances, least = draw_by_lot(weights, 2, random)
-        left = weights.sum() - weights[places[0]]
-        assert chances == pytest.approx([weights[places[0]] / 7, weights[places[1]] / left])
-        assert (least <= chances + 1e-12).all()
-        pairs[tuple(places)] += 1 / 4000
-    wanted = np.outer(weights / 7, weights) / (7 - weights)[:, None]
-    assert np.abs(pairs - wanted * (1 - np.eye(3))).max() < 0.03
 
 
 @pytest.mark.slow

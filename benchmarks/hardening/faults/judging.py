@@ -10,6 +10,7 @@ _DRAWS, _ESTIMATED, _CHECKS, _SESSION, _JUDGED = (
     f"src/hutch/benchmark/{name}.py" for name in ("draws", "estimate", "checked", "session", "judged")
 )
 _TABLE, _ROW, _RECALIBRATED = (f"src/hutch/factors/{name}.py" for name in ("table", "row", "recalibration"))
+_CHANCES = "src/hutch/sampling/chances.py"
 _ALT_TEST = "src/hutch/judges/alt_test.py"
 _MIXED, _PANEL, _RIDGE, _NAMES, _ROWS, _FORM, _STREAM = (
     f"src/hutch/crowd/{name}.py"
@@ -37,6 +38,7 @@ TESTS: dict[str, list[str]] = {
     _ROWS: ["tests/crowd/read/test_labels.py", "tests/core/data/test_cells.py"],
     _MEANS: [f"{_ESTIMATE}means.py"],
     _DRAWS: ["tests/benchmark/test_draws.py"],
+    _CHANCES: ["tests/sampling/test_chances.py"],
     _ESTIMATED: ["tests/benchmark/test_estimate.py"],
     _CHECKS: ["tests/benchmark/test_checked.py"],
     _SESSION: ["tests/benchmark/test_session.py", "tests/benchmark/test_checked.py"],
@@ -103,7 +105,7 @@ FAULTS: tuple[Fault, ...] = (
           "share, spread = (estimate - low) / width,"),
     Fault("benchmark", "questions are drawn by their variance", _DRAWS, "np.sqrt((p * (1 - p)).mean(axis=0))",
           "(p * (1 - p)).mean(axis=0)"),
-    Fault("benchmark", "chances above one are kept", _DRAWS, "        sure |= more\n", "        break\n"),
+    Fault("benchmark", "chances above one are kept", _CHANCES, "        sure |= more\n", "        break\n"),
     Fault("benchmark", "later rounds forget the answers before", _ESTIMATED, "done += float(said.sum())",
           "done += 0.0"),
     Fault("benchmark", "open rounds count in full", _ESTIMATED, "share, use = float(judged.mean()),",

@@ -27,7 +27,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import StandardScaler
 
 from hutch.chain import Chain
-from hutch.reductions.active.drawing import choose, smallest
+from hutch.sampling.draws import choose, smallest
 
 STRATEGIES = (
     ("random", "random"),

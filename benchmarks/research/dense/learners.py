@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hutch.active.estimate import LossSums, score_interval
 from hutch.chain import Chain
-from hutch.reductions.active.drawing import choose, smallest
+from hutch.sampling.draws import choose, smallest
 
 BUDGETS = (0.025, 0.05, 0.075, 0.10, 0.125, 0.15, 0.20, 0.25, 0.30, 0.40, 0.60, 1.0)
 LABELS = (50, 100, 150, 200, 250, 300, 350, 400)

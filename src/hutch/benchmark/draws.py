@@ -6,6 +6,8 @@ import numpy as np
 
 from hutch.factors.logistic import Array
 from hutch.factors.row import Places
+from hutch.sampling.chances import chances_of
+from hutch.sampling.draws import in_order
 
 EVEN, FIRST, PAIRS = 0.1, 10.0, 2.0
 """Least share of a round that is drawn evenly; answers at which half is; their number in effect, in right or wrong
@@ -34,7 +36,7 @@ def draw(left: Places, predictions: Array, count: int, even: float, random: np.r
 
     A question's chance grows with the standard deviation of its answer, which makes the variance of the estimate least
     (J. Neyman, Journal of the Royal Statistical Society 97, 1934). The draw is systematic, in the order of the
-    predictions (W. Madow, Annals of Mathematical Statistics 20, 1949).
+    predictions.
 
     Args:
         left: questions that can be drawn, ascending.
@@ -50,35 +52,8 @@ def draw(left: Places, predictions: Array, count: int, even: float, random: np.r
     p = np.atleast_2d(predictions)[:, left]
     chance = chances_of(np.sqrt((p * (1 - p)).mean(axis=0)), count, even)
     order = np.lexsort((random.random(len(left)), p.mean(axis=0)))
-    ends = np.cumsum(chance[order])
-    many = round(float(ends[-1]))
-    ticks = (random.random() + np.arange(many)) * (ends[-1] / many)
-    taken = order[np.minimum(np.searchsorted(ends, ticks, side="right"), len(left) - 1)]
+    taken = in_order(chance, order, random)
     return Round(left, chance, left[taken], chance[taken])
-
-
-def chances_of(size: Array, count: int, even: float) -> Array:
-    """Chances of a draw without replacement: a share is even, the rest in proportion to a size, at most 1.
-
-    Args:
-        size: of each question, above 0.
-        count: of questions.
-        even: share, 0 to 1.
-
-    Returns:
-        The chances, which add up to `count`.
-
-    >>> chances_of(np.array([1.0, 1, 1, 9]), 2, 0.0).round(2).tolist()
-    [0.33, 0.33, 0.33, 1.0]
-    """
-    if count >= len(size):
-        return np.ones(len(size))
-    wanted: Array = (1 - even) * size / size.sum() + even / len(size)
-    sure, chance = np.zeros(len(size), np.bool_), np.asarray(count * wanted)
-    while (more := (chance >= 1) & ~sure).any():
-        sure |= more
-        chance = np.where(sure, 1.0, (count - sure.sum()) * wanted / max(float(wanted[~sure].sum()), 1e-300))
-    return chance
 
 
 def even_share(answers: Array) -> float:

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.benchmark.answers import Answers
-from hutch.benchmark.draws import Round, chances_of, draw, even_share
+from hutch.benchmark.draws import Round, draw, even_share
 from hutch.benchmark.estimate import Estimate, Values, estimate
 from hutch.core.errors import DataError, UsageError, counted, did_you_mean
 from hutch.factors.logistic import Array
 from hutch.factors.recalibration import recalibrated
 from hutch.factors.row import Places, Row, Table
 from hutch.factors.table import RANK, learn_factors
+from hutch.sampling.chances import chances_of
 
 PASSES = 2
 """Passes over all answers before an estimate."""

@@ -136,43 +136,6 @@ def needed_wealth(confidence: float) -> float:
     return -math.log(1 - confidence)
 
 
-def weights_of(p: Array, tilt: float) -> Array:
-    """How likely each item is to be audited: a mixture of even draws and draws in proportion to sqrt(p).
-
-    Args:
-        p: probabilities that labels are wrong.
-        tilt: 0: even, 1: only by p.
-    """
-    root = np.sqrt(p)
-    return np.asarray(tilt * root / root.mean() + 1 - tilt)
-
-
-def draw_by_lot(weights: Array, count: int, random: np.random.Generator) -> tuple[NDArray[np.int64], Array, Array]:
-    """Draw items one after the other without replacement.
-
-    Sorting by exponential(1) / weight draws in proportion to the weights of those that are left (P. Efraimidis,
-    P. Spirakis, Information Processing Letters 97, 2006).
-
-    Args:
-        weights: of the items, above 0.
-        count: number to draw, at most all.
-        random: the generator.
-
-    Returns:
-        Places of the items in the order drawn, the chance with which each was drawn, and the least chance of any item
-        in the same draw.
-
-    >>> places, chances, least = draw_by_lot(np.array([1.0, 1.0, 2.0]), 3, np.random.default_rng(1))
-    >>> places.tolist(), chances.round(2).tolist(), least.round(2).tolist()
-    ([1, 0, 2], [0.25, 0.33, 1.0], [0.25, 0.33, 0.5])
-    """
-    keys = random.exponential(size=len(weights)) / weights
-    places = np.argsort(keys)[:count]
-    left = weights.sum() - (np.cumsum(weights[places]) - weights[places])
-    least = np.minimum(weights.min(), left)
-    return places, np.minimum(weights[places] / left, 1.0), np.minimum(least / left, 1.0)
-
-
 def best_stake(p: Array, chance: Array, errors: float, cost: Array | None = None) -> float:
     """Of some stakes, return the one under which wealth grows fastest, if p is right.
 

@@ -12,10 +12,12 @@ import numpy as np
 
 from hutch.core.errors import UsageError
 from hutch.core.threads import one_thread
-from hutch.label.certificate import Certificate, best_stake, draw_by_lot, needed_wealth, weights_of
+from hutch.label.certificate import Certificate, best_stake, needed_wealth
 from hutch.label.market import UNKNOWN, Market, Places, Seller
 from hutch.label.plan import SLACK, Plan, plan
 from hutch.label.posterior import Array, Codes, ErrorModel, Votes, error_features, posterior
+from hutch.sampling.chances import weights_of
+from hutch.sampling.draws import draw_by_lot
 
 PILOT = 30
 """Items that people and all judges label first, drawn at random: training data for the labels, so no evidence."""

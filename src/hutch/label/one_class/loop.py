@@ -8,7 +8,7 @@ import numpy as np
 
 from hutch.core.errors import UsageError
 from hutch.core.threads import one_thread
-from hutch.label.certificate import best_stake, draw_by_lot, needed_wealth, weights_of
+from hutch.label.certificate import best_stake, needed_wealth
 from hutch.label.loop import GROWTH, LEAST_AUDITS, LEAST_BATCH, MODEL_AUDITS, PILOT, QUARTER, Loop, Settings
 from hutch.label.market import UNKNOWN, Market, Places, Seller
 from hutch.label.one_class.certificate import ClassCertificate
@@ -18,6 +18,8 @@ from hutch.label.one_class.ranker import Ranker
 from hutch.label.one_class.relevance import evidence_of, relevance
 from hutch.label.plan import SLACK
 from hutch.label.posterior import Array, Codes, Votes, posterior
+from hutch.sampling.chances import weights_of
+from hutch.sampling.draws import draw_by_lot
 
 _HALVINGS = 8
 ENOUGH = 10
