@@ -13,8 +13,9 @@ from hutch.benchmark.estimate import Estimate, Values, estimate
 from hutch.core.errors import DataError, UsageError, counted, did_you_mean
 from hutch.factors.logistic import Array
 from hutch.factors.recalibration import recalibrated
+from hutch.factors.remembered import remembered_factors
 from hutch.factors.row import Places, Row, Table
-from hutch.factors.table import RANK, learn_factors
+from hutch.factors.table import RANK
 from hutch.sampling.chances import chances_of
 
 PASSES = 2
@@ -85,7 +86,7 @@ class Session:
                 raise UsageError(f"{model!r} is a model of the earlier answers, wanted the name of a new one")
         if len(set(models)) < len(models):
             raise UsageError(f"got the new models {', '.join(models)}, wanted different names")
-        return cls(earlier, models, seed, Table.of(learn_factors(earlier.matrix, rank, seed=seed)))
+        return cls(earlier, models, seed, Table.of(remembered_factors(earlier.matrix, rank, seed)))
 
     @property
     def open(self) -> Places:
