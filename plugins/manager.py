@@ -14,6 +14,7 @@ import pluggy
 from hutch.core.chain.registry import KINDS, Command, Registry, Table, Warmup
 from hutch.core.errors import HutchError, PluginError
 from hutch.core.hooks import MARK, PROJECT
+from hutch.core.kernel.decorators import INTERPRETED
 from hutch.core.version import version
 from hutch.plugins import hookspecs
 from hutch.plugins.defaults import DEFAULT_PLUGINS
@@ -156,6 +157,8 @@ class Plugins:
             except ImportError as error:
                 raise HutchError(f"this installation of hutch is incomplete: {error}") from error
             self._origins[name] = None
+        if INTERPRETED:
+            import_module("hutch.core.interpreted.run")
         if third_parties:
             self._load_third_parties(None if only is None else set(only))
 

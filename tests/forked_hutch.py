@@ -22,7 +22,17 @@ PYTHONPATH = os.environ.get("PYTHONPATH", "")
 """As it is before the first test."""
 APART = 512
 """Descriptors from here on are not those of a command."""
-READ_AT_IMPORT = ("HUTCH_CACHE_DIR", "HUTCH_CHECKED", "LANG", "LC_", "NUMBA_", "OMP_", "PYTHON", "XDG_")
+READ_AT_IMPORT = (
+    "HUTCH_CACHE_DIR",
+    "HUTCH_CHECKED",
+    "HUTCH_INTERPRETED",
+    "LANG",
+    "LC_",
+    "NUMBA_",
+    "OMP_",
+    "PYTHON",
+    "XDG_",
+)
 OF_ITS_OWN = 1 << 16
 """The answer to what cannot be a fork; others are the status that `os.waitpid` returns."""
 

@@ -14,6 +14,7 @@ from hutch.core.chain.driver import CACHE_LINE
 from hutch.core.chain.reduction import Context, Labels, LayerConfig, Predictions, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.errors import ConfigError, PluginError
+from hutch.core.interpreted.chosen import address_of as address_of_kernel
 from hutch.core.kernel.abi import LAYER, SHARED
 from hutch.core.kernel.passing import missing
 from hutch.core.kernel.record import address_of
@@ -127,9 +128,9 @@ class Stack:
             record, kernels = self.records[k], kernels_of(layer)
             for name in wanted:
                 if lacking(layer, name) is None:
-                    record[name] = getattr(kernels, name).address
+                    record[name] = address_of_kernel(getattr(kernels, name))
             if kernels.rewrite is not None:
-                record["rewrite"] = kernels.rewrite.address
+                record["rewrite"] = address_of_kernel(kernels.rewrite)
             record["next"], record["state"], record["step"] = (
                 first + (len(self.layers) if layer.is_base else k + 1) * size,
                 address_of(layer.state),

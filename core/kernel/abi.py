@@ -14,7 +14,7 @@ import numpy as np
 
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.checked import require
-from hutch.core.kernel.decorators import CHECKED, inlined, intrinsic
+from hutch.core.kernel.decorators import CHECKED, inlined, intrinsic, meaning
 
 UNLABELED = np.float32(np.finfo(np.float32).max)
 """The label of an example that has none (VW's FLT_MAX)."""
@@ -155,6 +155,7 @@ def _array(element: Any) -> tuple[Any, Callable[..., Any]]:
 def view(dtype: np.dtype[Any]) -> Any:
     """An intrinsic `at(address)` for kernels: the one record of `dtype` that lies there, as an array of length 1."""
 
+    @meaning("view", dtype)
     @intrinsic
     def at(typing_context: Any, address: Any) -> Any:
         from numba import types
@@ -176,6 +177,7 @@ def array_at(element: Any) -> Any:
         element: anything that NumPy accepts as a dtype, or a type of Numba.
     """
 
+    @meaning("array", np.dtype(element))
     @intrinsic
     def at(typing_context: Any, address: Any, length: Any) -> Any:
         from numba import types
@@ -193,6 +195,7 @@ def array_at(element: Any) -> Any:
 def record_of(dtype: np.dtype[Any]) -> Any:
     """An intrinsic `of(address)` for kernels: the record of `dtype` that lies there."""
 
+    @meaning("record", dtype)
     @intrinsic
     def of(typing_context: Any, address: Any) -> Any:
         from numba import from_dtype, types
@@ -215,6 +218,7 @@ def state_of(dtype: np.dtype[Any]) -> Any:
     """An intrinsic `state(layer)` for kernels: the layer's own record, which is of `dtype`; `layer` is its address."""
     field = LAYER.fields["state"][1]  # type: ignore[index]
 
+    @meaning("state", dtype)
     @intrinsic
     def state(typing_context: Any, layer: Any) -> Any:
         from llvmlite import ir
@@ -271,18 +275,21 @@ def caller_of(signature: str, raised: float | None = None) -> Any:
     return result(types.uint64, *arguments), generate
 
 
+@meaning("call", SIGNATURE)
 @intrinsic
 def call(typing_context: Any, address: Any, layer: Any, example: Any, label: Any, importance: Any, offset: Any) -> Any:
     """Call the layer kernel at `address`."""
     return caller_of(SIGNATURE)
 
 
+@meaning("call", LOSS_SIGNATURE)
 @intrinsic
 def call_loss(typing_context: Any, address: Any, prediction: Any, label: Any, scale: Any, norm: Any, loss: Any) -> Any:
     """Call the loss kernel at `address`; NaN if it raises."""
     return caller_of(LOSS_SIGNATURE, raised=float("nan"))
 
 
+@meaning("call", PLAIN_LOSS_SIGNATURE)
 @intrinsic
 def call_plain_loss(typing_context: Any, address: Any, prediction: Any, label: Any, parameter: Any) -> Any:
     """Call a plugin's plain loss function at `address`; NaN if it raises."""
@@ -301,6 +308,7 @@ def ask_for(builder: Any, place: Any) -> None:
     builder.call(function, [builder.bitcast(place, byte), word(0), word(2), word(1)])
 
 
+@meaning("nothing")
 @intrinsic
 def prefetch(typing_context: Any, address: Any) -> Any:
     """Ask for the cache line at `address`."""
@@ -314,6 +322,7 @@ def prefetch(typing_context: Any, address: Any) -> Any:
     return types.void(types.uint64), generate
 
 
+@meaning("nothing")
 @intrinsic
 def no_unroll(typing_context: Any) -> Any:
     """Keep LLVM from unrolling the surrounding loop: where sums wait for each other, unrolling only adds loop ends."""
@@ -328,6 +337,7 @@ def no_unroll(typing_context: Any) -> Any:
     return types.void(), generate
 
 
+@meaning("same")
 @intrinsic
 def likely(typing_context: Any, condition: Any) -> Any:
     """The condition, marked as predictable: code after a branch on it need not wait for its operands.

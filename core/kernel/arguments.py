@@ -120,6 +120,8 @@ def numba_type(kind: Description) -> Any:
     )
 
 
+RAISED: list[BaseException] = []
+"""The exception of a kernel that CPython runs, until machine code has returned to its caller."""
 UNFIT = "unfit"
 """Replaces a result that only Numba can pass."""
 
@@ -199,12 +201,12 @@ class Native:
             RuntimeError: the kernel failed in another way.
         """
         result, error = self._result(), ctypes.c_void_p()
-        if self._function(result, error, *flat):
+        if self._function(result, error, *flat) or RAISED:
             raise failure(self._name, error.value)
         return self._value(result)
 
 
-def failure(name: str, error: int | None) -> Exception:
+def failure(name: str, error: int | None) -> BaseException:
     """The exception of a kernel that failed, from the addresses of its pickled class and arguments that Numba leaves.
 
     Args:
@@ -212,8 +214,11 @@ def failure(name: str, error: int | None) -> Exception:
         error: the address returned by the kernel.
 
     Returns:
-        An IndexError of checked mode, a MemoryError, or a PluginError with the place of a `raise`.
+        What a kernel that CPython runs has raised, an IndexError of checked mode, a MemoryError, or a PluginError with
+        the place of a `raise`.
     """
+    if RAISED:
+        return RAISED.pop()
     pickled = ctypes.string_at(*_Raised.from_address(error).pickled()) if error else b""
     if b"IndexError" in pickled and (found := violation()):
         return IndexError(f"{found} (Python has called kernel {name!r})")

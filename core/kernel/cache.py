@@ -26,7 +26,7 @@ from hutch.core.kernel import home, object_store, shipped
 from hutch.core.kernel.arguments import UNFIT, Description, Native, describe, numba_type, result_of, text_of
 from hutch.core.kernel.build_lock import build_lock
 from hutch.core.kernel.checked import prepare
-from hutch.core.kernel.decorators import CHECKED, Deferred
+from hutch.core.kernel.decorators import CHECKED, Deferred, is_interpreted
 from hutch.core.version import version
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
@@ -334,7 +334,7 @@ class ArrayKernel(Deferred):
     def _native(self, found: tuple[Description | None, ...]) -> Native | None:
         """The function for these kinds of arguments; None where only Numba can call it."""
         kinds = [kind for kind in found if kind is not None]
-        if len(kinds) < len(found):
+        if len(kinds) < len(found) or self._is_interpreted():
             return None
 
         def make() -> tuple[Any, Any]:
@@ -346,9 +346,17 @@ class ArrayKernel(Deferred):
         code = _Specialisation(self.py_func, self._directory, f"({signature})", make).code()
         return None if code.result == UNFIT else Native(self.py_func.__name__, code.address, kinds, code.result)
 
+    def _is_interpreted(self) -> bool:
+        """Whether CPython runs it: one of a plugin, since Hutch's own parsers are made of machine code."""
+        module = self.py_func.__module__
+        return not module.startswith("hutch.") and is_interpreted(module)
+
     @cached_property
     def _called(self) -> Any:
         """Numba's function with the wrappers for calls from Python; its files differ from those of the plain one."""
+        if self._is_interpreted():
+            assert self.interpreter, "hutch.core.interpreted.run is imported where plugins are loaded"
+            return self.interpreter(self.py_func)
         directory = self._directory()
         return _dispatcher(self.py_func, directory and directory / "called")
 

@@ -11,7 +11,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from hutch.core.kernel.decorators import CHECKED, intrinsic
+from hutch.core.kernel.decorators import CHECKED, intrinsic, meaning
 
 VIOLATED = "hutch_violated"
 """The symbol by which checked kernels call `note`."""
@@ -89,6 +89,7 @@ def _place() -> str:
     return f"{lower.loc.filename}:{lower.loc.line}: kernel {lower.func_ir.func_id.func_qualname!r}"
 
 
+@meaning("check")
 @intrinsic
 def check(typing_context: Any, condition: Any) -> Any:
     """State within a kernel that a condition holds: in checked mode a kernel fails where it does not."""

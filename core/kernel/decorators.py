@@ -8,10 +8,18 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cached_property, update_wrapper
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 CHECKED = os.environ.get("HUTCH_CHECKED", "") not in ("", "0")
 """Whether kernels check their accesses, see `hutch.core.kernel.checked`; the mode is fixed for a process."""
+
+INTERPRETED = {name.strip() for name in os.environ.get("HUTCH_INTERPRETED", "").split(",")} - {"", "0"}
+"""Modules and packages whose kernels CPython runs, see `hutch.core.interpreted`; `1`: the kernels of all layers."""
+
+
+def is_interpreted(module: str) -> bool:
+    """Whether CPython runs the kernels of a module."""
+    return any(name == "1" or f"{module}.".startswith(f"{name}.") for name in INTERPRETED)
 
 
 class Deferred:
@@ -22,7 +30,12 @@ class Deferred:
         make: makes Numba's.
         callable_from_python: False for a function that only kernels can call.
         options: of Numba's decorator.
+
+    Attributes:
+        interpreter: makes of a plain function what CPython runs, where it does; see `hutch.core.interpreted`.
     """
+
+    interpreter: ClassVar[Any] = None
 
     def __init__(
         self,
@@ -54,6 +67,8 @@ class Deferred:
 
     def __call__(self, *arguments: Any) -> Any:
         if not self._callable:
+            if INTERPRETED and self.interpreter:
+                return self.interpreter(self.py_func)(*arguments)
             raise TypeError(f"{self.py_func.__name__} is called by kernels only: decorate it with `compiled` instead")
         return self.made(*arguments)
 
@@ -89,17 +104,41 @@ class Intrinsic:
 
     Args:
         define: as of `intrinsic`.
+
+    Attributes:
+        meaning: what it does where CPython runs a kernel: a function, or a name of `hutch.core.interpreted.run` with
+            its first arguments; None if it runs in machine code only.
+        interpreter: gives the function that an intrinsic means, where CPython runs kernels.
     """
+
+    interpreter: ClassVar[Any] = None
 
     def __init__(self, define: Callable[..., Any]) -> None:
         update_wrapper(cast(Any, self), define)
         self.define = define
+        self.meaning: Any = None
 
     @cached_property
     def _numba_type_(self) -> Any:
         from hutch.core.kernel.private import type_of_intrinsic
 
         return type_of_intrinsic(self.define)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the author of a kernel types in a debugger."""
+        if not self.interpreter:
+            raise TypeError(f"{self.define.__name__} is called by kernels only")
+        return self.interpreter(self)(*arguments)
+
+
+def meaning(*what: Any) -> Callable[[Intrinsic], Any]:
+    """Decorate an intrinsic with what it does where CPython runs a kernel; see `Intrinsic.meaning`."""
+
+    def put(made: Intrinsic) -> Intrinsic:
+        made.meaning = what if isinstance(what[0], str) else what[0]
+        return made
+
+    return put
 
 
 def intrinsic(define: Callable[..., Any]) -> Any:

@@ -59,6 +59,18 @@ def type_of_intrinsic(define: Callable[..., Any]) -> Any:
     return cpu_target.typing_context.resolve_value_type(made)
 
 
+def signature_of(function: Any, kinds: tuple[Any, ...]) -> Any:
+    """The signature with which Numba calls a function that it knows, for arguments of these types."""
+    cpu_target.target_context.refresh()
+    cpu_target.typing_context.refresh()
+    return cpu_target.typing_context.resolve_function_type(function, kinds, {})
+
+
+def unified_type(kinds: tuple[Any, ...]) -> Any:
+    """The type of a variable that is given values of these types."""
+    return cpu_target.typing_context.unify_types(*kinds)
+
+
 _compilers: tuple[Any, Any] | None = None
 _why = f"{PLAIN} is set" if plain_wanted() else ""
 

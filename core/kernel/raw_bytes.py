@@ -7,7 +7,7 @@ the latter. Nothing is checked; the caller keeps padding around the text.
 from collections.abc import Callable
 from typing import Any
 
-from hutch.core.kernel.decorators import intrinsic
+from hutch.core.kernel.decorators import intrinsic, meaning
 
 
 def _instruction(argument: str, result: str, build: Callable[[Any, Any], Any]) -> Any:
@@ -74,6 +74,7 @@ bit_count = _instruction("uint64", "uint64", lambda b, word: b.ctpop(word))
 """Number of set bits."""
 
 
+@meaning("copy")
 @intrinsic
 def copy_bytes(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
     """Copy bytes from one address to another; the two places do not overlap."""

@@ -1,9 +1,14 @@
 """A C record that kernels see by its address, and that keeps alive everything it points to."""
 
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hutch.core.kernel.decorators import INTERPRETED
+
+_records: WeakValueDictionary[int, "Record"] = WeakValueDictionary()  # by address, where kernels are interpreted
 
 
 class Addressed(Protocol):
@@ -46,6 +51,8 @@ class Record:
         self.array: NDArray[Any] = np.zeros(1, dtype)
         self.targets: dict[str, Any] = {}
         self.set(**fields)
+        if INTERPRETED:
+            _records[self.address] = self
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -90,3 +97,13 @@ class Record:
 def address_of(record: NDArray[Any] | Addressed) -> int:
     """Where a record lies, be it a `Record` or a structured array of length 1."""
     return int(record.ctypes.data) if isinstance(record, np.ndarray) else record.address
+
+
+def record_at(address: int) -> Record | None:
+    """The `Record` at an address; None where there is none, and where nothing is interpreted."""
+    return _records.get(address)
+
+
+def all_records() -> list[Record]:
+    """All living records; none where nothing is interpreted."""
+    return list(_records.values())

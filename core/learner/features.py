@@ -26,7 +26,7 @@ from hutch.core.kernel.abi import (
     shared_of,
     uint32s_at,
 )
-from hutch.core.kernel.decorators import helper, inlined, intrinsic
+from hutch.core.kernel.decorators import helper, inlined, intrinsic, meaning
 from hutch.core.kernel.lanes import broadcast, load, places, store
 from hutch.core.kernel.record import Record
 from hutch.core.learner.memory import Buffer, buffer_of, reserve
@@ -153,6 +153,15 @@ def _size_of(term, starts, permutations):
     return size
 
 
+def _multiply_in_python(others: Any, made: Any, j: Any, n: Any, factors: Any, place: Any) -> None:
+    (index, x), (rows, values), (hashed, product), (multiplier, offset, mask) = others, made, factors, place
+    for k in range(int(LANES)):
+        number = (int(hashed) ^ int(index[int(j) + k])) * int(multiplier) + int(offset)
+        rows[int(n) + k] = number & int(mask)
+        values[int(n) + k] = product * x[int(j) + k]
+
+
+@meaning(_multiply_in_python)
 @intrinsic
 def _multiply(typing_context: Any, others: Any, made: Any, j: Any, n: Any, factors: Any, place: Any) -> Any:
     """Write the products of LANES features from the j-th on of `others` as rows and values from the n-th on of `made`.

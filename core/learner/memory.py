@@ -9,7 +9,7 @@ from numpy import uint64
 
 from hutch.core.kernel.abi import float32s_at, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.copying import copy
-from hutch.core.kernel.decorators import helper, intrinsic
+from hutch.core.kernel.decorators import helper, intrinsic, meaning
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import show
 
@@ -43,6 +43,12 @@ class Buffer:
         return self.record.address
 
 
+def _reallocate_in_python(function: Any, address: Any, size: Any) -> np.uint64:
+    kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    return np.uint64(kind(int(function))(int(address), int(size)) or 0)
+
+
+@meaning(_reallocate_in_python)
 @intrinsic
 def _call_reallocate(typing_context: Any, function: Any, address: Any, size: Any) -> Any:
     from llvmlite import ir

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.errors import ConfigError, PluginError, did_you_mean
+from hutch.core.interpreted.chosen import address_of
 from hutch.core.kernel.abi import LOSS, PLAIN_LOSS_SIGNATURE
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.loss import kernels as kernels
@@ -188,7 +189,7 @@ class Loss:
             raise ConfigError(f"loss.{self.name}: got labels from {lower:g} to {upper:g}, wanted lower below upper")
         for slot in _KERNELS:
             kernel: AddressKernel | None = getattr(self, slot)
-            record[slot] = kernel.address if kernel else 0
+            record[slot] = address_of(kernel) if kernel else 0
         record["kind"], record["shared"] = self.kind, shared.ctypes.data
         return record
 

@@ -105,6 +105,28 @@ def _compositions(name: str, as_json: bool) -> int:
     return 1 if bad else 0
 
 
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def debug(
+    name: Annotated[str, Argument(metavar="NAME", help="A distribution, a plugin, or the name of what one registers.")],
+    command: Annotated[
+        list[str] | None, Argument(metavar="COMMAND...", help="What to run, as behind hutch; by default its checks.")
+    ] = None,
+    pdb: Annotated[bool, Option("--pdb", help="Begin a debugger where a kernel raises an exception.")] = False,
+) -> int:
+    """Run a command with the kernels of a plugin interpreted by CPython.
+
+    breakpoint(), print and coverage work in them, an exception has its line, and an index outside an array is one.
+
+    Example: hutch plugins debug link train ratings.vw -C chain.yaml
+    """
+    from hutch.cli.dispatch import run
+    from hutch.plugins.debugging import interpret, modules_of
+    from hutch.plugins.manager import installed
+
+    interpret(modules_of(name, installed()), pdb)
+    return run(command or ["plugins", "check", name])
+
+
 @app.command()
 def new(
     kind: Annotated[

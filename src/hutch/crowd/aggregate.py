@@ -24,6 +24,7 @@ from hutch.crowd.models.ordered import MANY_VALUES, leaned, ratings, scale_of
 from hutch.crowd.models.repeats import joined, parted
 from hutch.crowd.models.trust import LEAST_HALVES, Trust
 from hutch.crowd.room import check_room, check_tables
+from hutch.plugins.of_models import ask_for_packages, packages_of
 
 if TYPE_CHECKING:
     from hutch.crowd.data.frames import FrameVotes
@@ -401,6 +402,7 @@ def save(path: str, model: CrowdModel, options: Options, state: State) -> None:
         "shards": options.shards,
         "classes": state.classes,
     }
+    metadata |= packages_of("crowd_models", model.name)
     save_model(path, arrays, metadata, kind="crowd", whole=kept)
 
 
@@ -408,11 +410,12 @@ def load(path: str) -> tuple[dict[str, Any], State]:
     """Read a file written by `save`: its metadata (model, parameters, method, slots) and the state.
 
     Raises:
-        ModelError: the file is missing, damaged, foreign or newer than this version.
+        ModelError: the file is missing, damaged, foreign or newer than this version, or its plugin is not installed.
     """
     from hutch.core.chain.model_file import load_compact
 
     arrays, metadata = load_compact(path, kind="crowd")
+    ask_for_packages(path, metadata)
     try:
         names = json.loads(dense(arrays.pop("worker_names")).tobytes())
         state = State(_texts("classes", metadata["classes"]), _texts("worker_names", names))

@@ -19,6 +19,7 @@ from hutch.em.constrained.natural_class import ClassPPCA
 from hutch.em.engine import OnlineEM
 from hutch.em.models import ModelEntry
 from hutch.em.nat_oem import Form, Metric, Mode, NatOEM
+from hutch.plugins.of_models import ask_for_packages, packages_of
 
 Regularizer = Literal["exact", "nat_oem", "none"]
 _FEW, _ZEROS = 1 << 16, 64
@@ -118,7 +119,8 @@ def save(path: str | Path, learner: Learner[Any], settings: Settings, counters: 
     state = {f"state.{name}": value for name, value in learner.state().items()}
     if isinstance(learner, OnlineEM):
         state |= {f"model.{name}": value for name, value in learner.model.constants().items()}
-    save_model(path, state, {"settings": asdict(settings), "counters": counters}, kind="em")
+    metadata = {"settings": asdict(settings), "counters": counters, **packages_of("em_models", settings.model)}
+    save_model(path, state, metadata, kind="em")
 
 
 def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any], Settings]:
@@ -129,18 +131,19 @@ def load(path: str | Path, entries: dict[str, ModelEntry]) -> tuple[Learner[Any]
         entries: the known models, by name.
 
     Raises:
-        ModelError: the file cannot be used.
+        ModelError: the file cannot be used, or the plugin that its model comes from is not installed.
         ConfigError: its model is not installed.
     """
     from hutch.core.config.adapter import adapter  # not at the top: it imports pydantic
 
     arrays, metadata = load_compact(path, kind="em")
+    ask_for_packages(path, metadata)
     try:
         for name, array in arrays.items():
             check_values(name, parts_of(array), FINITE)
         settings = adapter(Settings).validate_python(metadata["settings"])
         numbers = sum(parts_of(array).size for array in arrays.values())
-        if not 0 < settings.rank <= numbers:
+        if not 0 < settings.rank <= max(numbers, Settings().rank):  # a plugin's model may not look at the rank
             raise ModelError(f"rank: got {settings.rank}, but all arrays together have {numbers} numbers")
         if "model.rank" in arrays and (rank := dense(arrays["model.rank"]).tolist()) != settings.rank:
             raise ModelError(f"model.rank: got {shortened(str(rank))}, wanted {settings.rank}, as its settings say")
