@@ -125,8 +125,9 @@ def test_the_key_of_the_client_is_the_token(monkeypatch: pytest.MonkeyPatch) -> 
                 client.rank(wanted)
 
 
-def test_a_caller_whose_world_is_known_comes_near_the_best_choices(client: Any) -> None:
-    found = world.regrets(client, 600, seed=5)
+def test_a_caller_whose_world_is_known_comes_near_the_best_choices() -> None:
+    with world.serving(CONFIG) as address:
+        found = world.regrets(world.client_of(address), 600, seed=5)
     uniform, first = world.beside(600)
     assert sum(found) < 0.5 * min(uniform, first)
     assert sum(found[-150:]) < 0.3 * min(uniform, first) / 4  # the last quarter
