@@ -13,6 +13,7 @@ from hutch import Chain
 from hutch.durable.log import Log
 from hutch.net.limits import Limits
 from hutch.serve.app import Handlers, create_app
+from hutch.serve.personalizer.calls import PERSONALIZER
 from hutch.serve.served import Served
 
 LINES = ["1 |f a b:0.5", "-1 |f b", "1 |f a c"] * 5
@@ -64,7 +65,7 @@ def _in_service(
         try:
             for path in paths:
                 models[path.stem] = Served(path, log, path.stem, limits, keep)
-            handlers = Handlers(models, log, limits)
+            handlers = Handlers(models, log, limits, (PERSONALIZER,))
             log.start(asyncio.get_running_loop())
             app: Any = create_app(handlers, token=token, host=host)
             transport = httpx.ASGITransport(app=app)

@@ -476,8 +476,9 @@ def test_every_route_is_described(model: Path, in_service: Any) -> None:
         described = (await service.client.get("/openapi.json")).json()
         for path, operations in described["paths"].items():
             for method in operations:
-                answer = await service.client.request(method.upper(), path)
-                assert answer.status_code not in (404, 405), path
+                answer = await service.client.request(method.upper(), path.replace("{version}", "v1.0"))
+                known = "there is no decision" in answer.text  # its address is right
+                assert answer.status_code not in (404, 405) or known, path
 
     in_service([model], use)
 

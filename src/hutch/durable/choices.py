@@ -115,7 +115,8 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
         None; or the number of the entry to learn from it, if the same cost was known before.
 
     Raises:
-        DataError: an unknown decision, or one that has another cost.
+        UnknownDecision: there is none of this id.
+        DataError: it has another cost.
     """
     query = "SELECT cost, number FROM serve_decisions WHERE model = ? AND id = ?"
     found = connection.execute(query, [model, reward.id]).fetchone()
@@ -124,7 +125,7 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
         ids = [row[0] for row in connection.execute(query, [model, NEIGHBOURS])]
         hint = nearest(reward.id, ids)
         text = f"id: there is no decision {shortened(reward.id, LONGEST_NAME)!r} of the model {name!r}{hint}"
-        raise DataError(at(*reward.place, text))
+        raise UnknownDecision(at(*reward.place, text))
     if found[0] is None:
         query = "UPDATE serve_decisions SET cost = ? WHERE model = ? AND id = ?"
         connection.execute(query, [reward.cost, model, reward.id])
@@ -138,7 +139,7 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
 
 
 def overdue(connection: sqlite3.Connection, model: int, since: float, before: float, most: int) -> list[str]:
-    """Ids of decisions made in a span of time whose cost is not known, the oldest first.
+    """Ids of decisions made in a span of time whose cost is not known, the oldest first; none that is deferred.
 
     Args:
         connection: of the store.
@@ -147,10 +148,17 @@ def overdue(connection: sqlite3.Connection, model: int, since: float, before: fl
         most: so many at most.
     """
     query = (
-        "SELECT id FROM serve_decisions WHERE model = ? AND cost IS NULL AND time BETWEEN ? AND ?"
-        " ORDER BY time, rowid LIMIT ?"
+        "SELECT id FROM serve_decisions WHERE model = ? AND cost IS NULL AND time BETWEEN ? AND ? AND NOT EXISTS"
+        " (SELECT 1 FROM serve_deferred AS deferred WHERE deferred.model = serve_decisions.model"
+        " AND deferred.id = serve_decisions.id) ORDER BY time, rowid LIMIT ?"
     )
     return [id for (id,) in connection.execute(query, [model, since, before, most])]
+
+
+def has_cost(connection: sqlite3.Connection, model: int, id: str) -> bool:
+    """Whether the cost of a decision is known."""
+    query = "SELECT 1 FROM serve_decisions WHERE model = ? AND id = ? AND cost IS NOT NULL"
+    return connection.execute(query, [model, id]).fetchone() is not None
 
 
 def came_late(connection: sqlite3.Connection, model: int, reward: Reward, default: Default) -> bool:
@@ -178,6 +186,10 @@ def choice_of(connection: sqlite3.Connection, model: int, id: str) -> tuple[str,
 
 class Contradiction(DataError):
     """A request that contradicts an earlier one."""
+
+
+class UnknownDecision(DataError):
+    """The id of a decision that is not remembered, or was never made."""
 
 
 def drawn(values: NDArray[np.float32], seed: str) -> tuple[int, NDArray[np.float32]]:

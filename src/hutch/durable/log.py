@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hutch.core.errors import StoreError, at, counted, did_you_mean
+from hutch.durable import deferred
 from hutch.durable.checksums import sound
 from hutch.durable.choices import DECISION, Choice, Contradiction, choice_of
 from hutch.durable.commit import Deliver, GroupCommit
@@ -184,7 +185,7 @@ class Log:
         generation = secrets.token_hex(8)
         self._last.reopen(last, self._commits)
         with self.store.transaction() as connection:
-            for statement in TABLES:
+            for statement in (*TABLES, deferred.TABLE):
                 connection.execute(statement)
             connection.execute("INSERT OR REPLACE INTO store VALUES ('generation', ?, NULL)", [generation])
             note_start(connection, last, maker(), time.time())
@@ -559,6 +560,7 @@ class Log:
                     oldest += f" OR time <= coalesce(({known}), -1)"
                 given = {"model": model, "before": self.now() - self._remember, "most": self._most, "cut": cut}
                 connection.execute(f"DELETE FROM {table} WHERE model = :model AND ({oldest}){held}", given)
+            deferred.forget(connection, model)
             connection.execute("INSERT OR REPLACE INTO store VALUES ('served_seconds', ?, NULL)", [str(self.now())])
 
     @contextmanager

@@ -10,13 +10,14 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
 from hutch.core.errors import HutchError, did_you_mean
 from hutch.core.strict_json import dumps, loads
 from hutch.net.limits import Limits
+from hutch.net.paths import Paths
 
 JSON = "application/json"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -53,12 +54,14 @@ class Asked:
         headers: by name in lower case.
         kind: content type of the body; empty without one.
         body: as sent.
+        parts: of its path, by their names in the route's.
     """
 
     query: Mapping[str, str]
     headers: Mapping[str, str]
     kind: str = ""
     body: bytes = b""
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     def json(self, wanted: str) -> dict[str, Any]:
         """The body as an object.
@@ -103,13 +106,15 @@ class Field:
         name: as clients write it.
         text: its meaning.
         kind: `string`, or `boolean`: `true` or `false`.
-        where: `query` or `header`.
+        where: `query`, `header` or `path`.
+        longest: characters of a string.
     """
 
     name: str
     text: str
     kind: str = "string"
     where: str = "query"
+    longest: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +122,14 @@ class Route:
     """One kind of request.
 
     Attributes:
-        method, path: of HTTP.
+        method, path: of HTTP; `{name}` stands for any part of a path, which the handler gets.
         answer: the handler: a coroutine function, or a function that is called in a thread.
         summary: its effect, one sentence.
         fields: its parameters; all others are refused.
         bodies: by content type, the OpenAPI description of the body; empty: it takes none.
         gives: by content type, the OpenAPI description of the answer.
         errors: its possible errors, in addition to those that all routes share.
+        status: of an answer that is no `Reply`; with 204 it has no content.
     """
 
     method: str
@@ -134,6 +140,22 @@ class Route:
     bodies: Mapping[str, Any] = field(default_factory=dict)
     gives: Mapping[str, Any] = field(default_factory=lambda: {JSON: {"schema": {"type": "object"}}})
     errors: Sequence[int] = ()
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How addresses that another service's clients use differ from the rest.
+
+    Attributes:
+        within: a part of the path of all these addresses.
+        key: the header in which its clients send the token, in lower case.
+        error: by path, status and message of an error the status and the content that these clients understand.
+    """
+
+    within: str
+    key: str
+    error: Callable[[str, int, str], tuple[int, Any]]
 
 
 class Application:
@@ -152,7 +174,8 @@ class Application:
         public: paths that need no token.
         hosts: names under which clients may address it; empty: any.
         headers: of every answer.
-        count: called with method, path, status and seconds of each request.
+        count: called with method, path of the route, status and seconds of each request.
+        dialects: of some addresses.
     """
 
     def __init__(
@@ -167,10 +190,12 @@ class Application:
         hosts: Collection[str] = (),
         headers: Mapping[str, str] | None = None,
         count: Callable[[str, str, int, float], None] | None = None,
+        dialects: Sequence[Dialect] = (),
     ) -> None:
         self.routes: dict[str, dict[str, Route]] = {}
         for route in routes:
             self.routes.setdefault(route.path, {})[route.method] = route
+        self._paths, self._dialects = Paths(self.routes), dialects
         self._prefix = f"/{secret}" if secret else ""
         self._statuses, self._limits, self._count = statuses, limits or Limits(), count
         self._token, self._public, self._hosts = token.encode(), public, frozenset(hosts)
@@ -181,9 +206,9 @@ class Application:
         if scope["type"] != "http":
             return
         begun, status = time.perf_counter(), 500
-        path = scope["path"].removeprefix(self._prefix) if scope["path"].startswith(self._prefix) else ""
+        path, parts = self._paths.place_of(scope, self._prefix)
         try:
-            reply = await self._reply(scope, path, receive)
+            reply = await self._reply(scope, path, parts, receive)
             status = reply.status
             await self._send(reply, send)
         finally:
@@ -192,19 +217,30 @@ class Application:
                 method = scope["method"] if known and scope["method"] in self.routes[path] else "other"
                 self._count(method, path if known else "other", status, time.perf_counter() - begun)
 
-    async def _reply(self, scope: Message, path: str, receive: Receive) -> Reply:
+    def _dialect(self, path: str) -> Dialect | None:
+        return next((each for each in self._dialects if each.within in path), None)
+
+    async def _reply(self, scope: Message, path: str, parts: Mapping[str, str], receive: Receive) -> Reply:
+        reply = await self._reply_or_error(scope, path, parts, receive)
+        dialect = self._dialect(path)
+        if reply.status < 400 or dialect is None:
+            return reply
+        status, content = dialect.error(path, reply.status, reply.content["error"])
+        return replace(reply, status=status, content=content)
+
+    async def _reply_or_error(self, scope: Message, path: str, parts: Mapping[str, str], receive: Receive) -> Reply:
         try:
             headers = _headers(scope["headers"])
             self._check_who_asks(path, headers)
             if self._prefix and scope["path"] == self._prefix:  # relative links would lead elsewhere
                 return Reply(b"", "text/plain", 307, {"Location": f"{self._prefix}/"})
             route = self.route_of(scope, path)
-            asked = await self._asked(route, scope, headers, receive)
+            asked = await self._asked(route, scope, headers, parts, receive)
             if inspect.iscoroutinefunction(route.answer):
                 found = await route.answer(asked)
             else:
                 found = await asyncio.to_thread(route.answer, asked)
-            return found if isinstance(found, Reply) else Reply(dumps(found).encode())
+            return found if isinstance(found, Reply) else Reply(_content(route, found), status=route.status)
         except Refused as error:
             return _error(error.status, str(error))
         except HutchError as error:
@@ -231,9 +267,13 @@ class Application:
                 raise Refused(403, "got a request of a page of another origin")
         if self._token and path not in self._public:
             scheme, _, given = headers.get("authorization", "").partition(" ")
+            dialect = self._dialect(path)
+            if dialect is not None and dialect.key in headers:
+                scheme, given = "bearer", headers[dialect.key]
             right = secrets.compare_digest(given.strip().encode("latin-1"), self._token)
             if scheme.lower() != "bearer" or not right:
-                raise Refused(401, "wanted the header 'Authorization: Bearer TOKEN'")
+                key = f", or '{dialect.key}: TOKEN'" if dialect is not None else ""
+                raise Refused(401, f"wanted the header 'Authorization: Bearer TOKEN'{key}")
 
     def route_of(self, scope: Mapping[str, Any], path: str) -> Route:
         """The route of a request.
@@ -243,17 +283,25 @@ class Application:
         """
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if path not in self.routes:
-            raise Refused(404, f"there is nothing at this address; valid: {', '.join(sorted(self.routes))}")
+            dialect = self._dialect(path)
+            known = [each for each in self.routes if (each.startswith(dialect.within) if dialect else "{" not in each)]
+            raise Refused(404, f"there is nothing at this address; valid: {', '.join(sorted(known))}")
         if method not in self.routes[path]:
             raise Refused(405, f"got {method[:20]!r}, wanted {' or '.join(self.routes[path])}")
         return self.routes[path][method]
 
-    async def _asked(self, route: Route, scope: Message, headers: Mapping[str, str], receive: Receive) -> Asked:
+    async def _asked(
+        self, route: Route, scope: Message, headers: Mapping[str, str], parts: Mapping[str, str], receive: Receive
+    ) -> Asked:
         query = _query(route, scope["query_string"])
         if not route.bodies:
-            return Asked(query, headers)
+            return Asked(query, headers, parts=parts)
         kind = _kind(route, headers)
-        return Asked(query, headers, kind, await _body(receive, headers, self._limits))
+        return Asked(query, headers, kind, await _body(receive, headers, self._limits), parts)
+
+
+def _content(route: Route, found: Any) -> bytes:
+    return b"" if route.status == 204 else dumps(found).encode()
 
 
 def _error(status: int, text: str) -> Reply:

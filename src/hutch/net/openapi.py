@@ -10,7 +10,7 @@ _ERRORS = {
     400: "the request is malformed, or has a parameter that is not known",
     401: "the token is missing or wrong",
     403: "sent by a page of another origin",
-    404: "there is no such model",
+    404: "there is no such model, or no such decision",
     408: "the body did not arrive in time",
     409: "the idempotency key, or the id of the decision, was used with another body",
     413: "the body is too large",
@@ -19,7 +19,6 @@ _ERRORS = {
     503: "the log cannot be written, too many connections, or the server starts or stops",
 }
 _OF_BODIES = (408, 413, 415, 422, 503)
-_LONGEST = 200
 
 
 def describe(routes: Iterable[Route], title: str, summary: str, schemas: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +47,8 @@ def describe(routes: Iterable[Route], title: str, summary: str, schemas: Mapping
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    answers: dict[str, Any] = {"200": {"description": "done", "content": dict(route.gives)}}
+    done = {"description": "done", **({} if route.status == 204 else {"content": dict(route.gives)})}
+    answers: dict[str, Any] = {str(route.status): done}
     for status in sorted({400, 401, 403, *route.errors, *(_OF_BODIES if route.bodies else ())}):
         schema = {"$ref": "#/components/schemas/Error"}
         answers[str(status)] = {"description": _ERRORS[status], "content": {JSON: {"schema": schema}}}
@@ -58,7 +58,8 @@ def _operation(route: Route) -> dict[str, Any]:
             {
                 "name": each.name,
                 "in": each.where,
-                "schema": {"type": each.kind, **({"maxLength": _LONGEST} if each.kind == "string" else {})},
+                **({"required": True} if each.where == "path" else {}),
+                "schema": {"type": each.kind, **({"maxLength": each.longest} if each.kind == "string" else {})},
                 "description": each.text,
             }
             for each in route.fields

@@ -1,6 +1,7 @@
 """The HTTP interface of models in service."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from hutch.core.version import version
 from hutch.durable.choices import Contradiction
 from hutch.durable.log import Log
 from hutch.durable.records import check_name
-from hutch.net.application import LOOPBACK, Application, Asked, Field, Refused, Reply, Route
+from hutch.net.application import LOOPBACK, Application, Asked, Dialect, Field, Refused, Reply, Route
 from hutch.net.limits import Limits
 from hutch.net.openapi import describe
 from hutch.serve.bodies import NoMemory
@@ -57,6 +58,19 @@ def classes_or_numbers(served: Served, values: NDArray[np.float32]) -> list[Any]
     return numbers(values, whole)
 
 
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """Requests that clients of another service send.
+
+    Attributes:
+        routes: of the models by name.
+        dialect: of their addresses.
+    """
+
+    routes: Callable[[Mapping[str, Served]], list[Route]]
+    dialect: Dialect
+
+
 class Handlers:
     """Answers requests.
 
@@ -64,10 +78,17 @@ class Handlers:
         models: by name; the first one answers requests without a model's name.
         log: the write-ahead log.
         limits: of bodies.
+        interfaces: further requests.
     """
 
-    def __init__(self, models: Mapping[str, Served], log: Log, limits: Limits | None = None) -> None:
-        self.models, self.limits = models, limits or Limits()
+    def __init__(
+        self,
+        models: Mapping[str, Served],
+        log: Log,
+        limits: Limits | None = None,
+        interfaces: Sequence[Interface] = (),
+    ) -> None:
+        self.models, self.limits, self.interfaces = models, limits or Limits(), interfaces
         self.metrics = Metrics(models, log)
         self._first = next(iter(models.values()))
         self._labels, self._log = Labels(models, log), log
@@ -92,6 +113,7 @@ class Handlers:
                   "learn; wants no token.", errors=(503,)),
             Route("GET", "/metrics", self.figures, "Figures in Prometheus' format.", gives=TEXT),
             Route("GET", "/openapi.json", self.openapi),
+            *(route for interface in interfaces for route in interface.routes(models)),
         ]  # fmt: skip
 
     def _model(self, asked: Asked) -> Served:
@@ -217,4 +239,5 @@ def create_app(handlers: Handlers, *, token: str = "", host: str = LOOPBACK[0]) 
         public=("/healthz", "/readyz"),
         hosts=LOOPBACK if host in LOOPBACK else (),
         count=handlers.metrics.count,
+        dialects=[interface.dialect for interface in handlers.interfaces],
     )

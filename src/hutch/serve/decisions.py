@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import sqlite3
 import uuid
 from collections.abc import Callable
@@ -15,19 +16,23 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels, Predictions
-from hutch.core.errors import DataError, at
+from hutch.core.errors import DataError, at, shortened
 from hutch.core.kernel.abi import UNLABELED
 from hutch.durable.choices import (
     Decided,
     Reward,
+    UnknownDecision,
     add_cost,
     add_decision,
     came_late,
     choice_of,
     drawn,
+    has_cost,
     note_entry,
     overdue,
 )
+from hutch.durable.deferred import activate as end_waiting
+from hutch.durable.deferred import defer, hold
 from hutch.durable.log import Entry
 from hutch.durable.records import check_name
 from hutch.serve.bodies import SOURCE, batches_of, parse_json
@@ -44,11 +49,12 @@ _AT_A_TIME = 1000
 @dataclass(frozen=True, slots=True)
 class _Rewarded:
     taught: list[tuple[int, Entry]]
-    position: int
-    late: int
+    position: int = 0
+    late: int = 0
+    held: int = 0
 
 
-async def rank(served: Served, kind: str, body: bytes, id: str = "") -> dict[str, Any]:
+async def rank(served: Served, kind: str, body: bytes, id: str = "", *, deferred: bool = False) -> dict[str, Any]:
     """Draw an action of a decision, and store it with its probability.
 
     Args:
@@ -56,6 +62,7 @@ async def rank(served: Served, kind: str, body: bytes, id: str = "") -> dict[str
         kind: of the body.
         body: one decision without a label; where the chain takes classes, one example.
         id: under which the client will report its cost; empty: one is made. The same id gets the same answer.
+        deferred: nothing is learned of it until it is activated.
 
     Raises:
         DataError: the first place that cannot be used, or a chain that learns no decisions.
@@ -69,10 +76,51 @@ async def rank(served: Served, kind: str, body: bytes, id: str = "") -> dict[str
         raise DataError(at(SOURCE, None, None, "got a label, wanted none: its cost comes as a reward"))
     name, outputs = id or uuid.uuid4().hex, served.chain.run_apart(batch, False)
     decided = _decide(served, name, kind, body, _values(served, batch, outputs), outputs.ranked)
-    answer: dict[str, Any] = await served.log.commits.done(
-        lambda connection: add_decision(connection, served.key, decided, served.log.now())
-    )
+
+    def store(connection: sqlite3.Connection) -> dict[str, Any]:
+        told = add_decision(connection, served.key, decided, served.log.now())
+        if deferred and "repeated" not in told:
+            defer(connection, served.key, decided.id)
+        return told
+
+    answer: dict[str, Any] = await served.log.commits.done(store)
     return answer
+
+
+async def activate(served: Served, id: str) -> None:
+    """Let a deferred decision be learned, with the cost that came meanwhile, or comes, or with the default.
+
+    One that is not deferred stays as it is, and so does one whose reward is overdue.
+
+    Raises:
+        UnknownDecision: there is none of this id.
+    """
+
+    def accept(connection: sqlite3.Connection) -> _Rewarded:
+        if choice_of(connection, served.key, id) is None:
+            raise UnknownDecision(f"id: there is no decision {shortened(id)!r} of the model {served.name!r}")
+        since = -math.inf if served.default is None else served.log.now() - served.default.seconds
+        cost = end_waiting(connection, served.key, id, since)
+        if cost is None:
+            return _Rewarded([])
+        return _accept(served, [Reward(id, cost, (SOURCE, None, None))], connection)
+
+    await _learn(served, accept)
+
+
+async def reward_first(served: Served, told: Reward) -> None:
+    """Accept the cost of a decision, and learn it; one that comes after another does not count.
+
+    Raises:
+        UnknownDecision: there is none of this id.
+    """
+    _require_choices(served)
+
+    def accept(connection: sqlite3.Connection) -> _Rewarded:
+        known = has_cost(connection, served.key, told.id)
+        return _Rewarded([]) if known else _accept(served, [told], connection)
+
+    await _learn(served, accept)
 
 
 def _require_choices(served: Served) -> None:
@@ -133,7 +181,9 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
     done = await _learn(served, partial(_accept, served, rewards))
     new = len(done.taught)
     position = done.position or served.position  # where all came late
-    answer = {"model": served.name, "position": position, "new": new, "repeated": len(rewards) - new - done.late}
+    repeated = len(rewards) - new - done.late - done.held
+    answer = {"model": served.name, "position": position, "new": new, "repeated": repeated}
+    answer |= {"held": done.held} if done.held else {}
     return answer | ({"late": done.late} if served.default is not None else {})
 
 
@@ -176,8 +226,11 @@ def _accept_overdue(served: Served, before: float, connection: sqlite3.Connectio
 
 def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connection) -> _Rewarded:
     """Store costs, and write the resulting entries into the log."""
-    taught, last, late = [], 0, 0
+    taught, last, late, held = [], 0, 0, 0
     for one in rewards:
+        if hold(connection, served.key, one):
+            held += 1
+            continue
         if served.default is not None and came_late(connection, served.key, one, served.default):
             late += 1
             continue
@@ -190,7 +243,7 @@ def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connectio
             note_entry(connection, served.key, one.id, number)
             taught.append((number, entry))
         last = max(last, number)
-    return _Rewarded(taught, last, late)
+    return _Rewarded(taught, last, late, held)
 
 
 def _read(found: Any, place: int, most: float) -> Reward:

@@ -14,7 +14,7 @@ from hutch.net.limits import Limits
 from hutch.net.lines import LineServer
 from hutch.net.signals import Ready
 from hutch.net.web import run
-from hutch.serve.app import Handlers, create_app
+from hutch.serve.app import Handlers, Interface, create_app
 from hutch.serve.decisions import learn_defaults
 from hutch.serve.served import Served
 from hutch.serve.starting import Starting
@@ -81,6 +81,7 @@ async def serve(
     vw: socket.socket | None = None,
     limits: Limits | None = None,
     default: Default | None = None,
+    interfaces: Sequence[Interface] = (),
 ) -> None:
     """Serve until a signal stops it, or memory for learning runs out; then answer requests under way, learn and save.
 
@@ -95,6 +96,7 @@ async def serve(
         vw: of Vowpal Wabbit's protocol; None: it is not served.
         limits: on requests.
         default: what is learned of decisions without a reward; None: nothing.
+        interfaces: further requests over HTTP.
     """
     limits, stopping = limits or Limits(), asyncio.Event()
     for served in models.values():
@@ -102,7 +104,7 @@ async def serve(
         served.failed = stopping.set  # a supervisor restarts the server, which then learns the log
     loop = asyncio.get_running_loop()
     log.taken_over = lambda why: [loop.call_soon_threadsafe(each.stop_learning, why) for each in models.values()]
-    handlers = Handlers(models, log, limits)
+    handlers = Handlers(models, log, limits, interfaces)
     sys.setswitchinterval(0.001)  # the thread of the log holds the interpreter no longer
     log.start(asyncio.get_running_loop())
     saving = asyncio.create_task(_save_now_and_then(models, save_every, stopping))

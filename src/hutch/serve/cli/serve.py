@@ -102,6 +102,7 @@ def serve(
     from hutch.durable.log import Log
     from hutch.net.limits import Limits
     from hutch.net.lines import run_in_loop
+    from hutch.serve.personalizer.calls import PERSONALIZER
     from hutch.serve.server import load, names_of
     from hutch.serve.server import serve as serve_models
     from hutch.serve.starting import loaded
@@ -139,6 +140,7 @@ def serve(
             vw=vw,
             limits=limits,
             default=None if reward_wait is None else Default(reward_wait, -default_reward),
+            interfaces=(PERSONALIZER,),
         )
 
     run_in_loop(run_all())

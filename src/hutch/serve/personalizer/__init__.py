@@ -1,0 +1,1 @@
+"""The calls of Azure Personalizer, for programs that were written for it."""
