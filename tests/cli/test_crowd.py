@@ -420,6 +420,17 @@ def test_classes_that_differ_in_case_or_blanks_are_told(tmp_path, hutch):
     )
 
 
+@pytest.mark.parametrize(("word", "question"), [("postive", "is it 'positive'?"), ("x", "is it a mistake?")])
+def test_a_class_that_stands_once_among_many_labels_is_told_with_its_line(tmp_path, hutch, word, question):
+    rows = [f"w{k % 5},{k // 3},{('positive', 'negative')[k % 7 < 3]}" for k in range(150)]
+    rows[40] = rows[40].rpartition(",")[0] + f",{word}"
+    (tmp_path / "labels.csv").write_text("\n".join(["worker,task,label", *rows]) + "\n")
+    said = hutch("crowd", tmp_path / "labels.csv", "-p", tmp_path / "p")
+    assert said.code == 0 and f"labels.csv:42: the class {word!r} stands once; {question}" in said.err
+    (tmp_path / "few.csv").write_text("\n".join(["worker,task,label", *rows[20:80]]) + "\n")
+    assert "stands once" not in hutch("crowd", tmp_path / "few.csv", "-p", tmp_path / "p").err
+
+
 def test_labels_without_a_worker_are_told(tmp_path, hutch):
     (tmp_path / "labels.csv").write_text("worker,task,label\nann,1,cat\n,1,cat\n,2,dog\n")
     said = hutch("crowd", tmp_path / "labels.csv", "-p", tmp_path / "p")

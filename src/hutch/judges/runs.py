@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import DataError, UsageError, counted, did_you_mean, reading
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.codes import known_first, recoded
-from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes
+from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes, probably_misspelt
 from hutch.crowd.mixed.model import matches
 from hutch.crowd.models.ordered import all_numbers
 from hutch.crowd.read.kinds import reference_workers
@@ -214,6 +214,8 @@ def _runs(
     _check_meet(codes, names, person, truths)
     for group in almost_alike(classes)[:3]:
         notices.append(f"the classes {' and '.join(map(repr, group))} differ only in how they are written")
+    for once, near in probably_misspelt(classes, [*np.bincount(label[label >= 0], minlength=len(classes))])[:3]:
+        notices.append(f"the class {once!r} stands once; {f'is it {near!r}?' if near else 'is it a mistake?'}")
     scores = how.scores if how.scores is not None else len(classes) > 2 and all_numbers(classes)
     if scores and not all_numbers(classes):
         word = next(name for name in classes if not all_numbers([name]))

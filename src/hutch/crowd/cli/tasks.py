@@ -19,7 +19,7 @@ from hutch.crowd.cli.model import suited_model
 from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.verdict import verdict_on
 from hutch.crowd.data.asked import ColumnNames
-from hutch.crowd.data.labels import Labels, almost_alike, restricted
+from hutch.crowd.data.labels import Labels, almost_alike, probably_misspelt, restricted
 from hutch.crowd.data.values import unsure_in
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
@@ -150,6 +150,11 @@ def _labels(given: CrowdOptions, model: CrowdModel, options: Options, history: S
         given.notice(f"{path}: the classes {names} differ only in how they are written; are they the same?")
     if len(alike) > 3:
         given.notice(f"{path}: so do {len(alike) - 3} others")
+    counts = np.bincount(data.labels, minlength=len(data.classes)).tolist()
+    for once, near in probably_misspelt(data.classes, counts)[:3]:
+        number = line_of(path, once)
+        mistake = f"is it {near!r}?" if near else "is it a mistake?"
+        given.notice(f"{at(path, number, None, f'the class {once!r} stands once')}; {mistake}")
     for classes, each in files.items():
         check_classes(classes, each, data, known, asked, given.notice)
     for word in data.problems.unsure:

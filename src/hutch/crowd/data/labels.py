@@ -18,6 +18,11 @@ from hutch.crowd.data.values import Problems
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
+ENOUGH_LABELS, OFTEN, NEAR = 100, 10, 0.75
+"""Labels among which a class that stands once may be a typing error, labels of the class that it may be, and how alike
+the two are, as of `difflib`."""
+
+
 @dataclass(frozen=True)
 class Labels:
     """Labels as compressed rows: item i has `workers[item_ptr[i]:item_ptr[i + 1]]` and `labels[...]` likewise.
@@ -172,6 +177,34 @@ def almost_alike(names: Iterable[str]) -> list[list[str]]:
         folded = "".join(name.split()).casefold()
         groups[float(folded) if _NUMBER.fullmatch(folded) else folded].append(name)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def probably_misspelt(names: Sequence[str], counts: Sequence[int]) -> list[tuple[str, str]]:
+    """Classes that stand once among a hundred labels or more, and the class that each may be; empty if none is near.
+
+    Where more than three and most classes do, they are no mistakes; those of `almost_alike` are left to it.
+
+    Args:
+        names: of the classes.
+        counts: labels of each.
+
+    >>> probably_misspelt(["positive", "postive", "negative", "x"], [80, 1, 90, 1])
+    [('postive', 'positive'), ('x', '')]
+    >>> probably_misspelt(["1", "2", "17"], [80, 90, 1]), probably_misspelt(["yes", "no", "yess"], [20, 20, 1])
+    ([('17', '')], [])
+    """
+    if sum(counts) < ENOUGH_LABELS or sum(many == 1 for many in counts) > max(3, len(names) // 2):
+        return []
+    from difflib import get_close_matches  # not at the top: most labels hold no mistake
+
+    alike = {name for group in almost_alike(names) for name in group}
+    often = [name for name, many in zip(names, counts, strict=True) if many >= OFTEN]
+    found = []
+    for name, many in zip(names, counts, strict=True):
+        if many == 1 and name not in alike:
+            near = [] if _NUMBER.fullmatch(name.strip()) else get_close_matches(name, often, n=1, cutoff=NEAR)
+            found.append((name, near[0] if near else ""))
+    return found
 
 
 def from_codes(
