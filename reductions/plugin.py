@@ -10,6 +10,7 @@ REDUCTIONS = {
     "active": "active.layer:Active",
     "bayesian_linear": "bayesian_linear.layer:BayesianLinear",
     "binary": "binary:Binary",
+    "boosting": "boosting:Boosting",
     "bootstrap": "bootstrap:Bootstrap",
     "choose_slate": "bandits.choose_slots:ChooseSlate",
     "choose_slots": "bandits.choose_slots:ChooseSlots",

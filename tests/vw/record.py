@@ -115,6 +115,8 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "classes logged": (classes_logged(), ("--cb 3",)),
     "classes explored": (classes_logged(), ("--cb_explore 3 --epsilon 0.1",)),
     "ranked": (decisions(False), ("--csoaa_ldf m",)),
+    "boosted": (BINARY, ("--boosting 4 --binary", "--boosting 3 --alg logistic --binary --loss_function logistic")),
+    "boosted by draws": (BINARY, ("--boosting 4 --alg adaptive --binary",)),
     "random network": (REAL, ("--nn 2 --random_seed 3 -b 6",)),
     "link": (BINARY, ("--loss_function logistic --link glf1",)),
 }

@@ -52,6 +52,7 @@ CASES = [
     ("number", "--lrq fg2"),
     ("number", "--lrqfa fg2"),
     ("number", "--bootstrap 3 --bs_type vote"),
+    ("sign", "--boosting 3 --binary"),
     ("number", "--nn 3 --inpass -q fg"),
     ("sign", "--nn 2 --loss_function logistic --link logistic"),
     ("class", "--oaa 3 --nn 2 --multitask"),

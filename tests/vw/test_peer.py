@@ -103,6 +103,24 @@ def test_classification(arguments, examples):
     check(arguments, examples)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--boosting 4",
+        "--boosting 3 --alg logistic --loss_function logistic",
+        "--boosting 5 --alg adaptive -q ab",
+        "--boosting 5 --alg adaptive --binary",
+        "--boosting 2 --gamma 0.3 --loss_function logistic --binary --link logistic",
+        "--boosting 3 --alg logistic --ftrl",
+        "--boosting 3 --nn 2 --l2 1e-3",
+    ],
+)
+@SETTINGS
+@given(examples=lines(BINARY, st.sampled_from(["", " 1", " 0.5", " 3"])))
+def test_boosting(arguments, examples):
+    check(arguments, examples)
+
+
 @SETTINGS
 @given(examples=lines(COUNT))
 def test_counts(examples):

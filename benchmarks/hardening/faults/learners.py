@@ -12,6 +12,7 @@ TESTS: dict[str, list[str]] = {
     "fields": ["tests/reductions/fields"],
     "linear": ["tests/reductions/linear", "tests/core/loss", "tests/reductions/active/test_layer.py"],
     "trees": ["tests/reductions/test_filter_tree.py", "tests/reductions/test_scoring_filter_tree.py"],
+    "votes": ["tests/reductions/test_boosting.py"],
     "vw layers": ["tests/reductions/test_vw_reductions.py", "tests/reductions/test_low_rank_quadratic.py"],
 }
 """Areas, and the tests that are to notice a fault in them."""
@@ -49,6 +50,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault("active", "iwal learns with importance 1", _ACTIVE,
           "weight = importance * inverse if s.weighted == uint64(1) else importance",
           "weight = importance"),
+    Fault("votes", "a weak learner's importance ignores those before it", "reductions/boosting.py",
+          "(np.float32(state.learners - i) - s) / _2", "np.float32(state.learners - i) / _2"),
+    Fault("votes", "a learner counts more where it was wrong", "reductions/boosting.py",
+          "votes[i] + rate * margin", "votes[i] - rate * margin"),
+    Fault("votes", "the share of learners that are right falls", "reductions/boosting.py",
+          "label * whole < _0", "label * whole > _0"),
+    Fault("votes", "sub-models share their counts", "reductions/boosting.py",
+          "return offset // (layer_of(layer).step * uint64(own(layer).learners))", "return offset * uint64(0)"),
     Fault("chain", "held-out examples are learned", "core/chain/driver.py",
           "if learning and labeled and weight > 0 and not held_out:", "if learning and labeled and weight > 0:"),
     Fault("chain", "held-out loss counts as progressive loss", "core/chain/driver.py",

@@ -33,7 +33,6 @@ automl default_lease priority_type priority_challengers verbose_metrics csv_trac
 baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
 baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
   evaluate`
-boosting gamma alg: use --nn, or -q, --cubic or the `dyadic` layer for interactions
 confidence confidence_after_training: use --loss_function logistic --link logistic: probabilities
 cats cats_pdf cats_tree tree_bandwidth bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
   policy radius: cut the range of actions into N classes, and use --cb_explore N

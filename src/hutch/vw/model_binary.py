@@ -229,6 +229,10 @@ def _row(chain: Chain, columns: int) -> np.dtype[Any]:
 def _counters(chain: Chain, per_model: bool) -> Iterator[tuple[NDArray[Any], str]]:
     """The numbers of layers that stand before the learner's part, and their type in the file."""
     for layer in chain.layers[:-1]:
+        if layer.name == "boosting" and layer.parameters.algorithm != "majority":
+            yield layer.state["learners"].copy(), "<i4"
+            for name in ("votes", "shares") if layer.parameters.algorithm == "adaptive" else ("votes",):
+                yield layer.saved()[name][:1], "<f4"
         if layer.name in _COUNTERS:
             name, kind = _COUNTERS[layer.name]
             found = layer.saved()[name]
