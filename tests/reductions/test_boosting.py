@@ -137,6 +137,19 @@ def test_contract_with_other_parameters(parameters):
             check()
 
 
+def test_sub_models_count_their_learners_apart():
+    """One against all over boosting is boosting of each class."""
+    boosting = {"boosting": {"learners": 3, "algorithm": "logistic"}}, {"linear": {"loss": "logistic"}}
+    whole = Chain.from_config({"chain": [{"one_against_all": {"classes": 3, "first_class": 1}}, *boosting]})
+    lines = [(1 + k % 3, f"| w{k % 3} x{k % 5} y{k % 7}") for k in range(60)]
+    whole.learn([f"{label} {words}" for label, words in lines])
+    for k in range(3):
+        alone = Chain.from_config({"chain": list(boosting)})
+        alone.learn([f"{1 if label == k + 1 else -1} {words}" for label, words in lines])
+        test = [words for _, words in lines]
+        np.testing.assert_array_equal(whole.scores(test)[:, k], alone.predict(test))
+
+
 def test_a_vw_model_of_a_majority_goes_there_and_back(tmp_path):
     chain = Chain.from_config(
         {"chain": ["binary", {"boosting": {"learners": 3}}, "linear"], "input": {"namespaces": "letter"}}
