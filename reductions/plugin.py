@@ -33,6 +33,7 @@ REDUCTIONS = {
     "explore_squarecb": "bandits.explore_squarecb:ExploreSquareCb",
     "fields": "fields.layer:Fields",
     "filter_tree": "filter_tree:FilterTree",
+    "freegrad": "ftrl.freegrad:FreeGrad",
     "ftrl_proximal": "ftrl.ftrl_proximal:FtrlProximal",
     "hedge": "hedge:Hedge",
     "linear": "linear.layer:Linear",
@@ -54,6 +55,7 @@ REDUCTIONS = {
     "simulate_bandit": "bandits.simulate_bandit:SimulateBandit",
     "simulate_cost_sensitive_bandit": "bandits.simulate_bandit:SimulateCostSensitiveBandit",
     "standardise": "features.standardise:Standardise",
+    "svrg": "svrg:Svrg",
 }
 
 

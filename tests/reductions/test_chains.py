@@ -78,6 +78,8 @@ CHAINS: dict[str, list[Any]] = {
             }
         }
     ],
+    "freegrad": [{"freegrad": {"loss": "logistic", "project": True}}],
+    "svrg": [{"svrg": {"loss": "logistic", "learning_rate": 0.1}}],
     "coin_betting": [{"coin_betting": {"loss": "logistic"}}],
     "plain gradient descent": [{"linear": {"adaptive": False, "normalized": False, "loss": "squared"}}],
     "dyadic": [DYADIC],

@@ -103,6 +103,8 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "ftrl": (BINARY, ("--ftrl --ftrl_alpha 0.1 --ftrl_beta 0.5 --l1 0.01 --loss_function logistic",)),
     "pistol": (REAL, ("--pistol",)),
     "coin": (REAL, ("--coin",)),
+    "freegrad": (REAL.replace(" 0.5 ", " "), ("--freegrad -f {M}", "-i {M} --freegrad")),
+    "freegrad in a ball": (REAL.replace(" 0.5 ", " "), ("--freegrad --project --radius 0.2 --restart",)),
     "against all": (CLASS, ("--oaa 4",)),
     "probabilities": (CLASS, ("--oaa 4 --loss_function logistic --probabilities -l 0.4",)),
     "tournament": (CLASS, ("--ect 4 --error 1",)),

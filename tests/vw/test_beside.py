@@ -74,6 +74,8 @@ MODELS = {
     "--ftrl": "number",
     "--pistol": "number",
     "--coin": "number",
+    "--freegrad": "number",
+    "--svrg": "number",
     "--rank 2 -q ui": "number",
     "--cb 4": "logged",
     "--cb_explore 4 --epsilon 0.1": "logged",
@@ -118,7 +120,7 @@ VALUES = {
     },
     **{"initial_t": "50", "power_t": "0.9", "l1": "0.01", "l2": "0.01", "l1_state": "0.1", "l2_state": "0.5"},
     **{"learning_rate": "0.9", "first": "20", "bag": "3", "cover": "3", "rank": "3", "nn": "3", "bootstrap": "3"},
-    **{"boosting": "3", "alg": "logistic"},
+    **{"boosting": "3", "alg": "logistic", "stage_size": "3"},
 }
 """Values that no model has; of other options 0.3 or 2."""
 

@@ -48,6 +48,8 @@ CASES = [
     ("number", "--decay_learning_rate 0.9 --passes 2 --holdout_off"),
     ("number", "--coin --link logistic"),
     ("sign", "--ftrl --l1 0.01 --ftrl_alpha 0.3 --loss_function logistic"),
+    ("number", "--freegrad --restart --fepsilon 0.5"),
+    ("number", "--freegrad --project --radius 0.5"),
     ("sign", "--pistol --binary --loss_function hinge"),
     ("number", "--lrq fg2"),
     ("number", "--lrqfa fg2"),

@@ -1,5 +1,7 @@
 """Vowpal Wabbit itself as an oracle, where it is installed: generated lines, predictions equal to the bit."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -119,6 +121,27 @@ def test_classification(arguments, examples):
 @given(examples=lines(BINARY, st.sampled_from(["", " 1", " 0.5", " 3"])))
 def test_boosting(arguments, examples):
     check(arguments, examples)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--freegrad",
+        "--freegrad --restart --loss_function hinge",
+        "--freegrad --project --fepsilon 0.2",
+        "--freegrad --project --radius 0.1 --flipschitz_const 2 -q ab",
+    ],
+)
+@SETTINGS
+@given(examples=lines(st.sampled_from(["1", "-1"]), st.sampled_from(["", " 1", " 3", " 2"])))
+def test_freegrad(arguments, examples):
+    examples = [line for line in examples if not line.startswith("'")]
+    check(arguments, [re.sub(r":(-?[\d.e+-]+)", _not_extreme, line) for line in examples])
+
+
+def _not_extreme(value):
+    """A number whose fourth power float32 holds."""
+    return value[0] if 1e-3 < abs(float(value[1])) < 1e3 else ":0.1"
 
 
 @SETTINGS

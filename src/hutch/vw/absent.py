@@ -63,13 +63,12 @@ rnd rnd_alpha rnd_invlambda: use --cb_explore_adf with --thompson, which knows h
 graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are
-freegrad restart project fepsilon flipschitz_const: use --coin or --pistol, which need no learning rate
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 adax: use --adaptive
 interact: use -q, which multiplies every pair of features
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 ksvm reprocess pool_greedy para_active pool_size subsample kernel degree: use --loss_function hinge, with -q
-bfgs conjugate_gradient hessian_on mem termination svrg stage_size: use the default learner, with --passes
+bfgs conjugate_gradient hessian_on mem termination: use the default learner, with --passes
 OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init: use --passes
 lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models
 marginal initial_denominator initial_numerator compete update_before_learn unweighted_marginals decay: make the features

@@ -89,6 +89,8 @@ def _as_it_is(layer: Any) -> Layer:
     if layer.name == "linear":
         rate = {"learning_rate": float(layer.saved()["learning_rate"][0])} if given.decay != 1 else {}
         given = replace(given, initial_weight=0.0, random_weights=None, initial_constant=0.0, **rate)
+    if layer.name == "freegrad" and given.project and given.radius is None:
+        raise UsageError("VW models do not keep the radius that freegrad has reached")
     counts = layer.name == "boosting" and given.algorithm != "majority"  # examples, by which its steps become smaller
     if counts or getattr(given, "dropout", False) or layer.name.startswith(_NOT_KEPT):
         raise UsageError(f"VW models do not keep the state of {layer.name}")

@@ -216,6 +216,8 @@ def _fill(reader: _Reader, chain: Chain, per_model: bool, state: Sequence[tuple[
         raise reader.error(f"the model is damaged: weight {rows['row'].max()} of {len(chain.weights)}")
     chain.weights[...] = 0
     chain.weights[rows["row"], :columns] = rows["numbers"]
+    if base.name == "freegrad":  # VW's weights are those before the last update
+        base.refresh(chain.weights)
     if not factors and not resumes and base.name != "linear":
         raise reader.error(f"a model only to predict with, of {base.name}: wanted one without --predict_only_model")
 
