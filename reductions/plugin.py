@@ -47,6 +47,7 @@ REDUCTIONS = {
     "one_hidden_layer": "one_hidden_layer:OneHiddenLayer",
     "pairwise": "pairwise:Pairwise",
     "pistol": "ftrl.pistol:Pistol",
+    "polynomial_link": "features.polynomial_link:PolynomialLink",
     "ppca": "ppca.layer:PPCALayer",
     "random_features": "features.random_features:RandomFeatures",
     "rejection_sampling": "bandits.rejection_sampling:RejectionSampling",

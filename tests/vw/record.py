@@ -119,6 +119,8 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "ranked": (decisions(False), ("--csoaa_ldf m",)),
     "boosted": (BINARY, ("--boosting 4 --binary", "--boosting 3 --alg logistic --binary --loss_function logistic")),
     "boosted by draws": (BINARY, ("--boosting 4 --alg adaptive --binary",)),
+    "linked": (REAL, ("--autolink 1",)),
+    "linked by plain steps": (REAL, ("--autolink 3 --sgd -l 0.05 -q ab",)),
     "random network": (REAL, ("--nn 2 --random_seed 3 -b 6",)),
     "link": (BINARY, ("--loss_function logistic --link glf1",)),
 }

@@ -63,6 +63,7 @@ MODELS = {
     "-q ui --l1 1e-4 --power_t 0.4": "number",
     "--sgd -l 0.1": "number",
     "--ngram 2 --link logistic --binary --loss_function logistic": "binary",
+    "--autolink 2": "number",
     "--boosting 2": "binary",
     "--bootstrap 2": "number",
     "--nn 2": "number",
@@ -120,7 +121,7 @@ VALUES = {
     },
     **{"initial_t": "50", "power_t": "0.9", "l1": "0.01", "l2": "0.01", "l1_state": "0.1", "l2_state": "0.5"},
     **{"learning_rate": "0.9", "first": "20", "bag": "3", "cover": "3", "rank": "3", "nn": "3", "bootstrap": "3"},
-    **{"boosting": "3", "alg": "logistic", "stage_size": "3"},
+    **{"autolink": "3", "boosting": "3", "alg": "logistic", "stage_size": "3"},
 }
 """Values that no model has; of other options 0.3 or 2."""
 

@@ -80,6 +80,9 @@ def check(arguments, examples, predicted="get_simplelabel_prediction"):
         "--loss_function classic --sgd -l 0.05",
         "--loss_function quantile --quantile_tau 0.8 --invariant -l 0.1",
         "--loss_function expectile --expectile_q 0.2",
+        "--autolink 1",
+        "--autolink 1 --nn 2 -q ab",
+        "--autolink 3 --sgd -l 0.001",
         "--loss_function expectile --expectile_q 0.3 --invariant -l 0.1 --noconstant",
     ],
 )

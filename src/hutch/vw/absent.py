@@ -26,7 +26,6 @@ feature_mask: train with --ignore or --keep
 active_cover oracular alpha beta_scale: use --active, or the `active` layer of `hutch train -C`
 cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline: use --active with --oaa, or the
   `active` layer of `hutch train -C`
-autolink: use --link, or -q for products of features
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
   debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
   on one log with `hutch evaluate`
@@ -35,7 +34,7 @@ baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: c
   evaluate`
 confidence confidence_after_training: use --loss_function logistic --link logistic: probabilities
 cats cats_pdf cats_tree tree_bandwidth bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
-  policy radius: cut the range of actions into N classes, and use --cb_explore N
+  policy: cut the range of actions into N classes, and use --cb_explore N
 cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into N classes, and use --cbify N
 cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax: use --cb_type dr or mtr
 ccb_no_slot_index: leave it out

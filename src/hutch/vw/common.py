@@ -285,6 +285,7 @@ COMMON: dict[str, tuple[Option, ...]] = {
             choices=("identity", "logistic", "glf1", "poisson"),
             sets="link.function",
         ),
+        new_int("autolink", "Powers of the prediction up to N as features.", sets="polynomial_link.degree"),
         new_flag(
             "active",
             "Active learning: decide which labels to ask for.",

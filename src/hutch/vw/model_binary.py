@@ -48,6 +48,8 @@ _COUNTERS = {
 """State that reductions write between the header and the learner's part: the array's name, and its type in the file."""
 _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_class", "simulate_bandit"}
 """Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
+_LOST = {"polynomial_link": "--autolink"}
+"""Layers whose models VW itself cannot use, and their options."""
 _OLDEST, _WITH_REGULARIZATION = (8, 3, 3), (9, 0, 0)
 """Versions since which a model has this layout, and its `l1_state` and `l2_state`."""
 
@@ -149,6 +151,9 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
     chain = Chain.from_config(chain_of(options))
     if any(layer.name in _CHANGED for layer in chain.layers):
         _check_version(reader, header.version)
+    for layer in chain.layers:
+        if layer.name in _LOST:
+            raise reader.error(f"a model of VW with {_LOST[layer.name]}, whose state VW's models lose")
     if seed is not None:
         chain.shared["random_state"] = np.uint64(seed & (2**64 - 1))
     if options.named_labels:
