@@ -56,7 +56,7 @@ REDUCTIONS = {
     "simulate_bandit": "bandits.simulate_bandit:SimulateBandit",
     "simulate_cost_sensitive_bandit": "bandits.simulate_bandit:SimulateCostSensitiveBandit",
     "standardise": "features.standardise:Standardise",
-    "svrg": "svrg:Svrg",
+    "svrg": "ftrl.svrg:Svrg",
 }
 
 

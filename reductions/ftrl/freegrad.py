@@ -63,6 +63,10 @@ class FreeGradParameters(SumsParameters):
     project: bool = False
     radius: Positive | None = None
 
+    def __post_init__(self) -> None:
+        if self.radius is not None and not self.project:
+            raise ValueError(f"radius: got {self.radius}, wanted project with it")
+
 
 STATE = np.dtype(
     [

@@ -128,8 +128,17 @@ VALUES = {
 _ELSEWHERE = ("Data and passes", "Models and output", "Daemon", "Accepted for compatibility")
 """Headings of options that do not concern the chain."""
 OPTIONS = [option for heading, group in GROUPS.items() if heading not in _ELSEWHERE for option in group]
-NOTHING = {"no_predict", "no_bias_regularization", "random_seed", "decay_learning_rate", "meanfield", "first_only"}
-"""Options without an effect on most data: the last one only decides between actions of the same score."""
+NOTHING = {
+    "no_predict",
+    "no_bias_regularization",
+    "random_seed",
+    "decay_learning_rate",
+    "meanfield",
+    "first_only",
+    "stage_size",
+}
+"""Options without an effect on most data: `first_only` only decides between actions of the same score, and
+`stage_size` between passes."""
 
 
 def _outcome(folder, words):

@@ -17,7 +17,7 @@ from hutch.vw.translate import LOSS_PARAMETERS, chain_of
 Layer = tuple[str, Any]
 """Name and parameters."""
 _KINDS = ("adaptive", "normalized", "invariant")
-_NOT_KEPT = ("active", "matrix_", "polynomial_", "rejection", "simulate_")
+_NOT_KEPT = ("active", "matrix_", "polynomial_", "rejection", "simulate_", "svrg")
 """How the names of layers begin whose state VW's models lack."""
 _LOSSES = ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson")
 

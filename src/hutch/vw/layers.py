@@ -202,7 +202,7 @@ LAYERS: Mapping[str, VwLayer] = {
             ),
             new_flag("restart", "begin sums again when gradients have grown.", sets="restart", needs=("freegrad",)),
             new_flag("project", "keep weights within a ball.", sets="project", needs=("freegrad",)),
-            new_float("radius", "radius of the ball; without it, it grows.", sets="radius", needs=("freegrad",)),
+            new_float("radius", "radius of the ball; without it, it grows.", sets="radius", needs=("project",)),
         ),
         in_place_of="linear",
     ),

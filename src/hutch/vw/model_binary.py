@@ -48,7 +48,7 @@ _COUNTERS = {
 """State that reductions write between the header and the learner's part: the array's name, and its type in the file."""
 _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_class", "simulate_bandit"}
 """Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
-_LOST = {"polynomial_link": "--autolink"}
+_LOST = {"polynomial_link": "--autolink", "svrg": "--svrg"}
 """Layers whose models VW itself cannot use, and their options."""
 _OLDEST, _WITH_REGULARIZATION = (8, 3, 3), (9, 0, 0)
 """Versions since which a model has this layout, and its `l1_state` and `l2_state`."""
