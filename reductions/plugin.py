@@ -10,6 +10,7 @@ REDUCTIONS = {
     "active": "active.layer:Active",
     "bayesian_linear": "bayesian_linear.layer:BayesianLinear",
     "binary": "binary:Binary",
+    "boosting": "boosting:Boosting",
     "bootstrap": "bootstrap:Bootstrap",
     "choose_slate": "bandits.choose_slots:ChooseSlate",
     "choose_slots": "bandits.choose_slots:ChooseSlots",
@@ -32,6 +33,7 @@ REDUCTIONS = {
     "explore_squarecb": "bandits.explore_squarecb:ExploreSquareCb",
     "fields": "fields.layer:Fields",
     "filter_tree": "filter_tree:FilterTree",
+    "freegrad": "ftrl.freegrad:FreeGrad",
     "ftrl_proximal": "ftrl.ftrl_proximal:FtrlProximal",
     "hedge": "hedge:Hedge",
     "linear": "linear.layer:Linear",
@@ -45,6 +47,7 @@ REDUCTIONS = {
     "one_hidden_layer": "one_hidden_layer:OneHiddenLayer",
     "pairwise": "pairwise:Pairwise",
     "pistol": "ftrl.pistol:Pistol",
+    "polynomial_link": "features.polynomial_link:PolynomialLink",
     "ppca": "ppca.layer:PPCALayer",
     "random_features": "features.random_features:RandomFeatures",
     "rejection_sampling": "bandits.rejection_sampling:RejectionSampling",
@@ -53,6 +56,7 @@ REDUCTIONS = {
     "simulate_bandit": "bandits.simulate_bandit:SimulateBandit",
     "simulate_cost_sensitive_bandit": "bandits.simulate_bandit:SimulateCostSensitiveBandit",
     "standardise": "features.standardise:Standardise",
+    "svrg": "ftrl.svrg:Svrg",
 }
 
 

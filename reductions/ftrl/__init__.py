@@ -1,1 +1,1 @@
-"""Base learners whose weights follow from sums of gradients: FTRL-Proximal, PiSTOL and coin betting."""
+"""Base learners whose weights follow from sums of gradients: FTRL-Proximal, PiSTOL, coin betting, FreeGrad, SVRG."""

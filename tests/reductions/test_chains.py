@@ -78,6 +78,8 @@ CHAINS: dict[str, list[Any]] = {
             }
         }
     ],
+    "freegrad": [{"freegrad": {"loss": "logistic", "project": True}}],
+    "svrg": [{"svrg": {"loss": "logistic", "learning_rate": 0.1}}],
     "coin_betting": [{"coin_betting": {"loss": "logistic"}}],
     "plain gradient descent": [{"linear": {"adaptive": False, "normalized": False, "loss": "squared"}}],
     "dyadic": [DYADIC],
@@ -100,6 +102,8 @@ CHAINS: dict[str, list[Any]] = {
     "scoring_filter_tree over dyadic": [{"scoring_filter_tree": CLASSES}, DYADIC],
     "error_correcting_tournament over linear": [{"error_correcting_tournament": {**CLASSES, "errors": 1}}, LINEAR],
     "binary over linear": ["binary", LINEAR],
+    "polynomial_link over linear": [{"polynomial_link": {"degree": 2}}, LINEAR],
+    "boosting over linear": [{"boosting": {"learners": 3, "algorithm": "logistic"}}, LINEAR],
     "bootstrap over linear": [{"bootstrap": {"models": 3}}, LINEAR],
     "one_hidden_layer over linear": [{"one_hidden_layer": {"units": 3, "dropout": True}}, LINEAR],
     "one_against_all over one_hidden_layer over linear": [

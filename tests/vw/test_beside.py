@@ -63,6 +63,8 @@ MODELS = {
     "-q ui --l1 1e-4 --power_t 0.4": "number",
     "--sgd -l 0.1": "number",
     "--ngram 2 --link logistic --binary --loss_function logistic": "binary",
+    "--autolink 2": "number",
+    "--boosting 2": "binary",
     "--bootstrap 2": "number",
     "--nn 2": "number",
     "--active --simulation --mellowness 0.1": "binary",
@@ -73,6 +75,8 @@ MODELS = {
     "--ftrl": "number",
     "--pistol": "number",
     "--coin": "number",
+    "--freegrad": "number",
+    "--svrg": "number",
     "--rank 2 -q ui": "number",
     "--cb 4": "logged",
     "--cb_explore 4 --epsilon 0.1": "logged",
@@ -117,14 +121,24 @@ VALUES = {
     },
     **{"initial_t": "50", "power_t": "0.9", "l1": "0.01", "l2": "0.01", "l1_state": "0.1", "l2_state": "0.5"},
     **{"learning_rate": "0.9", "first": "20", "bag": "3", "cover": "3", "rank": "3", "nn": "3", "bootstrap": "3"},
+    **{"autolink": "3", "boosting": "3", "alg": "logistic", "stage_size": "3"},
 }
 """Values that no model has; of other options 0.3 or 2."""
 
 _ELSEWHERE = ("Data and passes", "Models and output", "Daemon", "Accepted for compatibility")
 """Headings of options that do not concern the chain."""
 OPTIONS = [option for heading, group in GROUPS.items() if heading not in _ELSEWHERE for option in group]
-NOTHING = {"no_predict", "no_bias_regularization", "random_seed", "decay_learning_rate", "meanfield", "first_only"}
-"""Options without an effect on most data: the last one only decides between actions of the same score."""
+NOTHING = {
+    "no_predict",
+    "no_bias_regularization",
+    "random_seed",
+    "decay_learning_rate",
+    "meanfield",
+    "first_only",
+    "stage_size",
+}
+"""Options without an effect on most data: `first_only` only decides between actions of the same score, and
+`stage_size` between passes."""
 
 
 def _outcome(folder, words):

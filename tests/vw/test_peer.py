@@ -1,5 +1,7 @@
 """Vowpal Wabbit itself as an oracle, where it is installed: generated lines, predictions equal to the bit."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -78,6 +80,9 @@ def check(arguments, examples, predicted="get_simplelabel_prediction"):
         "--loss_function classic --sgd -l 0.05",
         "--loss_function quantile --quantile_tau 0.8 --invariant -l 0.1",
         "--loss_function expectile --expectile_q 0.2",
+        "--autolink 1",
+        "--autolink 1 --nn 2 -q ab",
+        "--autolink 3 --sgd -l 0.001",
         "--loss_function expectile --expectile_q 0.3 --invariant -l 0.1 --noconstant",
     ],
 )
@@ -101,6 +106,45 @@ def test_regression(arguments, examples):
 @given(examples=lines(BINARY))
 def test_classification(arguments, examples):
     check(arguments, examples)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--boosting 4",
+        "--boosting 3 --alg logistic --loss_function logistic",
+        "--boosting 5 --alg adaptive -q ab",
+        "--boosting 5 --alg adaptive --binary",
+        "--boosting 2 --gamma 0.3 --loss_function logistic --binary --link logistic",
+        "--boosting 3 --alg logistic --ftrl",
+        "--boosting 3 --nn 2 --l2 1e-3",
+    ],
+)
+@SETTINGS
+@given(examples=lines(BINARY, st.sampled_from(["", " 1", " 0.5", " 3"])))
+def test_boosting(arguments, examples):
+    check(arguments, examples)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--freegrad",
+        "--freegrad --restart --loss_function hinge",
+        "--freegrad --project --fepsilon 0.2",
+        "--freegrad --project --radius 0.1 --flipschitz_const 2 -q ab",
+    ],
+)
+@SETTINGS
+@given(examples=lines(st.sampled_from(["1", "-1"]), st.sampled_from(["", " 1", " 3", " 2"])))
+def test_freegrad(arguments, examples):
+    examples = [line for line in examples if not line.startswith("'")]
+    check(arguments, [re.sub(r":(-?[\d.e+-]+)", _not_extreme, line) for line in examples])
+
+
+def _not_extreme(value):
+    """A number whose fourth power float32 holds."""
+    return value[0] if 1e-3 < abs(float(value[1])) < 1e3 else ":0.1"
 
 
 @SETTINGS

@@ -72,6 +72,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "cost_sensitive_one_against_all": ([{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"], COSTS),
     "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
     "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
+    "boosting": ([{"boosting": {"learners": 3, "algorithm": "adaptive"}}, "linear"], PLAIN),
     "bootstrap": ([{"bootstrap": {"models": 3, "type": "vote"}}, "linear"], PLAIN),
     "one_hidden_layer": ([{"one_hidden_layer": {"units": 2, "skip_connection": True}}, "linear"], PLAIN),
     "link": ([{"link": {"function": "logistic"}}, "binary", "linear"], PLAIN),

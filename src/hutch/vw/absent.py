@@ -26,17 +26,15 @@ feature_mask: train with --ignore or --keep
 active_cover oracular alpha beta_scale: use --active, or the `active` layer of `hutch train -C`
 cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline: use --active with --oaa, or the
   `active` layer of `hutch train -C`
-autolink: use --link, or -q for products of features
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
   debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
   on one log with `hutch evaluate`
 baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
 baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
   evaluate`
-boosting gamma alg: use --nn, or -q, --cubic or the `dyadic` layer for interactions
 confidence confidence_after_training: use --loss_function logistic --link logistic: probabilities
 cats cats_pdf cats_tree tree_bandwidth bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
-  policy radius: cut the range of actions into N classes, and use --cb_explore N
+  policy: cut the range of actions into N classes, and use --cb_explore N
 cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into N classes, and use --cbify N
 cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax: use --cb_type dr or mtr
 ccb_no_slot_index: leave it out
@@ -64,13 +62,12 @@ rnd rnd_alpha rnd_invlambda: use --cb_explore_adf with --thompson, which knows h
 graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are
-freegrad restart project fepsilon flipschitz_const: use --coin or --pistol, which need no learning rate
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 adax: use --adaptive
 interact: use -q, which multiplies every pair of features
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 ksvm reprocess pool_greedy para_active pool_size subsample kernel degree: use --loss_function hinge, with -q
-bfgs conjugate_gradient hessian_on mem termination svrg stage_size: use the default learner, with --passes
+bfgs conjugate_gradient hessian_on mem termination: use the default learner, with --passes
 OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init: use --passes
 lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models
 marginal initial_denominator initial_numerator compete update_before_learn unweighted_marginals decay: make the features

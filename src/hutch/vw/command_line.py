@@ -17,6 +17,8 @@ from hutch.vw.translate import LOSS_PARAMETERS, chain_of
 Layer = tuple[str, Any]
 """Name and parameters."""
 _KINDS = ("adaptive", "normalized", "invariant")
+_NOT_KEPT = ("active", "matrix_", "polynomial_", "rejection", "simulate_", "svrg")
+"""How the names of layers begin whose state VW's models lack."""
 _LOSSES = ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson")
 
 
@@ -87,7 +89,10 @@ def _as_it_is(layer: Any) -> Layer:
     if layer.name == "linear":
         rate = {"learning_rate": float(layer.saved()["learning_rate"][0])} if given.decay != 1 else {}
         given = replace(given, initial_weight=0.0, random_weights=None, initial_constant=0.0, **rate)
-    if getattr(given, "dropout", False) or layer.name.startswith(("active", "matrix_", "rejection", "simulate_")):
+    if layer.name == "freegrad" and given.project and given.radius is None:
+        raise UsageError("VW models do not keep the radius that freegrad has reached")
+    counts = layer.name == "boosting" and given.algorithm != "majority"  # examples, by which its steps become smaller
+    if counts or getattr(given, "dropout", False) or layer.name.startswith(_NOT_KEPT):
         raise UsageError(f"VW models do not keep the state of {layer.name}")
     if hasattr(given, "interactions"):
         given = replace(given, interactions=tuple(tuple(term) for term in given.interactions))

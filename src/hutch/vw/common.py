@@ -232,6 +232,24 @@ COMMON: dict[str, tuple[Option, ...]] = {
         new_int("error", "errors that it corrects.", sets="error_correcting_tournament.errors", needs=("ect",)),
         new_int("csoaa", "Cost-sensitive --oaa, with N classes.", sets="cost_sensitive_one_against_all.classes"),
         new_flag("binary", "Predict -1 or 1.", sets="binary"),
+        new_int("boosting", "Vote of N weak learners, trained by online boosting.", sets="boosting.learners"),
+        new_float(
+            "gamma",
+            "by how much weak learners are right more often than half the time.",
+            default=0.1,
+            sets="boosting.edge",
+            needs=("boosting",),
+        ),
+        new_text(
+            "alg",
+            "BBM|logistic|adaptive",
+            "boost by majority, AdaBoost.OL.W or AdaBoost.OL.",
+            choices=("BBM", "logistic", "adaptive"),
+            default="BBM",
+            sets="boosting.algorithm",
+            means=(("BBM", "majority"), ("logistic", "logistic"), ("adaptive", "adaptive")),
+            needs=("boosting",),
+        ),
         new_int(
             "bootstrap",
             "Combine the predictions of N models trained on bootstrap samples.",
@@ -267,6 +285,7 @@ COMMON: dict[str, tuple[Option, ...]] = {
             choices=("identity", "logistic", "glf1", "poisson"),
             sets="link.function",
         ),
+        new_int("autolink", "Powers of the prediction up to N as features.", sets="polynomial_link.degree"),
         new_flag(
             "active",
             "Active learning: decide which labels to ask for.",

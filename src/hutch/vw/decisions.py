@@ -124,7 +124,11 @@ _SHARED = (
     "ignore_linear",
 )
 _RATES = ("learning_rate", "power_t", "initial_t", "decay")
-_KNOWN = {"ftrl": (*_SHARED, "l1", "l2"), "rank": (*_SHARED[:4], "l2", *_RATES)}
+_KNOWN = {
+    "ftrl": (*_SHARED, "l1", "l2"),
+    "rank": (*_SHARED[:4], "l2", *_RATES),
+    "svrg": (*_SHARED, "learning_rate", "decay"),
+}
 """The parameters of `linear` that other learners have, by option; unknown rates have no effect."""
 
 

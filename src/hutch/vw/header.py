@@ -19,6 +19,8 @@ _SILENT = ("ngrams", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd", "low_rank_quadratic": "lrq"} | {name: layer.learner for name, layer in DECLARED.items()}
 _DECIDES = "cost_sensitive_with_features"
+_VOTES = ("boosting",)
+"""Layers for simple labels that VW has above its scorer."""
 _MERGER = "shared_feature_merger"
 _MERGED = [name for name, layer in DECLARED.items() if layer.makes_actions]
 """Layers that VW has above the one that merges features."""
@@ -136,13 +138,16 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
                 yield "binary"
+        if name in _VOTES:
+            yield scorer
         yield _LEARNERS[name] + _suffix(layer, given)
         if name == "linear" and any(":" in term for term in base.interactions):
             yield "generate_interactions"
     if chain.takes.of_decisions and chain.layers[0].name not in _MERGED:
         yield _MERGER
     if chain.takes.value == "simple":
-        yield scorer
+        if layer_named(chain, *_VOTES) is None:
+            yield scorer
         if any(layer.name == "binary" for layer in chain.layers):
             yield "binary"
         if not given.dont_output_best_constant:
@@ -152,6 +157,8 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
 def _suffix(layer: Any, given: Namespace) -> str:
     if layer.name == "low_rank_quadratic":
         return "fa" if layer.parameters.field_aware else ""
+    if layer.name == "boosting":
+        return {"majority": ""}.get(layer.parameters.algorithm, f"-{layer.parameters.algorithm}")
     if layer.name == "active":
         return "-simulation" if layer.parameters.simulation else ""
     if layer.name == _DECIDES:

@@ -188,6 +188,24 @@ LAYERS: Mapping[str, VwLayer] = {
         ),
         explores=True,
     ),
+    "freegrad": VwLayer(
+        learner="freegrad",
+        options=(
+            new_flag("freegrad", "Learn with FreeGrad."),
+            new_float("fepsilon", "initial wealth.", default=1, sets="wealth", needs=("freegrad",)),
+            new_float(
+                "flipschitz_const",
+                "largest gradient, where it is known.",
+                default=0,
+                sets="steepest",
+                needs=("freegrad",),
+            ),
+            new_flag("restart", "begin sums again when gradients have grown.", sets="restart", needs=("freegrad",)),
+            new_flag("project", "keep weights within a ball.", sets="project", needs=("freegrad",)),
+            new_float("radius", "radius of the ball; without it, it grows.", sets="radius", needs=("project",)),
+        ),
+        in_place_of="linear",
+    ),
     "ftrl_proximal": VwLayer(
         learner="ftrl-Proximal-FTRL",
         options=(
@@ -234,6 +252,14 @@ LAYERS: Mapping[str, VwLayer] = {
         options=(new_flag("cbify_cs", "labels are costs per class instead of classes.", needs=("cbify",)),),
         beside=(("cbify", "classes"), ("loss0", "right"), ("loss1", "wrong")),
         makes_actions=True,
+    ),
+    "svrg": VwLayer(
+        learner="svrg",
+        options=(
+            new_flag("svrg", "Learn with stochastic variance reduced gradient, over several passes."),
+            new_int("stage_size", "passes with steps after each without.", default=1, sets="stage", needs=("svrg",)),
+        ),
+        in_place_of="linear",
     ),
 }
 """By the layer's name."""

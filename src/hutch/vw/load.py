@@ -55,6 +55,8 @@ _FREE = {
     "cost_sensitive_one_against_all": {"first_class"},
     "error_correcting_tournament": set[str](),
     "one_hidden_layer": {"dropout"},
+    "polynomial_link": set[str](),
+    "boosting": {"edge", "predict_first"},
     "bootstrap": {"type"},
     "active": {"mellowness", "simulation"},
 }

@@ -48,6 +48,8 @@ _COUNTERS = {
 """State that reductions write between the header and the learner's part: the array's name, and its type in the file."""
 _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_class", "simulate_bandit"}
 """Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
+_LOST = {"polynomial_link": "--autolink", "svrg": "--svrg"}
+"""Layers whose models VW itself cannot use, and their options."""
 _OLDEST, _WITH_REGULARIZATION = (8, 3, 3), (9, 0, 0)
 """Versions since which a model has this layout, and its `l1_state` and `l2_state`."""
 
@@ -149,6 +151,9 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
     chain = Chain.from_config(chain_of(options))
     if any(layer.name in _CHANGED for layer in chain.layers):
         _check_version(reader, header.version)
+    for layer in chain.layers:
+        if layer.name in _LOST:
+            raise reader.error(f"a model of VW with {_LOST[layer.name]}, whose state VW's models lose")
     if seed is not None:
         chain.shared["random_state"] = np.uint64(seed & (2**64 - 1))
     if options.named_labels:
@@ -216,6 +221,8 @@ def _fill(reader: _Reader, chain: Chain, per_model: bool, state: Sequence[tuple[
         raise reader.error(f"the model is damaged: weight {rows['row'].max()} of {len(chain.weights)}")
     chain.weights[...] = 0
     chain.weights[rows["row"], :columns] = rows["numbers"]
+    if base.name == "freegrad":  # VW's weights are those before the last update
+        base.refresh(chain.weights)
     if not factors and not resumes and base.name != "linear":
         raise reader.error(f"a model only to predict with, of {base.name}: wanted one without --predict_only_model")
 
@@ -229,6 +236,10 @@ def _row(chain: Chain, columns: int) -> np.dtype[Any]:
 def _counters(chain: Chain, per_model: bool) -> Iterator[tuple[NDArray[Any], str]]:
     """The numbers of layers that stand before the learner's part, and their type in the file."""
     for layer in chain.layers[:-1]:
+        if layer.name == "boosting" and layer.parameters.algorithm != "majority":
+            yield layer.state["learners"].copy(), "<i4"
+            for name in ("votes", "shares") if layer.parameters.algorithm == "adaptive" else ("votes",):
+                yield layer.saved()[name][:1], "<f4"
         if layer.name in _COUNTERS:
             name, kind = _COUNTERS[layer.name]
             found = layer.saved()[name]

@@ -41,17 +41,17 @@ PER_MODEL = ("norm normalizer", "total_weight")
 FACTORS = "matrix_factorization"
 """The learner that VW's `--rank` stands for, of which a model has every row and nothing but rows."""
 
-_COLUMNS = {"coin_betting": 6, "ftrl_proximal": 3, "pistol": 4}
+_COLUMNS = {"coin_betting": 6, "freegrad": 6, "ftrl_proximal": 3, "pistol": 4}
 """Numbers per row of the learners for VW's `--ftrl` and its kin."""
 
 
 def norms_of(base: Any) -> Sequence[NDArray[np.float64]]:
     """Sums of the norms and of the importances of examples, by sub-model; views of the learner's arrays."""
     saved = base.saved()
-    norms: Sequence[NDArray[np.float64]] = (
-        saved["norms"].T if "norms" in saved else (saved["norm"], saved["importance"])
-    )
-    return norms
+    if base.name == "linear":
+        norms: Sequence[NDArray[np.float64]] = saved["norms"].T
+        return norms
+    return saved.get("norm", np.zeros(1)), saved.get("importance", np.zeros(1))
 
 
 def state_of(chain: Engine) -> dict[str, Any]:

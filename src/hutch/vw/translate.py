@@ -185,7 +185,7 @@ def _layers(options: Namespace) -> list[Any]:
     for option in OPTIONS:
         if option.layer in DECLARED or option.name in elsewhere:
             continue
-        if option.layer and (value := option.given(options)) is not None:
+        if option.layer and (value := option.meant(options)) is not None:
             parameters = asked.setdefault(option.layer, {})
             if option.key:
                 parameters[option.key] = value
@@ -262,6 +262,12 @@ def _one_against_all(parameters: dict[str, Any], options: Namespace) -> list[Any
     return [{"one_against_all": parameters}]
 
 
+def _boosting(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    if not options.binary:
+        parameters["predict_first"] = True
+    return [{"boosting": parameters}]
+
+
 def _low_rank(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     if options.lrq and options.lrqfa:
         raise UsageError("got --lrq and --lrqfa, wanted one of them")
@@ -298,6 +304,7 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "link": lambda parameters, options: (
         [] if parameters["function"] == "identity" or options.probabilities else [{"link": parameters}]
     ),
+    "boosting": _boosting,
     "low_rank_quadratic": _low_rank,
     "active": _active,
 }
