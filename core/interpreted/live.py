@@ -65,6 +65,10 @@ class LiveRecord:
         address.field, address.target = name, owner.targets.get(name)
         return address
 
+    def __getitem__(self, name: str) -> Any:
+        """A field whose name is a word of Python, such as `pass`."""
+        return getattr(self, name)
+
     def __setattr__(self, name: str, value: Any) -> None:
         getattr(self, name)
         self._array[name] = converted(value, self._array.dtype[name].type)
