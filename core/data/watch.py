@@ -65,6 +65,20 @@ class Watch:
         if learns:
             self.known |= dict.fromkeys(lost, False) | dict.fromkeys(new, whole and not known)
 
+    def lists(self, lengths: Mapping[str, int]) -> None:
+        """Take over the lengths of the lists of a table that was read elsewhere.
+
+        Args:
+            lengths: as those of the watch.
+
+        Raises:
+            Problem: lists of a column had another length so far.
+        """
+        for column, length in lengths.items():
+            if (before := self.lengths.setdefault(column, length)) != length:
+                got, wanted = (f"lists of {n} numbers" if n else "lists of whole numbers" for n in (length, before))
+                raise Problem(f"{column!r}: got {got}, wanted {wanted} as in other data")
+
     @staticmethod
     def _advice(lost: Sequence[str], new: Sequence[str], learns: bool) -> Iterable[str]:
         if learns:

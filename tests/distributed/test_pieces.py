@@ -81,7 +81,7 @@ def test_a_task_reads_a_file(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_text("\n".join([*LINES, "oops |user u1"]) + "\n")
     config = {"chain": ["linear"]}
-    (problems, found, _), held, *parts = read(config, str(path), 3, ("user",), 7, False)
-    assert "data.vw:201" in problems[0] and found == [True]
+    (problems, found, _, lengths), held, *parts = read(config, str(path), 3, ("user",), 7, False)
+    assert "data.vw:201" in problems[0] and found == [True] and not lengths
     whole = joined(*held, *(batch for part in parts for batch in part))
     assert len(whole) == 201 and sum(map(len, held)) == 201 // 7

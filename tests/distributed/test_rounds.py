@@ -218,3 +218,18 @@ def test_the_columns_of_tables_are_remembered(tmp_path: Path) -> None:
     assert chain.watch.known == {"city": True, "size": True}
     with pytest.raises(DataError, match="c.csv: no column 'city', new column 'town'"):
         chain.predict(tmp_path / "c.csv")
+
+
+def test_lists_have_the_length_that_those_of_other_files_and_of_the_model_had(tmp_path: Path) -> None:
+    for name, made in ("a", "[0.5, 1.5, 2.5]"), ("b", "[0.5, 1.5]"), ("c", "[1, 2]"):
+        rows = [f'{{"label": {label}, "e": {made}}}\n' for label in (1, -1, 1, -1)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(rows))
+    a, b, c = (tmp_path / f"{name}.jsonl" for name in "abc")
+    chain = train([a, a], LINEAR, shards=2, holdout=0)
+    assert chain.watch.lengths == {"e": 3}
+    with pytest.raises(DataError, match="b.jsonl: 'e': got lists of 2 numbers, wanted lists of 3 numbers as in other"):
+        train([a, b], LINEAR, shards=2, holdout=0)
+    with pytest.raises(DataError, match="b.jsonl: 'e': got lists of 2 numbers, wanted lists of 3 numbers as in other"):
+        train([b], chain, shards=2, holdout=0)
+    with pytest.raises(DataError, match="c.jsonl: 'e': got lists of whole numbers, wanted lists of 3 numbers"):
+        train([a, c], LINEAR, shards=2, holdout=0)

@@ -94,8 +94,8 @@ def read(config: dict[str, Any], source: str, shards: int, by: tuple[str, ...], 
         strict: stop at the first malformed place.
 
     Returns:
-        Warnings about the data, which of `by` were found and the columns of a table; the batches held out, and those of
-        each part.
+        Warnings about the data, which of `by` were found, the columns of a table and the lengths of lists; the batches
+        held out, and those of each part.
     """
     chain = Chain.from_config(config)
     problems: list[str] = []
@@ -118,4 +118,4 @@ def read(config: dict[str, Any], source: str, shards: int, by: tuple[str, ...], 
             whole.append(joined(*gathered))
     if chain.takes.of_decisions and by:
         raise DataError(at(source, None, None, "holds decisions, which --by does not divide"))
-    return (problems, division.found, chain.watch.known), *done
+    return (problems, division.found, chain.watch.known, chain.watch.lengths), *done

@@ -13,7 +13,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.statistics import Statistics
 from hutch.core.data.files import check_sources
 from hutch.core.data.places import expanded
-from hutch.core.errors import DataError, UsageError
+from hutch.core.errors import DataError, UsageError, reading
 from hutch.core.run.progress import NO_ROWS, Progress
 from hutch.core.run.unexpected import about_no_labels, lacks_labels
 from hutch.distributed.merging import absorb, add, check_divisible, differing_rows, learned_from
@@ -154,7 +154,9 @@ class _Job:
         ]
         met = [False] * len(self._by)
         for source, (about, *_) in zip(sources, found, strict=True):
-            problems, has, known = self._engine.get(about)
+            problems, has, known, lengths = self._engine.get(about)
+            with reading(source):
+                self._chain.watch.lists(lengths)
             if known:
                 self._chain.watch.table(source, list(known), learns=True)
             met = [a or b for a, b in zip(met, has, strict=True)]
