@@ -346,7 +346,7 @@ class TableReader:
         types = self._arrow.types
         value = kind.value_type if types.is_dictionary(kind) else kind
         if not (_is_number(types, value) or _is_word(types, value) or types.is_null(value)):
-            wanted = "numbers, words, dates or lists of floats; name it under 'ignore' or convert it"
+            wanted = "numbers, words, dates or lists of floats; convert it, or name it in `ignore` of `columns`"
             raise Problem(f"column {column.name!r} is {kind}, wanted {wanted}")
 
 

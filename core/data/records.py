@@ -94,7 +94,8 @@ class RecordReader:
                         values.append(as_float(value))
                     elif value is not None:
                         got = f"{namespace}.{name}: got {type(value).__name__}"
-                        raise self._wrong(i, f"{got}, wanted a number, a word or None")
+                        more = f"; a list is a namespace of its own, {name!r}" if isinstance(value, LISTS) else ""
+                        raise self._wrong(i, f"{got}, wanted a number, a word or None{more}")
                     else:
                         continue
                     numbers.append(number)

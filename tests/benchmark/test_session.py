@@ -98,7 +98,7 @@ def test_a_spreadsheet_may_round_the_chances(tmp_path):
         (lambda text: "\n".join(text.splitlines()[:-1]), "or rows of their round are missing"),
         (lambda text: text.replace("0.0", "0.9"), "these questions were drawn from other earlier answers"),
         (lambda text: text.replace("0.0", "-"), "wanted a number above 0, up to 1"),
-        (lambda text: text.replace(",new", ",old"), "got columns of old, wanted new"),
+        (lambda text: text.replace(",new", ",old"), "got columns of old, wanted new, the new models; keep others"),
         (lambda text: text.replace(",1\n", ",1,1\n", 1), "got 5 columns, wanted 4"),
     ],
 )

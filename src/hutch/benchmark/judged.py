@@ -66,7 +66,8 @@ def read_judged(session: Session, path: str | Path) -> None:
         models = _header(header)
         if models not in (session.models, [*session.models, *(f"{name}{BY_PEOPLE}" for name in session.models)]):
             got = ", ".join(models)
-            raise Problem(f"got columns of {got}, wanted {', '.join(session.models)}, the new models", 1, len(HEAD) + 1)
+            columns = f"{', '.join(session.models)}, the new models; keep others, such as comments, in another file"
+            raise Problem(f"got columns of {got}, wanted {columns}", 1, len(HEAD) + 1)
         place = {name: number for number, name in enumerate(session.earlier.questions)}
         found, seen = dict[int, list[_Drawn]](), set[int]()
         for row in rows:

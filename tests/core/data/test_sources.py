@@ -291,7 +291,7 @@ PLAIN = ParserOptions()
         (pa.table({"a": [[1]]}), None, PLAIN, "<table>: column 'a' is list<.*>, wanted numbers, words, dates or"),
         ([{"f": {"a": np.inf}}], None, PLAIN, "<records>:1: feature 1: got inf, wanted"),
         ([{"f": "a"}, {"f": b"a"}], None, PLAIN, "<records>:2: namespace 'f': got bytes, wanted a mapping"),
-        ([{"f": {"a": [1]}}], None, PLAIN, "<records>:1: f.a: got list, wanted a number, a word or None"),
+        ([{"f": {"a": [1]}}], None, PLAIN, "<records>:1: f.a: got list, wanted a number, a word or None; a list"),
         ([{"f": "a"}, 3], None, PLAIN, "<records>:2: got int, wanted a record"),
         ([{"label": "good"}], None, PLAIN, "<records>:1: label: got 'good', wanted a number"),
         (["1 |f a", 3], None, PLAIN, "<lines>:2: got int, wanted str or bytes"),
