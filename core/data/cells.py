@@ -211,6 +211,15 @@ class Records:
         columns = [[cell.decode(errors=errors) for cell in self.column(k)] for k in range(self.width)]
         return map(list, zip(*columns, strict=True))
 
+    def filled(self) -> "Records":
+        """Those with a cell that is not empty: a spreadsheet ends in rows of separators."""
+        begins, ends = self.bounds(0)
+        if not (begins == ends).any():
+            return self
+        places = self.cells[: 2 * len(self) * self.width].reshape(len(self), self.width, 2)
+        kept = (places[:, :, 0] < places[:, :, 1]).any(axis=1)
+        return replace(self, cells=places[kept].ravel(), lines=self.lines[kept])
+
     def after(self, count: int) -> "Records":
         """All records but the first ones."""
         return replace(self, cells=self.cells[2 * count * self.width :], lines=self.lines[count:])

@@ -86,6 +86,15 @@ def test_tables_are_pools_with_documents(tmp_path, ending, in_small_pieces):
         assert request.line.startswith(f"'{request.id}| stars:{row['stars']} |note word{request.id[1:]} is it and é")
 
 
+def test_rows_of_separators_alone_are_no_examples(tmp_path):
+    (tmp_path / "pool.csv").write_text("id,note\na,good\n,\nb,bad\n,\n,\n")
+    chain = Chain.from_config({"chain": ["active", "linear"], "input": {"columns": {"tag": "id", "text": ["note"]}}})
+    pool = Pool.of_files(str(tmp_path / "pool.csv"), chain)
+    assert [(entry.number, entry.line) for source in pool.sources for entry in source] == [
+        (1, "'a|note good"), (3, "'b|note bad")
+    ]  # fmt: skip
+
+
 def test_memory_grows_with_the_scores_of_a_pool_and_not_with_its_lines(trained, tmp_path, in_small_pieces):
     chain, peaks = trained(), []
     for n in (500, 3500):

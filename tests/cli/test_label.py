@@ -237,7 +237,7 @@ def test_the_plan_costs_nothing(hutch, here):
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("id,text\nt1,a\nt1,b\n", "items.csv:3: got item 't1' twice"),
+        ("id,text\nt1,a\n,\nt1,b\n", "items.csv:4: got item 't1' twice"),
         ("name,text\nt1,a\n", "items.csv:2: got an item without an id"),
         ("id,text\n", "items.csv: got no items"),
     ],

@@ -73,6 +73,15 @@ def is_table(path: str) -> bool:
     return ending_of(path) in TABLES
 
 
+def is_blank(document: Document) -> bool:
+    """Whether a record has no field that is not empty, as rows at the end of a spreadsheet; nobody is asked about it.
+
+    >>> is_blank({"id": "", "text": None}), is_blank({"id": "", "size": 0})
+    (True, False)
+    """
+    return all(value is None or value == "" for value in document.values())
+
+
 def read_documents(path: str) -> Iterator[Document]:
     """The records of a file of one of the kinds of `TABLES`.
 

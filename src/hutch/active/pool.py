@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hutch.active.documents import is_table, line_of, read_documents
+from hutch.active.documents import is_blank, is_table, line_of, read_documents
 from hutch.active.lines import unlabelled
 from hutch.core.data.chunks import Chunks
 from hutch.core.data.files import SVMLIGHT, TABLES, ending_of
@@ -100,6 +100,8 @@ class TableFile:
     def __iter__(self) -> Iterator[Entry]:
         tag, label = self.roles.key("tag"), self.roles.key("label")
         for number, document in enumerate(read_documents(self.path), 1):
+            if is_blank(document):
+                continue
             document.pop(label, None)
             line = line_of(document, self.roles, str(document.get(tag) or "") if tag else "")
             yield Entry(number, line, document)

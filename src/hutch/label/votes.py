@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.active.documents import is_table, read_documents
+from hutch.active.documents import is_blank, is_table, read_documents
 from hutch.core.data.chunks import Chunks, source_name
 from hutch.core.data.files import ending_of
 from hutch.core.errors import DataError, Problem, at, did_you_mean, reading
@@ -178,6 +178,8 @@ def read_items(path: str) -> Items:
         rows = ((line, {"id": line, "text": line}) for line in lines)
     found: dict[str, dict[str, Any]] = {}
     for number, (name, document) in enumerate(rows, first):
+        if is_blank(document):
+            continue
         if name is None or name == "":
             raise DataError(at(path, number, None, "got an item without an id, wanted a column id"))
         if str(name) in found:

@@ -299,3 +299,22 @@ def test_semicolons_within_cells_separate_nothing(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("ann,1,a;b;c\nbob,1,d\n")
     assert read_labels(path).classes == ["a;b;c", "d"]
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_rows_of_separators_alone_as_spreadsheets_end_in_are_no_labels(tmp_path, separator):
+    rows = ["worker,task,label,note", *(f"{','.join(row)}," for row in TRIPLES[:3]), ",,,", ",,,", ",,,"]
+    rows[4:4] = [",,,"] + [f"{','.join(row)},late" for row in TRIPLES[3:]]
+    (tmp_path / "labels.csv").write_text("\n".join(rows).replace(",", separator) + "\n")
+    labels = read_labels(tmp_path / "labels.csv")
+    assert sorted(as_triples(labels)) == sorted(TRIPLES) and not len(labels.problems.lines("x"))
+    (tmp_path / "labels.csv").write_text("\n".join([*rows, "ann,,cat,"]).replace(",", separator) + "\n")
+    with pytest.raises(DataError, match=r"labels.csv:11:5: the task is empty"):
+        read_labels(tmp_path / "labels.csv")
+
+
+def test_empty_rows_of_a_sheet_with_annotators_in_columns_are_no_items(tmp_path):
+    text = "item;ann;bob\nt1;cat;dog\n;;\nt2;dog;dog\n;;\n"
+    (tmp_path / "wide.csv").write_text(text)
+    labels = read_labels(tmp_path / "wide.csv")
+    assert list(labels.item_names) == ["t1", "t2"] and len(labels) == 4

@@ -92,7 +92,7 @@ def _rows_of_text(
         return place_of(data, byte, line - data.count(b"\n", 0, start))
 
     def where(row: int) -> str:
-        for records in records_in(data, table.separator, start, line, len(table.first)):
+        for records in map(Records.filled, records_in(data, table.separator, start, line, len(table.first))):
             if row < len(records):
                 break
             row -= len(records)
@@ -101,7 +101,7 @@ def _rows_of_text(
     rows = data.count(b"\n", start) + 1
     codes, coders, read = np.empty((rows, len(roles)), np.int32), [Coder(rows, len(data) - start) for _ in roles], 0
     needed = [role for role, wanted in enumerate(roles) if wanted not in optional]
-    for records in records_in(data, table.separator, start, line, len(table.first)):
+    for records in map(Records.filled, records_in(data, table.separator, start, line, len(table.first))):
         bounds = [records.bounds(column) for column in columns]
         empty = np.array([bounds[role][0] == bounds[role][1] for role in needed])
         if empty.any():
