@@ -85,13 +85,22 @@ def test_columns_aligned_by_blanks(tmp_path):
     assert (labels.worker_names, list(labels.item_names), len(labels)) == (["ann", "bob"], ["t1", "t2"], 3)
 
 
-def test_a_workbook_is_to_be_saved_as_text(tmp_path):
+@pytest.mark.parametrize(("name", "inside"), [("labels.xlsx", "xl/workbook.xml"), ("labels.ods", "content.xml")])
+def test_a_workbook_is_to_be_saved_as_text(tmp_path, name, inside):
     import zipfile
 
-    with zipfile.ZipFile(tmp_path / "labels.xlsx", "w") as archive:
-        archive.writestr("xl/workbook.xml", "")
-    with pytest.raises(DataError, match="labels.xlsx: got an Excel workbook, wanted its sheet saved as CSV"):
-        read_labels(tmp_path / "labels.xlsx")
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr(inside, "")
+    with pytest.raises(DataError, match=f"{name}: got the workbook of a spreadsheet, wanted its sheet saved as CSV"):
+        read_labels(tmp_path / name)
+
+
+def test_lines_that_end_with_carriage_returns_alone_are_refused_at_once(tmp_path):
+    (tmp_path / "mac.csv").write_bytes(b"worker,task,label\rann,t1,a\rbob,t1,b\r")
+    with pytest.raises(DataError, match=r"mac.csv:1: got a carriage return within the first row, wanted lines that end"):
+        read_labels(tmp_path / "mac.csv")
+    (tmp_path / "quoted.csv").write_bytes(b'worker,"task\r\nname",label\r\nann,t1,a\r\nbob,t1,b\r\n')
+    assert len(read_labels(tmp_path / "quoted.csv", columns={"task": "task\r\nname"})) == 2
 
 
 def test_an_archive_of_one_file_is_that_file(tmp_path):

@@ -25,8 +25,8 @@ def texts_in(data: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = sorted(name for name in archive.namelist() if name.endswith((".json", ".jsonl")))
-            if "xl/workbook.xml" in archive.namelist():
-                raise Problem("got an Excel workbook, wanted its sheet saved as CSV")
+            if {"xl/workbook.xml", "content.xml"} & {*archive.namelist()}:
+                raise Problem("got the workbook of a spreadsheet, wanted its sheet saved as CSV")
             if sum(entry.file_size for entry in archive.infolist()) > _LARGEST_ARCHIVE:
                 raise Problem("got an archive of more than 4 GiB, wanted a smaller one")
             samples = [name for name in names if name.startswith("samples/")]

@@ -112,6 +112,8 @@ def table_of(data: bytes, roles: int, first: int = 1) -> Table | None:
         kept = tuple(cells for cells in rows if len(cells) == len(fields))
         return Table(fields, separator, row.start(), line, after, line, kept)
     fields, size = first_record(data[row.start() :], separator, line)
+    if any("\r" in cell.replace("\r\n", "") for cell in fields):
+        raise Problem("got a carriage return within the first row, wanted lines that end with a line feed", line)
     after = row.start() + size
     return Table(
         fields, separator, row.start(), line, after, line + data.count(b"\n", row.start(), after),
