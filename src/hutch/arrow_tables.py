@@ -34,5 +34,13 @@ def table_of(X: Any) -> Any:
         raise DataError(f"X: {'; '.join(map(str, error.args))}") from None
     except OverflowError:
         raise DataError("X: got an integer beyond 64 bits, wanted floats or words, as of astype") from None
+    words = [field.name for field in table.schema if _is_of_pandas(pa, field.type)] if hasattr(X, "iloc") else []
+    if words:  # intervals of `cut`, periods: names of classes
+        return table_of(X.assign(**{name: X[name].astype("string") for name in X if str(name) in words}))
     views = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}  # Arrow cannot take rows of these
     return table.cast(pa.schema([field.with_type(views.get(str(field.type), field.type)) for field in table.schema]))
+
+
+def _is_of_pandas(pa: Any, kind: Any) -> bool:
+    """Whether a type is one of pandas' own, or of categories of these."""
+    return isinstance(kind.value_type if pa.types.is_dictionary(kind) else kind, pa.BaseExtensionType)

@@ -97,7 +97,9 @@ def test_a_workbook_is_to_be_saved_as_text(tmp_path, name, inside):
 
 def test_lines_that_end_with_carriage_returns_alone_are_refused_at_once(tmp_path):
     (tmp_path / "mac.csv").write_bytes(b"worker,task,label\rann,t1,a\rbob,t1,b\r")
-    with pytest.raises(DataError, match=r"mac.csv:1: got a carriage return within the first row, wanted lines that end"):
+    with pytest.raises(
+        DataError, match=r"mac.csv:1: got a carriage return within the first row, wanted lines that end"
+    ):
         read_labels(tmp_path / "mac.csv")
     (tmp_path / "quoted.csv").write_bytes(b'worker,"task\r\nname",label\r\nann,t1,a\r\nbob,t1,b\r\n')
     assert len(read_labels(tmp_path / "quoted.csv", columns={"task": "task\r\nname"})) == 2
