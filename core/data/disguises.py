@@ -27,6 +27,9 @@ class _Kind(NamedTuple):
 _PLAIN = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _FIGURE = r"\d[\d.,' \u00a0\u202f’]*"
 _SIGN = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF)"
+_UNIT = (
+    "kg|g|mg|lbs?|oz|t|km|m|cm|mm|mi|ft|in|l|ml|h|hrs?|min|s|ms|d|days?|years?|yrs?|km/h|mph|m²|m2|°C|°F|kWh|k?W|[kMG]B"
+)
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?(?: ?Z| ?[-+]\d{2}:?\d{2})?"
 _DAY = r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4}|\d{1,2}/\d{1,2}/\d{2})"
 _DECIMALS = "write them as in 1200.5 (decimal commas of CSV files: input.columns.decimal: ',')"
@@ -51,6 +54,8 @@ _KINDS = {
         "write the number alone",
         _DIGITS,
     ),
+    "brackets": _Kind("negative numbers in brackets", rf"\({_FIGURE}\)", "write them as in -1200.5", _DIGITS),
+    "unit": _Kind("numbers with a unit", rf"[-+]?{_FIGURE} ?(?:{_UNIT})", "write the number alone", _DIGITS),
     "percent": _Kind("percentages", rf"[-+]?{_FIGURE} ?%", "write the number alone", _DIGITS),
     "date": _Kind(
         "dates", rf"{_DAY}(?:[T ]{_CLOCK})?", "Parquet files and frames have dates", "pandas.to_datetime({x})"
@@ -63,6 +68,7 @@ _KINDS = {
         "{x}.map(json.loads)",
     ),
 }
+_AMONG = _Kind("answers that are no numbers", "", "leave their cells empty", "")
 _MISSING = {"", "na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "none", "nil", "nat", "?", "-", "--", ".", "missing"}
 _NUMBERED, _CODE = r"[-+]?0\d+", r"\d"  # as ids and postcodes are, and codes of categories
 _DECIMAL_COMMA = r",\d{1,2}(?!\d)"
@@ -117,7 +123,7 @@ class Disguise(NamedTuple):
         """
         said, advice, x = [], [], f"X[{column!r}]"
         if self.kind is not None:
-            kind = _KINDS[self.kind]
+            kind = _KINDS.get(self.kind, _AMONG)
             said.append(f"words such as {shortened(self.example)!r} look like {kind.what}")
             advice.append(kind.in_file if where == "file" else "convert them")
         if self.missing is not None:
@@ -163,6 +169,8 @@ def disguise(words: Sequence[str], numbers: int = 0, share: float = 1.0) -> Disg
     unlike = strange > _STRANGE * known or names
     odd = {name: examples for name, examples in found.items() if name != "number"} or found
     kind = None if unlike or not odd else max(odd, key=lambda name: len(odd[name]))
+    if kind is None and missing is None and not unlike and strange:
+        odd, kind = {"among": there}, "among"
     if kind is None and missing is None:
         return None
     examples = odd[kind] if kind else [""]

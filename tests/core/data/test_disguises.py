@@ -17,6 +17,8 @@ LOOKS = {
     "thousands": (["1,200", "950,000", "1,200.50"], ["1 200", "13 400"], ["1.200.000"], ["(1,200)"], ["1'200"]),
     "comma": (["0,71", "1,2"], ["1.234,5"], ["-5,5"], ["0,5", "1,200"], ["3650,0"]),
     "currency": (["$1200", "$1,200.50"], ["12 €", "13.5 €"], ["EUR 12"], ["-$5"]),
+    "brackets": (["(1.20)", "(300)"], ["(0,5)"]),
+    "unit": (["52.3kg", "48 kg"], ["-3.5 °C"], ["12 min"], ["1,200 km"]),
     "percent": (["5%", "6.5 %"], ["-3%"]),
     "date": (["2024-05-31", "2024-06-01"], ["2024-05-31T10:00:00Z"], ["05/31/2024 10:00"], ["31.5.2024"], ["5/31/24"]),
     "time": (["10:30", "9:05"], ["10:30:00.5"]),
@@ -89,6 +91,16 @@ def test_a_few_strange_words_do_not_hide_the_rest() -> None:
     assert found is not None and found.kind == "thousands"
     assert disguise(["1,200", "unknown", "free"], numbers=3) is None
     assert disguise(["1,200", "unknown"], numbers=0, share=0.1) is None
+
+
+def test_few_words_among_numbers_are_said() -> None:
+    found = disguise(["unknown", "twelve"], numbers=60)
+    assert found is not None and found.text("age", "file") == (
+        "column 'age': words such as 'unknown' look like answers that are no numbers: leave their cells empty,"
+        " or list the column under input.columns.categorical if they are names"
+    )
+    assert disguise(["unknown", "twelve"], numbers=10) is None and disguise(["unknown"], numbers=0) is None
+    assert disguise(["(1.20)"], numbers=3) is not None and disguise(["5A", "7b"], numbers=3) is None
 
 
 @pytest.mark.parametrize(
