@@ -108,6 +108,16 @@ def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, n
     return decided.answer
 
 
+def answers_of(connection: sqlite3.Connection, model: int, beginning: str) -> dict[str, tuple[bytes, dict[str, Any]]]:
+    """Body and answer of the decisions whose ids begin with a text, by id, in the order in which they were made."""
+    query = (
+        "SELECT id, body, answer FROM serve_decisions WHERE model = ? AND id >= ? AND id < ?"
+        f" AND {sound('serve_decisions')} ORDER BY rowid"
+    )
+    found = connection.execute(query, [model, beginning, beginning + chr(0x10FFFF)])
+    return {id: (body, json.loads(answer)) for id, body, answer in found}
+
+
 def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: str) -> int | None:
     """Store the cost of a decision of the model of that name.
 

@@ -5,7 +5,7 @@ import json
 import math
 import sqlite3
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -68,48 +68,61 @@ async def rank(served: Served, kind: str, body: bytes, id: str = "", *, deferred
         DataError: the first place that cannot be used, or a chain that learns no decisions.
         Contradiction: the id belongs to another decision.
     """
+    decided = decide(served, kind, body, id or uuid.uuid4().hex)
+    answer: dict[str, Any] = await served.log.commits.done(
+        lambda connection: store(connection, served, decided, deferred=deferred)
+    )
+    return answer
+
+
+def store(connection: sqlite3.Connection, served: Served, decided: Decided, *, deferred: bool) -> dict[str, Any]:
+    """Store a decision within a transaction; returns the answer to the client, as `rank` does."""
+    told = add_decision(connection, served.key, decided, served.log.now())
+    if deferred and "repeated" not in told:
+        defer(connection, served.key, decided.id)
+    return told
+
+
+def decide(served: Served, kind: str, body: bytes, id: str) -> Decided:
+    """Draw an action of a decision.
+
+    Raises:
+        DataError: as of `rank`.
+    """
     _require_choices(served)
     [batch, *more] = batches_of(served.chain, kind, body)
     if more or len(ends_of_groups(batch)) != 1:
         raise DataError(at(SOURCE, None, None, "got several decisions, wanted one"))
     if (batch.costs != UNLABELED).any():
         raise DataError(at(SOURCE, None, None, "got a label, wanted none: its cost comes as a reward"))
-    name, outputs = id or uuid.uuid4().hex, served.chain.run_apart(batch, False)
-    decided = _decide(served, name, kind, body, _values(served, batch, outputs), outputs.ranked)
-
-    def store(connection: sqlite3.Connection) -> dict[str, Any]:
-        told = add_decision(connection, served.key, decided, served.log.now())
-        if deferred and "repeated" not in told:
-            defer(connection, served.key, decided.id)
-        return told
-
-    answer: dict[str, Any] = await served.log.commits.done(store)
-    return answer
+    outputs = served.chain.run_apart(batch, False)
+    return _decide(served, id, kind, body, _values(served, batch, outputs), outputs.ranked)
 
 
-async def activate(served: Served, id: str) -> None:
-    """Let a deferred decision be learned, with the cost that came meanwhile, or comes, or with the default.
+async def activate(served: Served, ids: Sequence[str]) -> None:
+    """Let deferred decisions be learned, with the cost that came meanwhile, or comes, or with the default.
 
     One that is not deferred stays as it is, and so does one whose reward is overdue.
 
     Raises:
-        UnknownDecision: there is none of this id.
+        UnknownDecision: there is none of an id.
     """
 
     def accept(connection: sqlite3.Connection) -> _Rewarded:
-        if choice_of(connection, served.key, id) is None:
-            raise UnknownDecision(f"id: there is no decision {shortened(id)!r} of the model {served.name!r}")
         since = -math.inf if served.default is None else served.log.now() - served.default.seconds
-        cost = end_waiting(connection, served.key, id, since)
-        if cost is None:
-            return _Rewarded([])
-        return _accept(served, [Reward(id, cost, (SOURCE, None, None))], connection)
+        held = []
+        for id in ids:
+            if choice_of(connection, served.key, id) is None:
+                raise UnknownDecision(f"id: there is no decision {shortened(id)!r} of the model {served.name!r}")
+            cost = end_waiting(connection, served.key, id, since)
+            held += [] if cost is None else [Reward(id, cost, (SOURCE, None, None))]
+        return _accept(served, held, connection)
 
     await _learn(served, accept)
 
 
-async def reward_first(served: Served, told: Reward) -> None:
-    """Accept the cost of a decision, and learn it; one that comes after another does not count.
+async def reward_first(served: Served, told: Sequence[Reward]) -> None:
+    """Accept the costs of decisions, and learn them; one that comes after another does not count.
 
     Raises:
         UnknownDecision: there is none of this id.
@@ -117,8 +130,11 @@ async def reward_first(served: Served, told: Reward) -> None:
     _require_choices(served)
 
     def accept(connection: sqlite3.Connection) -> _Rewarded:
-        known = has_cost(connection, served.key, told.id)
-        return _Rewarded([]) if known else _accept(served, [told], connection)
+        found = _Rewarded([])
+        for each in told:  # one after the other: of two costs of one decision the first counts
+            if not has_cost(connection, served.key, each.id):
+                found.taught.extend(_accept(served, [each], connection).taught)
+        return found
 
     await _learn(served, accept)
 

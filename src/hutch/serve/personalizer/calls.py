@@ -13,7 +13,8 @@ from hutch.serve.app import Interface
 from hutch.serve.bodies import DSJSON, SOURCE
 from hutch.serve.personalizer.errors import DIALECT
 from hutch.serve.personalizer.requests import LONGEST, RankRequest, rank_request, reward_value
-from hutch.serve.personalizer.schemas import RANK, REWARD
+from hutch.serve.personalizer.schemas import RANK, RANK_SLOTS, REWARD, REWARD_SLOTS
+from hutch.serve.personalizer.slots import activate_slots, rank_slots, reward_slots, slots_request
 from hutch.serve.served import Served
 
 VERSIONS = ("v1.0", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3")
@@ -69,11 +70,23 @@ class Calls:
     async def reward(self, asked: Asked) -> None:
         """POST events/{eventId}/reward."""
         told = Reward(self._event(asked), -reward_value(asked.body), (SOURCE, None, None), "reward")
-        await _known(decisions.reward_first(self._model(asked), told))
+        await _known(decisions.reward_first(self._model(asked), [told]))
 
     async def activate(self, asked: Asked) -> None:
         """POST events/{eventId}/activate."""
-        await _known(decisions.activate(self._model(asked), self._event(asked)))
+        await _known(decisions.activate(self._model(asked), [self._event(asked)]))
+
+    async def rank_slots(self, asked: Asked) -> dict[str, Any]:
+        """POST multislot/rank."""
+        return await rank_slots(self._model(asked), slots_request(asked.body))
+
+    async def reward_slots(self, asked: Asked) -> None:
+        """POST multislot/events/{eventId}/reward."""
+        await _known(reward_slots(self._model(asked), self._event(asked), asked.body))
+
+    async def activate_slots(self, asked: Asked) -> None:
+        """POST multislot/events/{eventId}/activate."""
+        await _known(activate_slots(self._model(asked), self._event(asked)))
 
 
 async def _known(done: Awaitable[None]) -> None:
@@ -102,6 +115,9 @@ def routes(models: Mapping[str, Served]) -> list[Route]:
         ("/rank", calls.rank, "Personalizer's Rank: draw an action.", (), RANK, 201),
         ("/events/{eventId}/reward", calls.reward, "Personalizer's Reward.", (_EVENT,), REWARD, 204),
         ("/events/{eventId}/activate", calls.activate, "Personalizer's Activate.", (_EVENT,), {}, 204),
+        ("/multislot/rank", calls.rank_slots, "Rank for several slots.", (), RANK_SLOTS, 201),
+        ("/multislot/events/{eventId}/reward", calls.reward_slots, "Reward slots.", (_EVENT,), REWARD_SLOTS, 204),
+        ("/multislot/events/{eventId}/activate", calls.activate_slots, "Activate all slots.", (_EVENT,), {}, 204),
     ]
     return [
         Route("POST", f"{model}/personalizer{version}{path}", answer, summary if version and not model else "",
