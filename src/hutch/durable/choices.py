@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hutch.core.errors import DataError, at, shortened
 from hutch.durable.checksums import sound
+from hutch.durable.loops import Beside
 from hutch.durable.records import LONGEST_NAME, NEIGHBOURS, nearest
 
 DECISION = "decision"
@@ -42,6 +43,7 @@ class Decided:
         kind, body: the decision's body, as the client sent it.
         action, probability: of the choice, as in `Choice`.
         answer: to the client.
+        beside: if an apprentice made it, how it stands to the choice of the caller.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Decided:
     action: int
     probability: float
     answer: dict[str, Any]
+    beside: Beside | None = None
 
 
 class Default(NamedTuple):

@@ -56,7 +56,12 @@ _SLOT_REWARDS = {
     "required": ["reward"],
     "properties": {"reward": {"type": "array", "items": _SLOT_REWARD}},
 }
+_SERVICE = {
+    "type": "object",
+    "properties": {"learningMode": {"enum": ["Online", "Apprentice"]}, "explorationPercentage": {"type": "number"}},
+}
 RANK: dict[str, Any] = {JSON: {"schema": _RANK}}
 REWARD: dict[str, Any] = {JSON: {"schema": _REWARD}}
+SERVICE: dict[str, Any] = {JSON: {"schema": _SERVICE}}
 RANK_SLOTS: dict[str, Any] = {JSON: {"schema": _SLOTS}}
 REWARD_SLOTS: dict[str, Any] = {JSON: {"schema": _SLOT_REWARDS}}

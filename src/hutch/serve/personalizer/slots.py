@@ -15,7 +15,7 @@ from typing import Any
 from hutch.core.errors import did_you_mean, shortened
 from hutch.durable.choices import Contradiction, Decided, Reward, UnknownDecision, answers_of
 from hutch.serve.bodies import DSJSON, SOURCE, parse_json
-from hutch.serve.decisions import activate, decide, reward_first, store
+from hutch.serve.decisions import Caller, activate, decide, reward_first, store
 from hutch.serve.personalizer.requests import (
     Actions,
     actions_of,
@@ -145,8 +145,13 @@ def _beginning_of(event: str) -> str:
     return json.dumps([event], ensure_ascii=False)[:-1] + ", "
 
 
-async def rank_slots(served: Served, wanted: SlotsRequest) -> dict[str, Any]:
+async def rank_slots(served: Served, wanted: SlotsRequest, share: float | None = None) -> dict[str, Any]:
     """Draw an action for each slot; the same event gets the same ones.
+
+    Args:
+        served: the model.
+        wanted: the request.
+        share: of events in which it draws as an apprentice; None: in all.
 
     Raises:
         Contradiction: the event had another body before.
@@ -158,7 +163,7 @@ async def rank_slots(served: Served, wanted: SlotsRequest) -> dict[str, Any]:
         known = await _known(served, event) if wanted.id else {}
         if known and set(known) != set(names):
             raise Contradiction(f"eventId: got {event!r} with other slots than before, wanted a new id")
-        chosen, made = _draw(served, wanted, names, known)
+        chosen, made = _draw(served, wanted, names, known, share)
 
         def keep(connection: sqlite3.Connection, made: list[Decided] = made) -> bool:
             if made and answers_of(connection, served.key, _beginning_of(event)):
@@ -179,7 +184,11 @@ async def rank_slots(served: Served, wanted: SlotsRequest) -> dict[str, Any]:
 
 
 def _draw(
-    served: Served, wanted: SlotsRequest, names: list[str], known: dict[str, tuple[bytes, dict[str, Any]]]
+    served: Served,
+    wanted: SlotsRequest,
+    names: list[str],
+    known: dict[str, tuple[bytes, dict[str, Any]]],
+    share: float | None,
 ) -> tuple[list[int], list[Decided]]:
     """The action of each slot, and the decisions that are new."""
     used: frozenset[int] = frozenset()
@@ -192,7 +201,11 @@ def _draw(
             if before != body:
                 raise Contradiction(f"eventId: got {wanted.id!r} with another body than before, wanted a new id")
         else:
-            made.append(decide(served, DSJSON, body, name))
+            theirs = wanted.slots[k].baseline
+            is_left = share is not None and theirs in among  # a slot before may have drawn it
+            made.append(
+                decide(served, DSJSON, body, name, Caller(among.index(theirs), share or 0.0) if is_left else None)
+            )
             answer = made[-1].answer
         chosen.append(among[answer["action"]])
         used |= {chosen[-1]}
