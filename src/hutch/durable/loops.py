@@ -143,7 +143,7 @@ def said_of(loop: Loop) -> str:
         f"{gain:+.3f} ({low:+.3f} to {high:+.3f}; {100 * CONFIDENCE:g} %, at every look)"
     )
     if loop.better is not None:
-        return f"the model has been better than the caller since event {loop.better:,}; {numbers}"
+        return f"the model was found to be better than the caller at event {loop.better:,}; {numbers}"
     return f"the model is not yet better than the caller; {numbers}"
 
 

@@ -112,13 +112,13 @@ def test_an_apprentice_that_draws_says_when_it_is_better_than_the_caller(
         low, high = compared["advantage_interval"]
         assert 0 < low < compared["advantage"] < high and 0.2 < compared["advantage"] < 0.5  # 0.4 once it has learned
         assert compared["caller_reward"] == pytest.approx(0.5, abs=0.1)
-        assert compared["better_since"] and "better than the caller since" in compared["said"]
+        assert compared["better_since"] and "found to be better than the caller" in compared["said"]
         await ask(service, "PUT", SERVICE, {"learningMode": "Apprentice", "explorationPercentage": 0.5})
         assert "apprentice" not in await statistics(service)  # a comparison of its own
 
     in_service([model], use)
-    said = [line for line in capfd.readouterr().err.splitlines() if "better than the caller since" in line]
-    assert len(said) == 1 and said[0].startswith("loop: the model has been better")
+    said = [line for line in capfd.readouterr().err.splitlines() if "found to be better than the caller" in line]
+    assert len(said) == 1 and said[0].startswith("loop: the model was found to be better")
 
 
 def test_the_log_has_the_probability_with_which_an_apprentice_shows_an_action(model: Path, in_service: Any) -> None:
