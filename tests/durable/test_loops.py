@@ -86,7 +86,7 @@ def test_a_model_that_is_as_good_is_not_called_better(share: float, chance: floa
             if loop.better is not None or (ends is not None and ends[1] < 0):
                 wrong += 1
                 break
-    assert wrong <= 5  # of 40 with an error of 5 % at most 5 but once in thirty times
+    assert wrong <= 5  # of 40 with an error of 5 % at most 5 but once in seventy times
 
 
 def test_a_model_that_is_better_is_found_and_one_that_becomes_worse_is_not_kept() -> None:
