@@ -11,6 +11,10 @@ _LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS, _LAST = (
     for name in ("log", "commit", "choices", "lock", "model_file", "records", "last_entry")
 )
 
+_DEFERRED, _LOOPS = (f"src/hutch/durable/{name}.py" for name in ("deferred", "loops"))
+_REQUESTS, _SLOTS, _CALLS = (f"src/hutch/serve/personalizer/{name}.py" for name in ("requests", "slots", "calls"))
+_PATHS = "src/hutch/net/paths.py"
+
 _POLICY = "src/hutch/policy.py"
 _COPIES = "src/hutch/serve/copies.py"
 _INFLATED = "src/hutch/serve/inflated.py"
@@ -25,6 +29,8 @@ TESTS: dict[str, list[str]] = {
     "certificates": ["tests/label", "tests/estimate/test_clusters.py"],
     "decisions in a program": ["tests/test_policy.py"],
     _INFLATED: [f"{_SERVE}inflated.py"],
+    "Personalizer's calls": [f"tests/serve/personalizer/test_{name}.py" for name in ("calls", "slots", "loop")],
+    _LOOPS: ["tests/durable/test_loops.py"],
     "decisions served": ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
     _LAST: ["tests/durable", "tests/reliability/test_world.py"],
     _BODIES: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py"],
@@ -131,6 +137,30 @@ FAULTS: tuple[Fault, ...] = (
           "if found[:2] != (decided.kind, decided.body):", "if found[1] != decided.body:"),
     Fault("decisions served", "the names of the oldest decisions are searched", _CHOICES, "ORDER BY rowid DESC LIMIT",
           "ORDER BY rowid ASC LIMIT"),
+    Fault("Personalizer's calls", "an inactive event gets the default", _CHOICES, "AND NOT EXISTS", "AND EXISTS"),
+    Fault("Personalizer's calls", "the last reward of an inactive event is held", _DEFERRED, "coalesce(cost, ?)",
+          "coalesce(?, cost)"),
+    Fault("Personalizer's calls", "an event may be activated at any time", _DECISIONS,
+          "since = -math.inf if served.default is None else", "since = -math.inf if True else"),
+    Fault("Personalizer's calls", "the last reward counts", _DECISIONS,
+          "if not has_cost(connection, served.key, each.id):", "if True:"),
+    Fault("Personalizer's calls", "names that begin with an underscore are features", _REQUESTS,
+          ' if not key.startswith("_")}', "}"),
+    Fault("Personalizer's calls", "a reward is a cost", _CALLS, "-reward_value(asked.body)",
+          "reward_value(asked.body)"),
+    Fault("Personalizer's calls", "excluded actions lose their places", _CALLS,
+          "for place, action in zip(wanted.kept, order, strict=True):", "for place, action in enumerate(order):"),
+    Fault("Personalizer's calls", "a slot takes the last action of another", _SLOTS,
+          "if _fits(rest, used | {action})]", "]"),
+    Fault("Personalizer's calls", "slots share their actions", _SLOTS, "used |= {chosen[-1]}", "used |= set()"),
+    Fault("Personalizer's calls", "an id with a slash is two parts", _PATHS, 'scope.get("raw_path") or b""', 'b""'),
+    Fault("Personalizer's calls", "an apprentice logs the probability of its own draw", _DECISIONS,
+          "float(own[place] - theirs[place]) / float(shares[place])", "float(own[place] - theirs[place])"),
+    Fault("Personalizer's calls", "what an event was rewarded before it counts for its own mean", _LOOPS,
+          "off = reward - self.mean", "off = reward - (self.rewards + reward) / (self.counted + 1)"),
+    Fault("Personalizer's calls", "a comparison has all of the error", _LOOPS,
+          "((self.period + 1) * (self.period + 2))", "1"),
+    Fault("Personalizer's calls", "no event with a great weight is allowed for", _LOOPS, "+ far**2 / n", ""),
     Fault("durable log", "what an entry chooses may change", _LOG, 'f"{self.kind}\\0{self.audit}\\0{choice}".encode()',
           'f"{self.kind}\\0{self.audit}".encode()'),
     Fault("durable log", "which answer an entry teaches may change", _LOG,

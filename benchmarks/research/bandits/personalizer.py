@@ -1,23 +1,30 @@
 """Regret of a caller that asks `hutch serve` through Microsoft's client of Azure Personalizer, in a known world.
 
     python benchmarks/research/bandits/personalizer.py [--events 2000] [--seeds 3] [--config configs/personalizer.yaml]
+    python benchmarks/research/bandits/personalizer.py --apprentice 0.2
 
 Three kinds of user, four articles, rewards of 0 or 1 with the chances below. Printed per seed: the regret, which is the
 sum of what the best article would have given more on average, beside that of a caller that draws at random and of one
 that always shows the first article; and the mean regret over the last quarter of the events.
+
+With `--apprentice` the model is the apprentice of two callers, one that always shows sports and one that shows each
+user the best article, and draws in that share of the events: printed is what the loop says of each in the end.
 """
 
 import argparse
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from hutch import Chain
 
@@ -65,6 +72,40 @@ def regrets(client: Any, events: int, seed: int) -> list[float]:
     return found
 
 
+def apprentice(address: str, share: float, events: int, seed: int, own: Callable[[str], str]) -> str:
+    """What a loop says of itself and of a caller who would show a user one article.
+
+    Args:
+        address: of the server.
+        share: of the events in which the model draws.
+        events: number of them.
+        seed: of the world.
+        own: the caller's article for a user, who puts it first.
+    """
+    from azure.ai.personalizer import PersonalizerAdministrationClient, PersonalizerClient
+    from azure.core.credentials import AzureKeyCredential
+
+    world, key = random.Random(seed), AzureKeyCredential("none")
+    settings = {"learningMode": "Apprentice", "explorationPercentage": share}
+    PersonalizerAdministrationClient(address, key).update_service_configuration(settings)
+    with PersonalizerClient(address, key) as client:
+        for _ in range(events):
+            user = world.choice(list(CHANCES))
+            names = sorted(ARTICLES, key=own(user).__ne__)
+            actions = [{"id": name, "features": [{"topic": name}]} for name in names]
+            answer = client.rank({"actions": actions, "contextFeatures": [{"user": user}]})
+            chance = CHANCES[user][ARTICLES.index(answer["rewardActionId"])]
+            client.reward(answer["eventId"], {"value": float(world.random() < chance)})
+    with urlopen(f"{address}/v1/loop") as answered:
+        said: str = json.load(answered)["apprentice"]["said"]
+    return said
+
+
+def best(user: str) -> str:
+    """The best article for a user."""
+    return ARTICLES[CHANCES[user].index(max(CHANCES[user]))]
+
+
 def beside(events: int) -> tuple[float, float]:
     """The expected regret of a caller that draws at random, and of one that shows the first article."""
     uniform = sum(max(row) - sum(row) / len(row) for row in CHANCES.values()) / len(CHANCES)
@@ -77,7 +118,15 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--config", type=Path, default=ROOT / "configs" / "personalizer.yaml")
+    parser.add_argument("--apprentice", type=float, metavar="SHARE")
     options = parser.parse_args()
+    if options.apprentice is not None:
+        callers = {"sports": lambda user: "sports", "the best": best}
+        for (name, own), seed in product(callers.items(), range(options.seeds)):
+            with serving(options.config.resolve()) as address:
+                said = apprentice(address, options.apprentice, options.events, seed, own)
+            print(f"seed {seed}, a caller that shows {name}: {said}")
+        return
     uniform, first = beside(options.events)
     print(f"regret over {options.events} events: at random {uniform:.0f}, always the first article {first:.0f}")
     for seed in range(options.seeds):

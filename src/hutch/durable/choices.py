@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hutch.core.errors import DataError, at, shortened
 from hutch.durable.checksums import sound
+from hutch.durable.loops import Beside
 from hutch.durable.records import LONGEST_NAME, NEIGHBOURS, nearest
 
 DECISION = "decision"
@@ -42,6 +43,7 @@ class Decided:
         kind, body: the decision's body, as the client sent it.
         action, probability: of the choice, as in `Choice`.
         answer: to the client.
+        beside: if an apprentice made it, how it stands to the choice of the caller.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Decided:
     action: int
     probability: float
     answer: dict[str, Any]
+    beside: Beside | None = None
 
 
 class Default(NamedTuple):
@@ -106,6 +109,16 @@ def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, n
         [*row, json.dumps(decided.answer), now],
     )
     return decided.answer
+
+
+def answers_of(connection: sqlite3.Connection, model: int, beginning: str) -> dict[str, tuple[bytes, dict[str, Any]]]:
+    """Body and answer of the decisions whose ids begin with a text, by id, in the order in which they were made."""
+    query = (
+        "SELECT id, body, answer FROM serve_decisions WHERE model = ? AND id >= ? AND id < ?"
+        f" AND {sound('serve_decisions')} ORDER BY rowid"
+    )
+    found = connection.execute(query, [model, beginning, beginning + chr(0x10FFFF)])
+    return {id: (body, json.loads(answer)) for id, body, answer in found}
 
 
 def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: str) -> int | None:

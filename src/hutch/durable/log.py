@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hutch.core.errors import StoreError, at, counted, did_you_mean
-from hutch.durable import deferred
+from hutch.durable import deferred, loops
 from hutch.durable.checksums import sound
 from hutch.durable.choices import DECISION, Choice, Contradiction, choice_of
 from hutch.durable.commit import Deliver, GroupCommit
@@ -185,13 +185,18 @@ class Log:
         generation = secrets.token_hex(8)
         self._last.reopen(last, self._commits)
         with self.store.transaction() as connection:
-            for statement in (*TABLES, deferred.TABLE):
+            for statement in (*TABLES, deferred.TABLE, *loops.TABLES):
                 connection.execute(statement)
             connection.execute("INSERT OR REPLACE INTO store VALUES ('generation', ?, NULL)", [generation])
             note_start(connection, last, maker(), time.time())
         self._generation = generation
         self._shown = generation if self.store.checkpoint() else ""
         self._last.write(last, self._shown, self._commits)
+
+    @property
+    def remembered(self) -> float:
+        """Seconds of service for which ids of requests and decisions are known."""
+        return self._remember
 
     @property
     def size(self) -> int:
@@ -561,6 +566,7 @@ class Log:
                 given = {"model": model, "before": self.now() - self._remember, "most": self._most, "cut": cut}
                 connection.execute(f"DELETE FROM {table} WHERE model = :model AND ({oldest}){held}", given)
             deferred.forget(connection, model)
+            loops.forget(connection, model)
             connection.execute("INSERT OR REPLACE INTO store VALUES ('served_seconds', ?, NULL)", [str(self.now())])
 
     @contextmanager

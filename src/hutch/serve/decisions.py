@@ -4,11 +4,12 @@ import asyncio
 import json
 import math
 import sqlite3
+import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from hutch.durable.choices import (
 from hutch.durable.deferred import activate as end_waiting
 from hutch.durable.deferred import defer, hold
 from hutch.durable.log import Entry
+from hutch.durable.loops import Beside, Loop, count, count_reward, put_beside, said_of
 from hutch.durable.records import check_name
 from hutch.serve.bodies import SOURCE, batches_of, parse_json
 from hutch.serve.served import Served
@@ -52,9 +54,24 @@ class _Rewarded:
     position: int = 0
     late: int = 0
     held: int = 0
+    better: Loop | None = None
 
 
-async def rank(served: Served, kind: str, body: bytes, id: str = "", *, deferred: bool = False) -> dict[str, Any]:
+class Caller(NamedTuple):
+    """The choice of a caller whose apprentice a model is.
+
+    Attributes:
+        action: place of the action among those of the decision.
+        share: of such decisions in which the model draws instead.
+    """
+
+    action: int
+    share: float
+
+
+async def rank(
+    served: Served, kind: str, body: bytes, id: str = "", *, deferred: bool = False, caller: Caller | None = None
+) -> dict[str, Any]:
     """Draw an action of a decision, and store it with its probability.
 
     Args:
@@ -63,10 +80,36 @@ async def rank(served: Served, kind: str, body: bytes, id: str = "", *, deferred
         body: one decision without a label; where the chain takes classes, one example.
         id: under which the client will report its cost; empty: one is made. The same id gets the same answer.
         deferred: nothing is learned of it until it is activated.
+        caller: the model is its apprentice; None: the model draws.
 
     Raises:
         DataError: the first place that cannot be used, or a chain that learns no decisions.
         Contradiction: the id belongs to another decision.
+    """
+    decided = decide(served, kind, body, id or uuid.uuid4().hex, caller)
+    answer: dict[str, Any] = await served.log.commits.done(
+        lambda connection: store(connection, served, decided, deferred=deferred)
+    )
+    return answer
+
+
+def store(connection: sqlite3.Connection, served: Served, decided: Decided, *, deferred: bool) -> dict[str, Any]:
+    """Store a decision within a transaction; returns the answer to the client, as `rank` does."""
+    told = add_decision(connection, served.key, decided, served.log.now())
+    if deferred and "repeated" not in told:
+        defer(connection, served.key, decided.id)
+    if decided.beside is not None and "repeated" not in told:
+        put_beside(connection, served.key, decided.id, decided.beside)
+    if "repeated" not in told:
+        count(connection, served.key, 1)
+    return told
+
+
+def decide(served: Served, kind: str, body: bytes, id: str, caller: Caller | None = None) -> Decided:
+    """Draw an action of a decision.
+
+    Raises:
+        DataError: as of `rank`.
     """
     _require_choices(served)
     [batch, *more] = batches_of(served.chain, kind, body)
@@ -74,42 +117,34 @@ async def rank(served: Served, kind: str, body: bytes, id: str = "", *, deferred
         raise DataError(at(SOURCE, None, None, "got several decisions, wanted one"))
     if (batch.costs != UNLABELED).any():
         raise DataError(at(SOURCE, None, None, "got a label, wanted none: its cost comes as a reward"))
-    name, outputs = id or uuid.uuid4().hex, served.chain.run_apart(batch, False)
-    decided = _decide(served, name, kind, body, _values(served, batch, outputs), outputs.ranked)
-
-    def store(connection: sqlite3.Connection) -> dict[str, Any]:
-        told = add_decision(connection, served.key, decided, served.log.now())
-        if deferred and "repeated" not in told:
-            defer(connection, served.key, decided.id)
-        return told
-
-    answer: dict[str, Any] = await served.log.commits.done(store)
-    return answer
+    outputs = served.chain.run_apart(batch, False)
+    return _decide(served, id, kind, body, _values(served, batch, outputs), outputs.ranked, caller)
 
 
-async def activate(served: Served, id: str) -> None:
-    """Let a deferred decision be learned, with the cost that came meanwhile, or comes, or with the default.
+async def activate(served: Served, ids: Sequence[str]) -> None:
+    """Let deferred decisions be learned, with the cost that came meanwhile, or comes, or with the default.
 
     One that is not deferred stays as it is, and so does one whose reward is overdue.
 
     Raises:
-        UnknownDecision: there is none of this id.
+        UnknownDecision: there is none of an id.
     """
 
     def accept(connection: sqlite3.Connection) -> _Rewarded:
-        if choice_of(connection, served.key, id) is None:
-            raise UnknownDecision(f"id: there is no decision {shortened(id)!r} of the model {served.name!r}")
         since = -math.inf if served.default is None else served.log.now() - served.default.seconds
-        cost = end_waiting(connection, served.key, id, since)
-        if cost is None:
-            return _Rewarded([])
-        return _accept(served, [Reward(id, cost, (SOURCE, None, None))], connection)
+        held = []
+        for id in ids:
+            if choice_of(connection, served.key, id) is None:
+                raise UnknownDecision(f"id: there is no decision {shortened(id)!r} of the model {served.name!r}")
+            cost = end_waiting(connection, served.key, id, since)
+            held += [] if cost is None else [Reward(id, cost, (SOURCE, None, None))]
+        return _accept(served, held, connection)
 
     await _learn(served, accept)
 
 
-async def reward_first(served: Served, told: Reward) -> None:
-    """Accept the cost of a decision, and learn it; one that comes after another does not count.
+async def reward_first(served: Served, told: Sequence[Reward]) -> None:
+    """Accept the costs of decisions, and learn them; one that comes after another does not count.
 
     Raises:
         UnknownDecision: there is none of this id.
@@ -117,8 +152,13 @@ async def reward_first(served: Served, told: Reward) -> None:
     _require_choices(served)
 
     def accept(connection: sqlite3.Connection) -> _Rewarded:
-        known = has_cost(connection, served.key, told.id)
-        return _Rewarded([]) if known else _accept(served, [told], connection)
+        taught: list[tuple[int, Entry]] = []
+        better = None
+        for each in told:  # one after the other: of two costs of one decision the first counts
+            if not has_cost(connection, served.key, each.id):
+                done = _accept(served, [each], connection)
+                taught, better = taught + done.taught, done.better or better
+        return _Rewarded(taught, better=better)
 
     await _learn(served, accept)
 
@@ -137,17 +177,28 @@ def _values(served: Served, batch: Batch, outputs: Outputs) -> NDArray[np.float3
 
 
 def _decide(
-    served: Served, id: str, kind: str, body: bytes, values: NDArray[np.float32], ranked: NDArray[np.uint32]
+    served: Served,
+    id: str,
+    kind: str,
+    body: bytes,
+    values: NDArray[np.float32],
+    ranked: NDArray[np.uint32],
+    caller: Caller | None = None,
 ) -> Decided:
     """Draw an action; the draw depends on the log and the id alone."""
     explores = served.chain.predicts is Predictions.ACTION_PROBABILITIES
     first = 1 if served.chain.takes is Labels.LOGGED_CLASS else 0
     order = ranked[-len(values) :].tolist()
+    seed, beside = f"{served.log.store.identity}\0{served.name}\0{id}", None
     if explores:
-        seed = f"{served.log.store.identity}\0{served.name}\0{id}"
         place, shares = drawn(values, seed)
     else:  # the chain does not explore
         place, shares = order[0], (np.arange(len(values)) == order[0]).astype(np.float32)
+    if caller is not None:
+        own, theirs = shares, (np.arange(len(values)) == caller.action).astype(np.float32)
+        place, shares = drawn(caller.share * own + (1 - caller.share) * theirs, seed)
+        weight = float(own[place] - theirs[place]) / float(shares[place]) if caller.share else None
+        beside = Beside(weight, float(theirs[place] / shares[place]), float(own[caller.action]))
     probability = float(shares[place])
     answer = {
         "model": served.name,
@@ -158,7 +209,7 @@ def _decide(
         "ranked": [first + k for k in order],
         "probabilities": shares.tolist(),
     }
-    return Decided(id, kind, body, first + place, probability, answer)
+    return Decided(id, kind, body, first + place, probability, answer, beside)
 
 
 async def reward(served: Served, body: bytes) -> dict[str, Any]:
@@ -210,6 +261,8 @@ async def _learn(served: Served, accept: Callable[[sqlite3.Connection], _Rewarde
             served.enqueue(number, entry, None, learned[-1])
 
     done: _Rewarded = await served.log.commits.done(accept, learn)
+    if done.better is not None:
+        print(f"{served.name}: {said_of(done.better)}", file=sys.stderr, flush=True)
     for outcome in await asyncio.gather(*learned, return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
@@ -226,7 +279,7 @@ def _accept_overdue(served: Served, before: float, connection: sqlite3.Connectio
 
 def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connection) -> _Rewarded:
     """Store costs, and write the resulting entries into the log."""
-    taught, last, late, held = [], 0, 0, 0
+    taught, last, late, held, better = [], 0, 0, 0, None
     for one in rewards:
         if hold(connection, served.key, one):
             held += 1
@@ -242,8 +295,11 @@ def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connectio
             number = served.log.write(connection, entry, one.id)
             note_entry(connection, served.key, one.id, number)
             taught.append((number, entry))
+            loop = count_reward(connection, served.key, one.id, -one.cost)
+            better = loop if loop is not None and loop.better == loop.events else better
+            count(connection, served.key, 0, 1, -one.cost)
         last = max(last, number)
-    return _Rewarded(taught, last, late, held)
+    return _Rewarded(taught, last, late, held, better)
 
 
 def _read(found: Any, place: int, most: float) -> Reward:

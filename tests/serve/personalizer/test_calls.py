@@ -332,9 +332,10 @@ def test_the_subscription_key_is_the_token(model: Path, in_service: Any) -> None
 def test_the_interface_is_described(model: Path, in_service: Any) -> None:
     async def use(service: Any) -> None:
         paths = (await service.client.get("/openapi.json")).json()["paths"]
-        ours = {path: each["post"] for path, each in paths.items() if "personalizer" in path}
+        ours = {path: each["post"] for path, each in paths.items() if "personalizer" in path and "post" in each}
         assert set(ours) == {f"/personalizer/{{version}}/{each}" for each in
-                             ("rank", "events/{eventId}/reward", "events/{eventId}/activate")}  # fmt: skip
+                             (slots + each for slots in ("", "multislot/") for each in
+                              ("rank", "events/{eventId}/reward", "events/{eventId}/activate"))}  # fmt: skip
         rank, activate = ours["/personalizer/{version}/rank"], ours["/personalizer/{version}/events/{eventId}/activate"]
         assert "201" in rank["responses"] and "content" not in activate["responses"]["204"]
         parameters = {each["name"]: each for each in activate["parameters"]}

@@ -110,6 +110,25 @@ def test_the_client_of_the_preview(preview: Any) -> None:
         preview.activate("never")
 
 
+def test_several_slots(preview: Any) -> None:
+    from azure.core.exceptions import HttpResponseError
+
+    slots = [
+        {"id": "Top Story", "baselineAction": "news", "features": [{"Size": "Large"}], "excludedActions": ["films"]},
+        {"id": "Side", "baselineAction": "sports", "features": [{"Size": "Small"}]},
+    ]
+    actions = [{"id": id, "features": [{"type": id}]} for id in ("news", "sports", "films")]
+    context = [{"User": {"ProfileType": "Anonymous"}}, {"Device": {"Mobile": True}}, {"Recent": {"InCart": 3}}]
+    answer = preview.rank_multi_slot({"slots": slots, "actions": actions, "contextFeatures": context})
+    chosen = [each["rewardActionId"] for each in answer["slots"]]
+    assert [each["id"] for each in answer["slots"]] == ["Top Story", "Side"]
+    assert len(set(chosen)) == 2 and chosen[0] != "films"
+    preview.reward_multi_slot(answer["eventId"], {"reward": [{"slotId": "Top Story", "value": 1.0}]})
+    preview.activate_multi_slot(answer["eventId"])
+    with pytest.raises(HttpResponseError, match="did you mean 'Side'"):
+        preview.reward_multi_slot(answer["eventId"], {"reward": [{"slotId": "side", "value": 1.0}]})
+
+
 def test_the_key_of_the_client_is_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     from azure.ai.personalizer import PersonalizerClient
     from azure.core.credentials import AzureKeyCredential
@@ -129,5 +148,5 @@ def test_a_caller_whose_world_is_known_comes_near_the_best_choices() -> None:
     with world.serving(CONFIG) as address:
         found = world.regrets(world.client_of(address), 600, seed=5)
     uniform, first = world.beside(600)
-    assert sum(found) < 0.5 * min(uniform, first)
-    assert sum(found[-150:]) < 0.3 * min(uniform, first) / 4  # the last quarter
+    assert sum(found) < 0.6 * min(uniform, first)
+    assert sum(found[-150:]) < 0.4 * min(uniform, first) / 4  # the last quarter

@@ -35,6 +35,35 @@ def export(
 
 
 @app.command()
+def decisions(
+    store: StoreFile,
+    name: Annotated[
+        str | None, Option("--model", metavar="NAME", help="Of this model.", show_default="the only one")
+    ] = None,
+) -> None:
+    """Print the decisions that were learned as lines of dsjson, for hutch evaluate and hutch train.
+
+    Example: hutch serve log decisions --store model.log.db > log.dsjson
+    """
+    import sys
+    from contextlib import closing
+
+    from hutch.core.errors import counted
+    from hutch.serve.decision_log import decision_lines
+
+    others = 0
+    with closing(_opened(store)) as log:
+        for line in decision_lines(log.store, name):
+            if line is None:
+                others += 1
+            else:
+                print(line)
+    if others:
+        left = f"{counted(others, 'decision')} asked for in another form than Azure Personalizer's left out"
+        print(f"{left}; hutch serve log export prints them", file=sys.stderr)
+
+
+@app.command()
 def replay(
     model: ModelFile,
     store: StoreFile,

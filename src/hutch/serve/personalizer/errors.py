@@ -4,8 +4,19 @@ from typing import Any
 
 from hutch.net.application import Dialect
 
-_CODES = {404: "ResourceNotFound", 405: "ResourceNotFound", 409: "BadRequest", 413: "PayloadSizeExceeded"}
-_OF_PATHS = {"/rank": "InvalidRankRequest", "/reward": "InvalidRewardRequest", "/activate": "InvalidEventIdToActivate"}
+_CODES = {
+    501: "OperationNotAllowed",
+    404: "ResourceNotFound",
+    405: "ResourceNotFound",
+    409: "BadRequest",
+    413: "PayloadSizeExceeded",
+}
+_OF_PATHS = {
+    "/rank": "InvalidRankRequest",
+    "/reward": "InvalidRewardRequest",
+    "/activate": "InvalidEventIdToActivate",
+    "/configurations/service": "InvalidServiceConfiguration",
+}
 
 
 def azure_error(path: str, status: int, text: str) -> tuple[int, dict[str, Any]]:

@@ -4,6 +4,7 @@ The features of the context stand in the namespace `FromUrl`, an action's id in 
 among them is a namespace of its own: so a log that Personalizer mirrored trains the same weights.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,31 @@ from hutch.serve.bodies import SOURCE, parse_json
 LONGEST = 256
 """Characters of an id."""
 _KEYS = ("actions", "contextFeatures", "excludedActions", "eventId", "deferActivation")
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The actions of a request.
+
+    Attributes:
+        ids: of all actions, in their order.
+        context: features that all share.
+        each: the features of each action.
+    """
+
+    ids: list[str]
+    context: list[Any]
+    each: list[dict[str, Any]]
+
+    def decision(self, among: Sequence[int], further: Mapping[str, Any] | None = None) -> bytes:
+        """The decision among actions as a line of dsjson.
+
+        Args:
+            among: their places.
+            further: features that they share, by namespace.
+        """
+        features = {"FromUrl": self.context, **(further or {}), "_multi": [self.each[k] for k in among]}
+        return dumps({"a": list(range(1, len(among) + 1)), "c": features}, ensure_ascii=False).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,35 +72,50 @@ def rank_request(body: bytes) -> RankRequest:
     >>> found.ids, found.kept
     (['a', 'b'], [0, 1])
     """
-    found = _object(parse_json(body), "", _KEYS)
-    context = _features(found.get("contextFeatures") or [], "contextFeatures")
-    actions = _list(found.get("actions"), "actions")
+    found = checked_object(parse_json(body), "", _KEYS)
+    actions = actions_of(found)
+    listed = checked_list(found.get("excludedActions") or [], "excludedActions")
+    excluded = {checked_name(each, "excludedActions") for each in listed}
+    kept = [k for k, id in enumerate(actions.ids) if id not in excluded]
+    if not kept:
+        raise wrong("excludedActions", "got all of the actions, wanted at least one that may be chosen")
+    id, deferred = event_of(found)
+    return RankRequest(id, actions.ids, kept, deferred, actions.decision(kept))
+
+
+def actions_of(found: Mapping[str, Any]) -> Actions:
+    """The context and the actions of a request.
+
+    Raises:
+        DataError: what cannot be used, with its place.
+    """
+    context = features_of(found.get("contextFeatures") or [], "contextFeatures")
+    actions = checked_list(found.get("actions"), "actions")
     if not actions:
         raise wrong("actions", "got none, wanted one or more")
     ids, multi = [], []
     for k, each in enumerate(actions):
         where = f"actions[{k}]"
-        action = _object(each, where, ("id", "features"))
-        ids.append(_name(action.get("id"), f"{where}.id"))
+        action = checked_object(each, where, ("id", "features"))
+        ids.append(checked_name(action.get("id"), f"{where}.id"))
         if ids[-1] in ids[:-1]:
             raise wrong(f"{where}.id", f"got {shortened(ids[-1])!r} again, wanted an id of its own for each action")
-        features = _features(action.get("features") or [], f"{where}.features")
+        features = features_of(action.get("features") or [], f"{where}.features")
         multi.append({"_tag": ids[-1], "i": {"constant": 1, "id": ids[-1]}, "j": features})
-    excluded = {_name(each, "excludedActions") for each in _list(found.get("excludedActions") or [], "excludedActions")}
-    kept = [k for k, id in enumerate(ids) if id not in excluded]
-    if not kept:
-        raise wrong("excludedActions", "got all of the actions, wanted at least one that may be chosen")
+    return Actions(ids, context, multi)
+
+
+def event_of(found: Mapping[str, Any]) -> tuple[str, bool]:
+    """The id of the event, empty if it has none, and whether its activation is deferred.
+
+    Raises:
+        DataError: they are something else.
+    """
     deferred = found.get("deferActivation") or False
     if not isinstance(deferred, bool):
         raise wrong("deferActivation", f"got {dumps(deferred)[:40]}, wanted true or false")
     given = found.get("eventId")
-    id = "" if given is None or given == "" else _name(given, "eventId")
-    return RankRequest(id, ids, kept, deferred, _decision(context, [multi[k] for k in kept]))
-
-
-def _decision(context: list[Any], actions: list[Any]) -> bytes:
-    features = {"FromUrl": context, "_multi": actions}
-    return dumps({"a": list(range(1, len(actions) + 1)), "c": features}, ensure_ascii=False).encode()
+    return "" if given is None or given == "" else checked_name(given, "eventId"), deferred
 
 
 def reward_value(body: bytes) -> float:
@@ -86,10 +127,19 @@ def reward_value(body: bytes) -> float:
     >>> reward_value(b'{"value": 0.5}')
     0.5
     """
-    return _value(_object(parse_json(body), "", ("value",)), "")
+    return value_of(checked_object(parse_json(body), "", ("value",)), "")
 
 
-def _value(found: dict[str, Any], where: str) -> float:
+def value_of(found: Mapping[str, Any], where: str) -> float:
+    """The reward of an object.
+
+    Args:
+        found: the object.
+        where: its place and a dot, or empty.
+
+    Raises:
+        DataError: it is no number from -1 to 1.
+    """
     value = found.get("value")
     if not isinstance(value, int | float) or isinstance(value, bool) or not -1 <= value <= 1:
         raise wrong(f"{where}value", f"got {dumps(value)[:40]}, wanted a number from -1 to 1")
@@ -101,7 +151,8 @@ def wrong(where: str, text: str) -> DataError:
     return DataError(at(SOURCE, None, None, f"{where}: {text}" if where else text))
 
 
-def _object(found: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
+def checked_object(found: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    """An object without other keys than these."""
     if not isinstance(found, dict):
         raise wrong(where, f"got {dumps(found)[:40]}, wanted an object with {' and '.join(keys)}")
     for key in found:
@@ -110,22 +161,24 @@ def _object(found: Any, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _list(found: Any, where: str) -> list[Any]:
+def checked_list(found: Any, where: str) -> list[Any]:
+    """A list."""
     if not isinstance(found, list):
         raise wrong(where, f"got {dumps(found)[:40]}, wanted a list")
     return found
 
 
-def _name(found: Any, where: str) -> str:
+def checked_name(found: Any, where: str) -> str:
+    """An id."""
     if not isinstance(found, str) or not found:
         raise wrong(where, f"got {dumps(found)[:40]}, wanted an id")
     return check_name(found, f"{SOURCE}: {where}", LONGEST)
 
 
-def _features(found: Any, where: str) -> list[Any]:
+def features_of(found: Any, where: str) -> list[Any]:
     """A list of objects with features, without the names that begin with an underscore."""
     features = []
-    for k, each in enumerate(_list(found, where)):
+    for k, each in enumerate(checked_list(found, where)):
         if not isinstance(each, dict):
             raise wrong(f"{where}[{k}]", f"got {dumps(each)[:40]}, wanted an object with features")
         try:
