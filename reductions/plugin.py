@@ -112,6 +112,14 @@ def hutch_register_warmups(register: Callable[..., None]) -> None:
             "0:1:0.5 |a x\n|a y\n\n|a x\n1:0:0.5 |a y\n\n",
         ),
         (
+            "train events.vw -C personalizer.yaml --quiet -p out",
+            "[{explore_posterior: {method: thompson, width: 1, epsilon: 0.02}}, {contextual_bandit: {clip: 1}}, "
+            "cost_sensitive_with_features, "
+            "{bayesian_linear: {covariance: blocks, dimension: 64, loss: squared, interactions: [[':', ':']]}}]",
+            "events.vw",
+            "0:1:0.5 |a x\n|a y\n\n|a x\n1:0:0.5 |a y\n\n",
+        ),
+        (
             "train lines.vw -C sentiment.yaml --quiet -p out",
             "[{linear: {loss: logistic, learning_rate: 0.5, interactions: [[text, author]]}}]",
             "lines.vw",
