@@ -18,9 +18,9 @@ from hutch.crowd.data.values import Problems
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
-ENOUGH_LABELS, OFTEN, NEAR = 100, 10, 0.75
-"""Labels among which a class that stands once may be a typing error, labels of the class that it may be, and how alike
-the two are, as of `difflib`."""
+ENOUGH_LABELS, OFTEN, NEAR, MANY = 100, 10, 0.75, 10
+"""Labels among which a class that stands once may be a typing error, labels of the class that it may be, how alike the
+two are, as of `difflib`, and numbers that are classes: more are scores."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,8 @@ def almost_alike(names: Iterable[str]) -> list[list[str]]:
 def probably_misspelt(names: Sequence[str], counts: Sequence[int]) -> list[tuple[str, str]]:
     """Classes that stand once among a hundred labels or more, and the class that each may be; empty if none is near.
 
-    Where more than three and most classes do, they are no mistakes; those of `almost_alike` are left to it.
+    Where more than three and most classes do, or classes are scores, they are no mistakes; those of `almost_alike` are
+    left to it.
 
     Args:
         names: of the classes.
@@ -194,6 +195,8 @@ def probably_misspelt(names: Sequence[str], counts: Sequence[int]) -> list[tuple
     ([('17', '')], [])
     """
     if sum(counts) < ENOUGH_LABELS or sum(many == 1 for many in counts) > max(3, len(names) // 2):
+        return []
+    if len(names) > MANY and all(_NUMBER.fullmatch(name.strip()) for name in names):
         return []
     from difflib import get_close_matches  # not at the top: most labels hold no mistake
 
