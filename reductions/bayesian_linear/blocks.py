@@ -15,6 +15,12 @@ is met first, and n the features of that example. All priors learn; the one with
 Features that are met first in one example share a block of S; between blocks covariances are 0. The table of weights
 holds the number of each feature's place.
 
+With forgetting f, each label of importance h brings all of S nearer to what it was at first, S₀, which is diagonal:
+
+    S = keep S + (1 - keep) S₀        keep = (1 - f)^h
+
+A block is brought up to date when an example has features of it: `since` is the importance learned by then.
+
 Source: recursive least squares with a ridge prior is the Kalman filter of a constant state (R. E. Kalman, 1960); one
 step ahead the prediction errors give the likelihood (F. Schweppe, "Evaluation of likelihood functions", 1965).
 """
@@ -87,6 +93,18 @@ def _number(s, j, k):
 
 
 @inlined
+def _keep(s, sums, block):
+    """What a block's covariance keeps of itself, since it was brought up to date."""
+    return (1.0 - s.forgetting) ** max(sums.importance - float64s_at(s.since, uint64(s.blocks))[block], 0.0)
+
+
+@inlined
+def _firsts(s, block):
+    """The first variances of a block's features, for a prior of 1."""
+    return vector_at(s, s.firsts, uint64(block))
+
+
+@inlined
 def _best(s, sums):
     """The prior with the greatest evidence; at first one in the middle."""
     best = s.prior_count // 2
@@ -150,7 +168,7 @@ def _fullest(s, count):
 
 
 @helper
-def _give_places(s, features, shared, count):
+def _give_places(s, sums, features, shared, count):
     """Give each feature without a place one: in a block of the example, in a new one, or another feature's."""
     n, taken, block = features.length, int64s_at(s.taken, uint64(s.blocks)), _fullest(s, count)
     rows, values, weights = rows_of(features, n), values_of(features, n), weights_of(shared)
@@ -162,10 +180,14 @@ def _give_places(s, features, shared, count):
         if (block < 0 or taken[block] == s.room) and s.used < s.blocks:
             block = s.used
             s.used += 1
+            if s.forgetting > 0.0:
+                float64s_at(s.since, uint64(s.blocks))[block] = sums.importance
         if block >= 0 and taken[block] < s.room:
             place = taken[block]
             taken[block] += 1
             s.size = max(s.size, taken[block])
+            if s.forgetting > 0.0:
+                _firsts(s, block)[place] = 1.0 / (np.float64(n) * max(x * x, _LEAST))
             for k in range(s.prior_count):
                 matrix = matrix_at(s, uint64(block * s.prior_count + k))
                 matrix[place * (s.room + 1)] = priors[k] / (np.float64(n) * max(x * x, _LEAST))
@@ -188,14 +210,37 @@ def _score(s, sums, k, count):
 
 
 @helper
-def _spread(s, k, count):
+def _spread(s, sums, k, count):
     """x' S x under prior k; the products S x stay."""
     q = 0.0
     for j in range(count):
         row, product = _row(s, s.parts, j), _row(s, s.products, j)
         multiply_full(s, _number(s, j, k), row, product)
+        if s.forgetting > 0.0:
+            keep, firsts = _keep(s, sums, _block(s, j)), _firsts(s, _block(s, j))
+            prior = float64s_at(s.priors, uint64(s.prior_count))[k]
+            for i in range(uint64(s.size)):
+                product[i] = keep * product[i] + (1.0 - keep) * prior * firsts[i] * row[i]
         q += dot(row, product, workspace_of(s))
     return max(q, 0.0)
+
+
+@helper
+def _forget(s, sums, count):
+    """Bring the covariances of the example's blocks up to date."""
+    priors, since = float64s_at(s.priors, uint64(s.prior_count)), float64s_at(s.since, uint64(s.blocks))
+    for j in range(count):
+        block = _block(s, j)
+        keep, firsts = _keep(s, sums, block), _firsts(s, block)
+        since[block] = sums.importance
+        if keep < 1.0:
+            for k in range(s.prior_count):
+                matrix = matrix_at(s, _number(s, j, k))
+                for i in range(s.size):
+                    line = matrix[i * s.room : i * s.room + s.size]
+                    for t in range(uint64(s.size)):
+                        line[t] *= keep
+                    line[i] += (1.0 - keep) * priors[k] * firsts[i]
 
 
 @helper
@@ -225,7 +270,7 @@ def sensitivity_blocks(layer, example, label, importance, offset):
     judge(s, example_of(example), u, UNLABELED, _0)
     k = _best(s, sums)
     fresh = float64s_at(s.priors, uint64(s.prior_count))[k] * without
-    return np.float32(_noise(sums, k) * (_spread(s, k, count) + fresh))
+    return np.float32(_noise(sums, k) * (_spread(s, sums, k, count) + fresh))
 
 
 @helper
@@ -247,7 +292,7 @@ def _update(s, number, along, gain, error, left):
 def _learn_priors(s, sums, count, y, h):
     """Let all priors learn the label of an example whose features have places."""
     for k in range(s.prior_count):
-        q, (u, score, response) = _spread(s, k, count), _score(s, sums, k, count)
+        q, (u, score, response) = _spread(s, sums, k, count), _score(s, sums, k, count)
         error, gain = y - u, h / (1.0 + h * q)
         if not (q < _LARGEST and abs(error) < 1e150):
             continue
@@ -273,8 +318,10 @@ def learn_blocks(layer, example, label, importance, offset):
     y, h, first = np.float64(label) - base, np.float64(importance), sums.importance == 0.0
     sums.low, sums.high = y if first else min(sums.low, y), y if first else max(sums.high, y)
     if without > 0.0:
-        _give_places(s, features, shared, count)
+        _give_places(s, sums, features, shared, count)
         count = _collect(s, features, shared)[0]
+    if s.forgetting > 0.0:
+        _forget(s, sums, max(count, int64(0)))
     if count >= 0:
         _learn_priors(s, sums, count, y, h)
     sums.importance += h

@@ -54,7 +54,7 @@ from hutch.reductions.bayesian_linear.posterior import NumbersPosterior
 from hutch.reductions.bayesian_linear.state import BAYESIAN, GROUP, LEARNED
 from hutch.reductions.linear.layer import Linear, namespaces_of
 
-_OF_ALL = ("dimension", "loss", "covariance", "min_prediction", "max_prediction")
+_OF_ALL = ("dimension", "loss", "covariance", "forgetting", "min_prediction", "max_prediction")
 _OF_BLOCKS = ("priors", "blocks", "interactions", "permutations", "duplicate_interactions", "ignore_linear")
 _MOMENTS = ("moments", "sites")
 _OF_MOMENTS = ("reaches", "extrapolation")
@@ -204,6 +204,7 @@ class BayesianLinear(Reduction):
         self._taken = np.zeros(p.blocks, np.int64)
         self._means, self._responses = np.zeros((2, p.blocks, count, size))
         self._matrices = np.zeros((p.blocks, count, size * size))
+        self._firsts, self._since = np.zeros((p.blocks, size)), np.zeros(p.blocks)
         self.state = Record(
             BAYESIAN,
             loss=self.context.loss(p.loss),
@@ -222,6 +223,9 @@ class BayesianLinear(Reduction):
             found=Buffer(),
             parts=Buffer(),
             products=Buffer(),
+            firsts=self._firsts,
+            since=self._since,
+            forgetting=p.forgetting,
             workspace=np.zeros(64),
             workspace_size=64,
         )
@@ -392,13 +396,18 @@ class BayesianLinear(Reduction):
         else:
             self._dense.check(batch)
 
+    @property
+    def _by_block(self) -> dict[str, NDArray[Any]]:
+        """What blocks keep, by name."""
+        found = {"taken": self._taken, "means": self._means, "responses": self._responses, "matrices": self._matrices}
+        return found | ({"firsts": self._firsts, "since": self._since} if self.parameters.forgetting else {})
+
     def saved(self) -> dict[str, NDArray[Any]]:
         """Means and covariances with their pending updates; with blocks, those in use, and sums of labels."""
         if self._in_blocks:
-            blocks = {"taken": self._taken, "means": self._means, "responses": self._responses}
-            blocks["matrices"], used = self._matrices, int(self.state["used"][0])
+            used = int(self.state["used"][0])
             return {name: self._groups[name] for name in SUMS.names or ()} | {
-                name: array[:used] for name, array in blocks.items()
+                name: array[:used] for name, array in self._by_block.items()
             }
         if self._moments:
             return {"features": self._features} | self._moments.saved()
@@ -416,6 +425,8 @@ class BayesianLinear(Reduction):
         if self._in_blocks:
             found = dict.fromkeys(SUMS.names or (), FINITE) | dict.fromkeys(("importance", "residuals"), POSITIVE)
             found |= dict.fromkeys(("means", "responses", "matrices"), Limits(finite=True, grows=True))
+            if self.parameters.forgetting:
+                found |= dict.fromkeys(("firsts", "since"), Limits(least=0, finite=True, grows=True))
             return found | {"taken": Limits(1, self.parameters.dimension, grows=True)}
         if self._moments:
             return {"features": Limits(-1, (1 << 32) - 1), **self._moments.limits()}
@@ -434,11 +445,14 @@ class BayesianLinear(Reduction):
             ModelError: they are not.
         """
         if self._in_blocks:
-            taken, *others = (len(dense(arrays[name])) for name in ("taken", "means", "responses", "matrices"))
-            if others != [taken] * 3 or taken > self.parameters.blocks:
+            taken, *others = (len(dense(arrays[name])) for name in self._by_block)
+            if set(others) != {taken} or taken > self.parameters.blocks:
+                found = ", ".join(
+                    f"{count} of {name}" for name, count in zip([*self._by_block][1:], others, strict=True)
+                )
                 raise ModelError(
-                    f"bayesian_linear: got {taken} blocks, and {', '.join(map(str, others))} of means, responses and "
-                    f"covariances, wanted as many of each, at most {self.parameters.blocks}"
+                    f"bayesian_linear: got {taken} blocks, and {found}, wanted as many of each, at most "
+                    f"{self.parameters.blocks}"
                 )
         elif self._moments:
             self._moments.check(arrays)
@@ -449,7 +463,7 @@ class BayesianLinear(Reduction):
         """Clear the cache for h_min; set the number of blocks in use to the model's."""
         if self._in_blocks:
             taken, before = dense(arrays["taken"]), int(self.state["used"][0])
-            for array in (self._taken, self._means, self._responses, self._matrices):
+            for array in self._by_block.values():
                 array[len(taken) : before] = 0
             self.state.set(used=len(taken), size=int(np.max(taken, initial=0)))
         elif self._moments:

@@ -17,7 +17,10 @@ PRIORS = (0.25, 4.0)
 BLOCKS = {"covariance": "blocks", "loss": "squared"}
 
 
-@pytest.mark.parametrize("parameters", [{"dimension": 64}, {"dimension": 3, "blocks": 4, "priors": [1.0]}])
+@pytest.mark.parametrize(
+    "parameters",
+    [{"dimension": 64}, {"dimension": 3, "blocks": 4, "priors": [1.0]}, {"dimension": 3, "forgetting": 0.01}],
+)
 def test_contract(parameters):
     for check in checks_of_reduction(BayesianLinear, {**BLOCKS, **parameters}):
         check()
@@ -26,8 +29,9 @@ def test_contract(parameters):
 class Twin:
     """The same learner in matrices over all features, with covariances across blocks held at 0."""
 
-    def __init__(self, features, block, priors=PRIORS):
-        self.priors, self.size, self.places = priors, block, {}
+    def __init__(self, features, block, priors=PRIORS, forgetting=0.0):
+        self.priors, self.size, self.places, self.forgetting = priors, block, {}, forgetting
+        self.first = np.zeros((len(priors), features, features))
         self.taken = []
         self.mean, self.response = np.zeros((2, len(priors), features))
         self.covariance = np.zeros((len(priors), features, features))
@@ -62,7 +66,8 @@ class Twin:
                     self.taken.append(0)
                 self.taken[block] += 1
                 self.places[j] = block
-                self.covariance[:, j, j] = np.array(self.priors) / (len(used) * x[j] ** 2)
+                self.first[:, j, j] = np.array(self.priors) / (len(used) * x[j] ** 2)
+                self.covariance[:, j, j] = self.first[:, j, j]
 
     def learn(self, x, y, h=1.0):
         self.low, self.high = (y, y) if self.low is None else (min(self.low, y), max(self.high, y))
@@ -80,6 +85,8 @@ class Twin:
             self.covariance[k] -= gain * np.outer(along, along) * same
         self.importance += h
         self.labels += h * y
+        keep = (1 - self.forgetting) ** h
+        self.covariance = keep * self.covariance + (1 - keep) * self.first
 
 
 def rows(count, features, seed=0, filled=0.6):
@@ -98,10 +105,12 @@ def line(x, y="", h=None):
     return f"{y} {'' if h is None else h} |x {features}"
 
 
+@pytest.mark.parametrize("forgetting", [0.0, 0.02])
 @pytest.mark.parametrize("block", [16, 5])
-def test_moments_noise_and_evidence_are_those_of_the_twin(block):
+def test_moments_noise_and_evidence_are_those_of_the_twin(block, forgetting):
     x, y = rows(60, 12)
-    chain, twin, random = chain_of(block), Twin(12, block), np.random.default_rng(1)
+    chain, random = chain_of(block, forgetting=forgetting), np.random.default_rng(1)
+    twin = Twin(12, block, forgetting=forgetting)
     learner = chain.layers[-1]
     for row, label in zip(x.astype(float), y.tolist(), strict=True):
         h = float(random.choice([0.5, 1.0, 2.0]))
@@ -133,9 +142,11 @@ def test_one_block_and_one_prior_are_ridge_regression():
 EXPLORE = ["contextual_bandit", "cost_sensitive_with_features"]
 
 
-def test_optimism_takes_one_deviation_of_the_posterior_off_each_score():
+@pytest.mark.parametrize("forgetting", [0.0, 0.02])
+def test_optimism_takes_one_deviation_of_the_posterior_off_each_score(forgetting):
     top = {"explore_posterior": {"method": "optimism", "width": 1.0}}
-    chain, twin, random = chain_of(8, [top, *EXPLORE]), Twin(9, 8), np.random.default_rng(3)
+    chain, random = chain_of(8, [top, *EXPLORE], forgetting=forgetting), np.random.default_rng(3)
+    twin = Twin(9, 8, forgetting=forgetting)
     scores = random.normal(size=(3, 3))
     for _ in range(80):
         x = random.normal(size=3).astype(np.float32).astype(float)
@@ -183,7 +194,7 @@ def test_a_model_of_other_blocks_is_refused(tmp_path):
     chain.learn([line(row, label) for row, label in zip(x, y.tolist(), strict=True)])
     learner = chain.layers[-1]
     saved = learner.saved()
-    with pytest.raises(ModelError, match="got 2 blocks, and 3, 3, 3 of means"):
+    with pytest.raises(ModelError, match="got 2 blocks, and 3 of means, 3 of responses, 3 of matrices"):
         learner.check_saved({**saved, "taken": saved["taken"][:2]})
     chain.save(tmp_path / "model")
     again = Chain.load(tmp_path / "model")

@@ -1,0 +1,74 @@
+"""Decisions whose rewards change at once: the regret before and after, of explorers that forget and of others.
+
+    python benchmarks/research/bandits/change.py [--seeds N]
+
+Three kinds of user, four actions, 4,000 decisions; each kind likes each action with a probability from .1 to .9, and
+all probabilities are drawn anew after 2,000. Regret is the probability of the best action less that of the chosen one.
+"""
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from hutch import Policy
+
+USERS, ACTIONS, BEFORE, ALL, WINDOW = 3, 4, 2000, 4000, 500
+PAIRS = [["user", "action"]]
+
+
+def posterior(forgetting: float, clip: float | None = None, method: str = "optimism") -> list[Any]:
+    """A chain with a posterior in blocks."""
+    base = {"covariance": "blocks", "dimension": 64, "loss": "squared", "interactions": PAIRS, "forgetting": forgetting}
+    bandit = {"contextual_bandit": {} if clip is None else {"clip": clip}}
+    return [
+        {"explore_posterior": {"method": method, "width": 1}},
+        bandit,
+        "cost_sensitive_with_features",
+        {"bayesian_linear": base},
+    ]
+
+
+CASES = {
+    "`configs/explore.yaml`, pairs": posterior(0.0),
+    "the same, `clip: 1`": posterior(0.0, 1.0),
+    "`forgetting: 0.001`": posterior(0.001),
+    "`forgetting: 0.001`, `clip: 1`": posterior(0.001, 1.0),
+    "`forgetting: 0.003`, `clip: 1`": posterior(0.003, 1.0),
+    "`forgetting: 0.01`, `clip: 1`": posterior(0.01, 1.0),
+    "`explore_squarecb`, `linear`": [
+        "explore_squarecb", "contextual_bandit", "cost_sensitive_with_features", {"linear": {"interactions": PAIRS}}
+    ],
+}  # fmt: skip
+
+
+def regret(layers: list[Any], seed: int, changes: bool) -> np.ndarray:
+    """The regret of each decision."""
+    random = np.random.default_rng(seed)
+    worlds = random.uniform(0.1, 0.9, (2, USERS, ACTIONS))
+    policy, found = Policy({"chain": layers}, seed=seed), np.zeros(ALL)
+    for number in range(ALL):
+        likes = worlds[int(changes and number >= BEFORE)][user := int(random.integers(USERS))]
+        actions = [{"action": [f"a{k}"]} for k in range(ACTIONS)]
+        decided = policy.decide({"shared": {"user": [f"u{user}"]}, "actions": actions})
+        found[number] = likes.max() - likes[decided.action]
+        policy.reward(decided.id, float(random.random() < likes[decided.action]))
+    return found
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    seeds = range(parser.parse_args().seeds)
+    windows = " | ".join(f"{k + 1:,} to {k + WINDOW:,}" for k in range(BEFORE, ALL, WINDOW))
+    print(f"| chain | 1,501 to 2,000 | {windows} | sum | no change: sum |\n|{'---|' * 8}")
+    for name, layers in CASES.items():
+        mean = np.mean([regret(layers, seed, True) for seed in seeds], axis=0)
+        still = np.mean([regret(layers, seed, False).sum() for seed in seeds])
+        parts = " | ".join(f"{mean[k : k + WINDOW].mean():.3f}" for k in range(BEFORE - WINDOW, ALL, WINDOW))
+        print(f"| {name} | {parts} | {mean.sum():.0f} | {still:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
