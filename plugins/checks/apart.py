@@ -25,7 +25,7 @@ _ENOUGH = 3  # checks that may end their process before the others are left out
 _LOOKED = 20.0  # seconds after which CPython says where it is
 THREE_WAYS = "three_ways"
 """The check that all ways to run a kernel give the same bits."""
-_MACHINE, _CHECKED, _INTERPRETED = "machine code", "machine code with checks", "CPython"
+_CHECKED, _INTERPRETED = "machine code with checks", "CPython"
 _WAYS: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
     _CHECKED: ({}, {"PYTHONHASHSEED": "2", "HUTCH_CHECKED": "1"}),
     _INTERPRETED: ({"seconds": 1e9}, {"PYTHONHASHSEED": "3"}),
@@ -158,7 +158,7 @@ def results_of(name: str, seconds: float = SECONDS) -> Iterator[Result]:
     Raises:
         PluginError: nothing of that name is installed, or the plugin cannot be imported.
     """
-    others = {way: _Session({"name": name, **asked}, seconds, known) for way, (asked, known) in _WAYS.items()}
+    others: dict[str, _Session] = {}
     main = _Session({"name": name, "laws": True}, seconds, {"PYTHONHASHSEED": "1"})
     computed: list[Result] = []
     deaths, told = 0, dict[str, str]()  # where the checks go wrong that end their process, by how they do
@@ -176,7 +176,9 @@ def results_of(name: str, seconds: float = SECONDS) -> Iterator[Result]:
                     return
             else:
                 yield result
-        found = {way: {result.check: result for result in each.results()} for way, each in others.items() if computed}
+        for way, (asked, known) in _WAYS.items() if computed else ():  # not before: a check takes the time of an import
+            others[way] = _Session({"name": name, **asked}, seconds, known)
+        found = {way: {result.check: result for result in each.results()} for way, each in others.items()}
         for result in computed:
             yield Result(result.check, _disagreement(name, result, found, seconds), "", [])
     finally:
@@ -204,9 +206,13 @@ def _disagreement(name: str, result: Result, others: Mapping[str, Mapping[str, R
     """How the ways to run a layer or a loss differ; None if they agree."""
     from hutch.plugins.checks.ways import difference
 
-    for way, found in {**others, _MACHINE: {result.check: result}}.items():
+    if result.why and not result.why.startswith(_DEATHS):
+        return result.why
+    for way, found in others.items():
         if why := found[result.check].why:
             return f"{way}: {why}"
+    if result.why:
+        return result.why
     for way, found in others.items():
         if (what := difference(result.found, found[result.check].found)) is None:
             continue
