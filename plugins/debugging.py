@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 from traceback import TracebackException
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from hutch.core.errors import PluginError, did_you_mean
@@ -44,16 +44,17 @@ def modules_of(name: str, plugins: Plugins) -> set[str]:
     return found - {"hutch", "builtins", ""}
 
 
-def interpret(modules: set[str], post_mortem: bool) -> None:
+def interpret(modules: set[str], post_mortem: bool = False, quiet: bool = False) -> None:
     """Let CPython run the kernels of modules from now on, in this process and in those that it starts.
 
     Args:
         modules: of `modules_of`.
         post_mortem: begin a debugger where a kernel raises an exception.
+        quiet: print no tracebacks.
     """
     INTERPRETED.update(modules)
     os.environ["HUTCH_INTERPRETED"] = ",".join(sorted(INTERPRETED))
-    run.WATCHERS[:] = [_show, _look] if post_mortem else [_show]
+    run.WATCHERS[:] = [_show] * (not quiet) + [_look] * post_mortem
     sys.breakpointhook = _breakpoint
 
 
@@ -62,8 +63,19 @@ def _show(error: BaseException) -> None:
     if type(error).__name__ == "BdbQuit":
         return
     told = TracebackException.from_exception(error, compact=True)
-    told.stack[:] = [frame for frame in told.stack if not any(place in frame.filename for place in _HIDDEN)]
+    told.stack[:] = [frame for frame in told.stack if not _is_hidden(frame.filename)]
     print("".join(told.format()), end="", file=sys.stderr)
+
+
+def line_in(frame: FrameType | None) -> str:
+    """The innermost line of a stack that is not the interpreter's."""
+    while frame is not None and _is_hidden(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def _is_hidden(file: str) -> bool:
+    return any(place in file for place in _HIDDEN)
 
 
 def _debugger() -> Any:
@@ -87,7 +99,7 @@ def _authors(first: TracebackType | None) -> TracebackType | None:
     while first is not None:
         links.append(first)
         first = first.tb_next
-    while links and any(place in links[-1].tb_frame.f_code.co_filename for place in _HIDDEN):
+    while links and _is_hidden(links[-1].tb_frame.f_code.co_filename):
         links.pop()
     made: TracebackType | None = None
     for link in reversed(links):

@@ -28,6 +28,8 @@ from hutch.plugins.checks.chain import (
     run,
     same,
 )
+from hutch.plugins.checks.conduct import CONDUCT_CHECKS
+from hutch.plugins.checks.deciding import DECIDING_CHECKS
 from hutch.plugins.checks.report import importance, loss, loss_while_learning, raw, scores
 from hutch.plugins.checks.submodels import submodels, submodels_saved, width
 
@@ -305,4 +307,6 @@ REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
     h_min,
     submodels,
     submodels_saved,
+    *CONDUCT_CHECKS,
+    *DECIDING_CHECKS,
 )

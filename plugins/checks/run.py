@@ -32,14 +32,14 @@ import numpy as np
 
 from hutch.core.chain.reduction import Reduction
 from hutch.core.chain.registry import Registry
-from hutch.core.errors import PluginError, did_you_mean
+from hutch.core.errors import HutchError, PluginError, did_you_mean
 from hutch.core.hooks import PROJECT
 from hutch.core.loss.losses import Loss, LossLabels
 from hutch.plugins.checks.chain import Bench, bench
 from hutch.plugins.checks.loss import LOSS_CHECKS, Points, importance_aware
 from hutch.plugins.checks.reduction import REDUCTION_CHECKS, huge_importance, magnitudes, parameters_documented
 from hutch.plugins.checks.submodels import width
-from hutch.plugins.manager import Plugins, installed
+from hutch.plugins.manager import Plugins, failure_of, installed
 
 _SECONDS, _IMPORTS = 0.3, 3  # that an import may take, and attempts
 
@@ -71,8 +71,11 @@ class Check:
         """Message about the failure, known or not; None without one."""
         try:
             self._run()
+        except MemoryError as error:
+            return f"out of memory{f': {error}' if str(error) else ''}"
         except Exception as error:  # third-party code may raise anything
-            return str(error) or type(error).__name__
+            placed = None if isinstance(error, AssertionError | HutchError) else failure_of(error)
+            return placed or str(error).strip() or type(error).__name__
         return None
 
     def __str__(self) -> str:
@@ -243,6 +246,23 @@ def loads_fast(module: str) -> None:
     )
 
 
+def parts_of(name: str, plugins: Plugins) -> list[tuple[str, str, Any]]:
+    """Everything that has a name and can be checked: kinds, own names, items.
+
+    Args:
+        name: a loss, a reduction, a crowd model, a plugin or a distribution.
+        plugins: the installed plugins.
+    """
+    registry = plugins.registry
+    origins = {plugin.name for plugin in plugins if name in (plugin.name, plugin.distribution)}
+    return [
+        (kind, key, part)
+        for kind in registry.checks
+        for key, part in getattr(registry, kind).items()
+        if key == name or registry.origins[kind, key] in origins
+    ]
+
+
 def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     """The checks of everything that has this name.
 
@@ -256,15 +276,13 @@ def checks_of(name: str, plugins: Plugins | None = None) -> list[Check]:
     plugins = plugins or installed()
     registry = plugins.registry
     origins = {plugin.name for plugin in plugins if name in (plugin.name, plugin.distribution)}
-    parts: dict[str, Mapping[str, Any]] = {kind: getattr(registry, kind) for kind in registry.checks}
     found = [
         check
-        for kind, items in parts.items()
-        for key, part in items.items()
-        if key == name or registry.origins[kind, key] in origins
+        for kind, key, part in parts_of(name, plugins)
         for check in _checks(part, registry.checks[kind](part, registry), key)
     ]
     if not found:
+        parts = {kind: getattr(registry, kind) for kind in registry.checks}
         known = {key for items in parts.values() for key in items}
         known |= {each for plugin in plugins for each in (plugin.name, plugin.distribution)}
         what = f"is not installed; {did_you_mean(name, known)}"

@@ -5,9 +5,12 @@ from fault import Fault
 _DECIMALS, _CELLS, _OPTION = "core/text/decimals.py", "core/data/cells.py", "src/hutch/vw/option.py"
 _BUILD, _STATE, _CHECK, _DERIVED = (f"core/chain/{name}.py" for name in ("build", "state", "label_check", "derived"))
 
+_ARITHMETIC, _LIVE, _TYPED, _CALLS = (f"core/interpreted/{n}.py" for n in ("arithmetic", "live", "typed_source", "run"))
+
 _CHAIN = "tests/core/chain/test_"
 TESTS: dict[str, list[str]] = {
     "tables": ["tests/core/data/test_decimals.py", "tests/core/data/test_cells.py", "tests/crowd/read/test_labels.py"],
+    "kernels in CPython": ["tests/core/interpreted/test_arithmetic.py", "tests/plugins/test_debugging.py"],
     "chains built": [f"{_CHAIN}build.py", f"{_CHAIN}missing.py"],
     _STATE: [f"{_CHAIN}build.py"],
     _CHECK: [f"{_CHAIN}build.py", f"{_CHAIN}unexpected_labels.py"],
@@ -50,6 +53,23 @@ FAULTS: tuple[Fault, ...] = (
     Fault("tables", "pieces end before their last line feed", _CELLS, 'data.find(b"\\n", start + CHUNK_BYTES) + 1 or',
           'data.find(b"\\n", start + CHUNK_BYTES) or'),
     Fault("tables", "an unclosed quote may hold everything", _CELLS, "if len(left) > longest_line:", "if False:"),
+    Fault("kernels in CPython", "a literal is as wide as the other operand", _ARITHMETIC,
+          "float: np.float64, bool", "float: np.float32, bool"),
+    Fault("kernels in CPython", "whole powers are those of the C library", _ARITHMETIC,
+          "    if not isinstance(exponent, int | np.integer):", "    if True:"),
+    Fault("kernels in CPython", "a variable changes its type", _ARITHMETIC,
+          "    return value if whole else converted(value, unified(kind, _kind(other)))", "    return value"),
+    Fault("kernels in CPython", "negative words are widened before", _ARITHMETIC, "if len(wanted) > 1 and all(",
+          "if all("),
+    Fault("kernels in CPython", "the value of an augmented assignment is read first", _TYPED,
+          "self._call(operator, read, value))", "self._call(operator, value, read))"),
+    Fault("kernels in CPython", "a view may have any dtype", _LIVE, "if numbers and target.dtype != dtype:",
+          "if False:"),
+    Fault("kernels in CPython", "a view may be longer than its array", _LIVE, "if size > target.nbytes:", "if False:"),
+    Fault("kernels in CPython", "memory that nobody keeps is viewed", _LIVE, "if target is None and not any(",
+          "if False and not any("),
+    Fault("kernels in CPython", "an exception is lost", _CALLS, "            return 1\n        return 0",
+          "            return 0\n        return 0"),
     Fault("chains built", "as many rows as sub-models are too few", _BUILD, "if total > 1 << bits:",
           "if total >= 1 << bits:"),
     Fault("chains built", "rows of a feature are spread too far", _BUILD, '1 << (total - 1).bit_length()\n',

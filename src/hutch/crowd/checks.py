@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hutch.core.chain.registry import Registry
-from hutch.core.errors import UsageError
-from hutch.core.parameters import parameters_of
+from hutch.core.errors import ConfigError, UsageError
+from hutch.core.parameters import parameters_of, values_of
 from hutch.crowd.aggregate import Options, load, save
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.models.model import Array, CrowdModel, State
@@ -138,6 +138,102 @@ def resumes(model: Model) -> None:
         it.infer(labels, load(path)[1])
 
 
+def parameters_documented(model: Model) -> None:
+    """The docstring of its parameters explains each of them."""
+    for parameter in parameters_of(model.Parameters):
+        told = bool(parameter.meaning) or parameter.name in (model.Parameters.__doc__ or "")
+        assert told, f"parameter {parameter.name}: got no description, wanted one"
+
+
+def believes_gold(model: Model) -> None:
+    """An item whose class is known has that class, whatever its labels say."""
+    labels = from_triples(
+        [(f"w{k}", "t0", "0") for k in range(2, 5)] + [("w4", f"t{k}", str(k % 2)) for k in range(1, 9)],
+        gold={"t0": "1"},
+    )
+    [likely] = _made(model).fit(labels).posterior[:1]
+    got = labels.classes[int(likely.argmax())]
+    assert got == "1", f"class of an item known to be '1': got {got!r}, wanted '1': read labels.gold"
+
+
+def follows_the_class_prior(model: Model) -> None:
+    """A class prior that is given has an effect on posteriors."""
+    it, labels = _made(model), _labels()
+    try:
+        other = type(it)(**values_of(it.parameters) | {"class_prior": (0.9, 0.06, 0.04)})
+    except ConfigError:  # no wrong answer
+        return
+    same = np.allclose(other.fit(labels).posterior, it.fit(labels).posterior, atol=1e-6)
+    assert not same, "posteriors with a class prior of 0.9, 0.06, 0.04: got those without, wanted others"
+
+
+def objective_is_a_number(model: Model) -> None:
+    """The objective of a fit is finite."""
+    labels = _labels_for(model)
+    fit = _made(model).fit(labels)
+    assert np.isfinite(fit.objective), f"objective: got {fit.objective}, wanted a finite number"
+
+
+def learns_from_history(model: Model) -> None:
+    """What earlier labels say about workers counts, and is in the state alone: a new object goes on from it."""
+    it = _made(model)
+    history = it.fit(_labels(gold=True)).state
+    before = _crowd(history)
+    known = from_triples([("w0", "u", "0"), ("w1", "u", "1"), ("w0", "v", "1")], history.classes, history.worker_names)
+    found = it.infer(known, history).posterior
+    new = _made(model).infer(known, history).posterior
+    np.testing.assert_array_equal(new, found, err_msg="posteriors by a new object: keep what is learned in the state")
+    _made(model).fit(known, history)
+    _same(_crowd(history), before, "history after a fit that began with it: copy its arrays")
+    if history.workers:  # else it knows nothing of workers
+        nothing = it.start(from_triples([], history.classes, history.worker_names), None)
+        alone = it.infer(known, nothing).posterior
+        assert not np.array_equal(found, alone), "posteriors with a history: got those without, wanted others"
+
+
+def counts_history_once(model: Model) -> None:
+    """An M step from the same posteriors gives the same crowd again: what earlier runs counted is added once."""
+    it, labels = _made(model), _labels()
+    state = it.start(labels, it.fit(labels).state)
+    for _ in range(20):  # a model may approach its M step
+        it.maximise(labels, state)
+    before = _crowd(state)
+    it.maximise(labels, state)
+    for name, array in _crowd(state).items():
+        message = f"{name} after another M step: keep the counts of earlier runs apart from those of this one"
+        np.testing.assert_allclose(array, before[name], rtol=0.02, atol=1e-3, err_msg=message)
+
+
+def tells_changes(model: Model) -> None:
+    """`expect` says how far posteriors have moved: EM ends when they no longer do."""
+    it, labels = _made(model), _labels()
+    state = it.start(labels, None)
+    before = it.posterior(state).copy()
+    it.maximise(labels, state)
+    _, change = it.expect(labels, state, learned=True)
+    moved = float(np.abs(it.posterior(state) - before).max())
+    assert change > 0 or moved < 1e-6, f"change: got {change}, wanted {moved:.3g}, how far posteriors have moved"
+
+
+def climbs(model: Model) -> None:
+    """The objective never falls from one step of EM to the next."""
+    it, labels = _made(model), _labels()
+    state, found = it.start(labels, None), list[float]()
+    for _ in range(6):
+        it.maximise(labels, state)
+        found.append(it.expect(labels, state, learned=True)[0] + it.log_prior(state) / labels.items)
+    falls = [f"{a:.6g} and then {b:.6g}" for a, b in zip(found, found[1:], strict=False) if b < a - 1e-3]
+    assert not falls, f"objective: got {falls[0]}, wanted no fall: the M step is not that of the E step"
+
+
+def knows_idle_workers(model: Model) -> None:
+    """Workers without a label among these have rows, too."""
+    it, names = _made(model), [f"w{k}" for k in range(9)]
+    triples = [(f"w{w}", f"t{i}", str(i % 2)) for i in range(6) for w in (0, 1, 4)]
+    fit = it.fit(from_triples(triples, ["0", "1"], names))
+    _shares(it.confusions(fit.state), (9, 2, 2), "confusions with idle workers")
+
+
 def _part(labels: Labels, state: State, first: int, last: int) -> tuple[Labels, State]:
     """Some items with copies of their rows of the state."""
     places = slice(labels.item_ptr[first], labels.item_ptr[last])
@@ -153,8 +249,17 @@ _CHECKS: tuple[Callable[[Model], None], ...] = (
     expects_item_by_item,
     history_grows,
     resumes,
+    parameters_documented,
+    believes_gold,
+    follows_the_class_prior,
+    objective_is_a_number,
+    learns_from_history,
+    counts_history_once,
+    tells_changes,
+    climbs,
+    knows_idle_workers,
 )
-_OF_MEASUREMENTS = (counts_are_sums, expects_item_by_item, resumes)
+_OF_MEASUREMENTS = (counts_are_sums, expects_item_by_item, resumes, parameters_documented, objective_is_a_number)
 """Those that also hold without classes."""
 
 

@@ -57,6 +57,10 @@ class MixedParameters(Parameters):
     seed: Annotated[int, Within(ge=0)] = 0
     least_accuracy: Annotated[float, Within(ge=0, le=1)] | None = None
 
+    def __post_init__(self) -> None:
+        if self.class_prior is not None:
+            raise ValueError("class_prior: got one, but mixed takes the shares of classes from the people's labels")
+
 
 class Mixed(CrowdModel):
     """Crowds of people and judges.
