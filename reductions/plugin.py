@@ -21,6 +21,7 @@ REDUCTIONS = {
     "cost_sensitive_scoring_filter_tree": "scoring_filter_tree:CostSensitiveScoringFilterTree",
     "cost_sensitive_with_features": "bandits.cost_sensitive_with_features:CostSensitiveWithFeatures",
     "crowd_em": "crowd_em.layer:CrowdEM",
+    "distributionally_robust": "bandits.distributionally_robust:DistributionallyRobust",
     "dyadic": "dyadic.layer:Dyadic",
     "error_correcting_tournament": "error_correcting_tournament:ErrorCorrectingTournament",
     "explore_bag": "bandits.explore_bag:ExploreBag",
@@ -39,6 +40,7 @@ REDUCTIONS = {
     "linear": "linear.layer:Linear",
     "link": "link:Link",
     "low_rank_quadratic": "low_rank_quadratic:LowRankQuadratic",
+    "marginal": "marginal:Marginal",
     "matrix_factorization": "matrix_factorization:MatrixFactorization",
     "multinomial": "multinomial:Multinomial",
     "nat_oem": "nat_oem:NatOEMLayer",
@@ -55,6 +57,7 @@ REDUCTIONS = {
     "scoring_filter_tree": "scoring_filter_tree:ScoringFilterTree",
     "simulate_bandit": "bandits.simulate_bandit:SimulateBandit",
     "simulate_cost_sensitive_bandit": "bandits.simulate_bandit:SimulateCostSensitiveBandit",
+    "stagewise_polynomial": "stagewise_polynomial:StagewisePolynomial",
     "standardise": "features.standardise:Standardise",
     "svrg": "ftrl.svrg:Svrg",
 }
