@@ -15,6 +15,7 @@ REDUCTIONS = {
     "choose_slate": "bandits.choose_slots:ChooseSlate",
     "choose_slots": "bandits.choose_slots:ChooseSlots",
     "coin_betting": "ftrl.coin_betting:CoinBetting",
+    "confidence": "confidence:Confidence",
     "contextual_bandit": "bandits.contextual_bandit:ContextualBandit",
     "cost_sensitive_filter_tree": "filter_tree:CostSensitiveFilterTree",
     "cost_sensitive_one_against_all": "cost_sensitive_one_against_all:CostSensitiveOneAgainstAll",

@@ -103,6 +103,7 @@ CHAINS: dict[str, list[Any]] = {
     "error_correcting_tournament over linear": [{"error_correcting_tournament": {**CLASSES, "errors": 1}}, LINEAR],
     "binary over linear": ["binary", LINEAR],
     "polynomial_link over linear": [{"polynomial_link": {"degree": 2}}, LINEAR],
+    "confidence over linear": ["confidence", LINEAR],
     "marginal over linear": [{"marginal": {"namespaces": ["rater"], "compete": True}}, LINEAR],
     "stagewise_polynomial over linear": [{"stagewise_polynomial": {"batch": 30}}, LINEAR],
     "boosting over linear": [{"boosting": {"learners": 3, "algorithm": "logistic"}}, LINEAR],

@@ -124,6 +124,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "linked by plain steps": (REAL, ("--autolink 3 --sgd -l 0.05 -q ab",)),
     "marginal": (REAL, ("--marginal a --decay 0.01", "--marginal ac --compete -q ab")),
     "stagewise": (REAL, ("--stage_poly --batch_sz 3 --sched_exponent 0.7 -c -k --passes 4 --holdout_off",)),
+    "confident": (BINARY, ("--confidence --confidence_after_training --initial_t 0.1",)),
     "random network": (REAL, ("--nn 2 --random_seed 3 -b 6",)),
     "link": (BINARY, ("--loss_function logistic --link glf1",)),
 }

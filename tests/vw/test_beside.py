@@ -64,6 +64,7 @@ MODELS = {
     "--sgd -l 0.1": "number",
     "--ngram 2 --link logistic --binary --loss_function logistic": "binary",
     "--autolink 2": "number",
+    "--confidence": "binary",
     "--marginal u": "number",
     "--stage_poly --batch_sz 5": "number",
     "--boosting 2": "binary",
@@ -139,9 +140,10 @@ NOTHING = {
     "meanfield",
     "first_only",
     "stage_size",
+    "unweighted_marginals",
 }
-"""Options without an effect on most data: `first_only` only decides between actions of the same score, and
-`stage_size` between passes."""
+"""Options without an effect on most data: `first_only` only decides between actions of the same score,
+`stage_size` between passes, and `unweighted_marginals` where importances differ."""
 
 
 def _outcome(folder, words):

@@ -12,7 +12,7 @@ TESTS: dict[str, list[str]] = {
     "fields": ["tests/reductions/fields"],
     "linear": ["tests/reductions/linear", "tests/core/loss", "tests/reductions/active/test_layer.py"],
     "trees": ["tests/reductions/test_filter_tree.py", "tests/reductions/test_scoring_filter_tree.py"],
-    "robust": ["tests/reductions/bandits/test_distributionally_robust.py"],
+    "robust": ["tests/reductions/bandits/test_distributionally_robust.py", "tests/reductions/test_confidence.py"],
     "rewritten": [
         "tests/reductions/features",
         "tests/reductions/test_marginal.py",
@@ -74,6 +74,8 @@ FAULTS: tuple[Fault, ...] = (
           "if n == most and scores[0] < score:", "if n == most and scores[0] > score:"),
     Fault("rewritten", "features join twice as late each time, though they should not",
           "reductions/stagewise_polynomial.py", "(state.wait if state.doubles == 1 else state.batch)", "state.wait"),
+    Fault("robust", "the confidence is that of the label predicted", "reductions/confidence.py",
+          "asked = -_1 if p > _0 else _1", "asked = _1 if p > _0 else -_1"),
     Fault("robust", "the unseen decision is forgotten", "reductions/bandits/distributionally_robust.py",
           "product = (extra * r + s[WR]) / (1 + n)", "product = s[WR] / n"),
     Fault("robust", "the greater of both bounds counts", "reductions/bandits/distributionally_robust.py",

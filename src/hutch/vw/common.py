@@ -317,6 +317,13 @@ COMMON: dict[str, tuple[Option, ...]] = {
             value=False,
             needs=("marginal",),
         ),
+        new_flag("confidence", "Write how much importance would move each prediction to 0.", sets="confidence"),
+        new_flag(
+            "confidence_after_training",
+            "measure it after learning.",
+            sets="confidence.after",
+            needs=("confidence",),
+        ),
         new_flag(
             "active",
             "Active learning: decide which labels to ask for.",
