@@ -114,6 +114,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "explored": (decisions(True), ("--cb_explore_adf --epsilon 0.2 -q ux",)),
     "softmax": (decisions(True), ("--cb_explore_adf --softmax --lambda 3",)),
     "squarecb": (decisions(True), ("--cb_explore_adf --squarecb --gamma_scale 20",)),
+    "robust": (decisions(True, 30), ("--cb_explore_adf --cb_dro --epsilon 0.2 -q ux",)),
     "classes logged": (classes_logged(), ("--cb 3",)),
     "classes explored": (classes_logged(), ("--cb_explore 3 --epsilon 0.1",)),
     "ranked": (decisions(False), ("--csoaa_ldf m",)),
@@ -121,6 +122,9 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "boosted by draws": (BINARY, ("--boosting 4 --alg adaptive --binary",)),
     "linked": (REAL, ("--autolink 1",)),
     "linked by plain steps": (REAL, ("--autolink 3 --sgd -l 0.05 -q ab",)),
+    "marginal": (REAL, ("--marginal a --decay 0.01", "--marginal ac --compete -q ab")),
+    "stagewise": (REAL, ("--stage_poly --batch_sz 3 --sched_exponent 0.7 -c -k --passes 4 --holdout_off",)),
+    "confident": (BINARY, ("--confidence --confidence_after_training --initial_t 0.1",)),
     "random network": (REAL, ("--nn 2 --random_seed 3 -b 6",)),
     "link": (BINARY, ("--loss_function logistic --link glf1",)),
 }

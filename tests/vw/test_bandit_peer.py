@@ -74,6 +74,10 @@ EXPLORERS = [
     "--cover 4 --psi 0.3 --cb_type dr --epsilon 0.2",
     "--cover 2 --nounif --cb_type ips",
     "--cb_sample --epsilon 0.4 --random_seed 9",
+    "--cb_dro --epsilon 0.2 -q ua",
+    "--cb_dro --cb_dro_alpha 0.3 --cb_dro_tau 0.9 --softmax --cb_type dr",
+    "--cb_dro --squarecb --gamma_scale 20",
+    "--cb_dro --bag 2 --cb_sample",
 ]
 
 
@@ -84,6 +88,7 @@ EXPLORERS = [
         ("--explore_eval --epsilon 0.3 -q ua", ("bandit", 70)),
         ("--explore_eval --cb_explore_adf --squarecb --multiplier 0.4", ("bandit", 71)),
         ("--explore_eval --target_rate 0.5 --bag 3 --random_seed 5", ("bandit", 72)),
+        ("--cb_adf --cb_dro --cb_dro_wmax 20 --cb_type ips", ("bandit", 29)),
         ("--cb_adf --rank_all -b 8 --clip_p 0.2", ("bandit", 30)),
         ("--cb_adf --cb_type dm --sgd -l 0.1", ("bandit", 31)),
         ("--csoaa_ldf m -q ua", ("costs", 32)),

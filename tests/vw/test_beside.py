@@ -64,6 +64,9 @@ MODELS = {
     "--sgd -l 0.1": "number",
     "--ngram 2 --link logistic --binary --loss_function logistic": "binary",
     "--autolink 2": "number",
+    "--confidence": "binary",
+    "--marginal u": "number",
+    "--stage_poly --batch_sz 5": "number",
     "--boosting 2": "binary",
     "--bootstrap 2": "number",
     "--nn 2": "number",
@@ -87,6 +90,7 @@ MODELS = {
     "--cb_adf --cb_type dr": "actions",
     "--cb_explore_adf --epsilon 0.1": "actions",
     "--cb_explore_adf --softmax": "actions",
+    "--cb_explore_adf --cb_dro": "actions",
     "--cb_explore_adf --squarecb": "actions",
     "--cb_explore_adf --regcb --mellowness 1e-5": "actions",
     "--cb_explore_adf --first 3": "actions",
@@ -136,9 +140,10 @@ NOTHING = {
     "meanfield",
     "first_only",
     "stage_size",
+    "unweighted_marginals",
 }
-"""Options without an effect on most data: `first_only` only decides between actions of the same score, and
-`stage_size` between passes."""
+"""Options without an effect on most data: `first_only` only decides between actions of the same score,
+`stage_size` between passes, and `unweighted_marginals` where importances differ."""
 
 
 def _outcome(folder, words):

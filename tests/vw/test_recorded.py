@@ -11,8 +11,8 @@ OTHER_TABLES = {"logged actions", "logged, doubly robust"}
 """Without an explorer VW counts the features of a decision's shared line once in the footer, and per action in rows."""
 
 
-OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked"}
-"""VW's weights are those before the last update of each feature, or it keeps that of the link between two rows."""
+OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"}
+"""VW's are those before the last update of each feature, or between two rows, or stand among means of ids."""
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -32,11 +32,9 @@ automl default_lease priority_type priority_challengers verbose_metrics csv_trac
 baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
 baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
   evaluate`
-confidence confidence_after_training: use --loss_function logistic --link logistic: probabilities
 cats cats_pdf cats_tree tree_bandwidth bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
   policy: cut the range of actions into N classes, and use --cb_explore N
 cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into N classes, and use --cbify N
-cb_dro cb_dro_alpha cb_dro_tau cb_dro_wmax: use --cb_type dr or mtr
 ccb_no_slot_index: leave it out
 eval: use `hutch evaluate`, which estimates a chain's cost from a log of decisions
 cb_to_cbadf: use --cb, which works with features of actions
@@ -70,8 +68,6 @@ ksvm reprocess pool_greedy para_active pool_size subsample kernel degree: use --
 bfgs conjugate_gradient hessian_on mem termination: use the default learner, with --passes
 OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init: use --passes
 lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models
-marginal initial_denominator initial_numerator compete update_before_learn unweighted_marginals decay: make the features
-  before Hutch reads them
 print: use --audit, which shows every example
 ot: use --cb N or --cb_explore N
 sendto: use `hutch serve`, which predicts and learns over HTTP
@@ -84,7 +80,6 @@ search search_task search_metatask search_interpolation search_rollout search_ro
   search_graph_no_structure search_graph_separate_learners search_graph_directed constraints root_label num_label
   old_style_labels transition_system one_learner cost_to_go relation_cost entity_cost relation_none_cost skip_cost cost
   negative_weight max: Hutch has no structured prediction
-stage_poly sched_exponent batch_sz batch_sz_no_doubling: name the products with -q, --cubic or --interactions
 top: keep the best of the predictions that -p writes
 warm_cb warm_cb_cs warm_start interaction warm_start_update interaction_update corrupt_type_warm_start
   corrupt_prob_warm_start choices_lambda lambda_scheme overwrite_label sim_bandit: train with --cbify N on the labels,

@@ -17,7 +17,17 @@ from hutch.vw.translate import LOSS_PARAMETERS, chain_of
 Layer = tuple[str, Any]
 """Name and parameters."""
 _KINDS = ("adaptive", "normalized", "invariant")
-_NOT_KEPT = ("active", "matrix_", "polynomial_", "rejection", "simulate_", "svrg")
+_NOT_KEPT = (
+    "active",
+    "distributionally_",
+    "marginal",
+    "matrix_",
+    "polynomial_",
+    "rejection",
+    "simulate_",
+    "stagewise_",
+    "svrg",
+)
 """How the names of layers begin whose state VW's models lack."""
 _LOSSES = ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson")
 
@@ -172,6 +182,8 @@ def _said(option: Option, key: str, given: Any) -> list[str]:
         return [] if given.field_aware else [name, *(_coded(pair.namespaces) + str(pair.rank) for pair in given.pairs)]
     if option.name == "lrqfa":
         return [name, _coded(given.fields) + str(given.pairs[0].rank)] if given.field_aware else []
+    if option.name == "marginal":
+        return [name, _coded(value)]
     if value is None or (key and not brings and value == getattr(type(given), key, None)):
         return []
     if option.reads == "loss":

@@ -3,6 +3,7 @@
 from argparse import Namespace
 from typing import Any
 
+from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.option import EXPLORING
@@ -41,6 +42,11 @@ def decision_layers(options: Namespace) -> list[Any]:
     chooser = "choose_slate" if "slates" in slots else "choose_slots"
     layers = [declared_layer(chooser, options)] if slots else _actions(options)
     layers += _explorer(options) if exploring else []
+    if options.cb_dro:
+        if slots:
+            raise UsageError(f"got --cb_dro and --{slots[0]}, wanted one of them")
+        place = sum(layer_name(layer) in ("rejection_sampling", "sample_action") for layer in layers)
+        layers.insert(place, declared_layer("distributionally_robust", options))
     if bandit:
         lists = None if exploring or options.rank_all else "best"
         layers.append(declared_layer("contextual_bandit", options, lists=lists))

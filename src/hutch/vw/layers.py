@@ -52,7 +52,7 @@ LAYERS: Mapping[str, VwLayer] = {
                 sets="clip",
                 needs=("cb_adf", "cb", *EXPLORING),
             ),
-            new_flag("rank_all", "write all actions with their scores.", needs=("cb_adf",)),
+            new_flag("rank_all", "write all actions with their scores.", needs=("cb_adf", "cb_explore_adf")),
             new_flag(
                 "no_predict",
                 "Accepted for compatibility; has no effect.",
@@ -80,6 +80,15 @@ LAYERS: Mapping[str, VwLayer] = {
             new_flag(
                 "csoaa_rank", "Write all actions with their scores.", needs=("csoaa_ldf", "cb_adf", "cb", *EXPLORING)
             ),
+        ),
+    ),
+    "distributionally_robust": VwLayer(
+        learner="cb_dro",
+        options=(
+            new_flag("cb_dro", "Learn for the worst case that the log allows.", needs=("cb_adf", "cb_explore_adf")),
+            new_float("cb_dro_alpha", "level of error of its bound.", default=0.05, sets="level", needs=("cb_dro",)),
+            new_float("cb_dro_tau", "decisions count less by X each.", default=0.999, sets="memory", needs=("cb_dro",)),
+            new_float("cb_dro_wmax", "the largest 1 / p there can be.", sets="greatest_weight", needs=("cb_dro",)),
         ),
     ),
     "explore_bag": VwLayer(

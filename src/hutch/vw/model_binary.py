@@ -48,8 +48,13 @@ _COUNTERS = {
 """State that reductions write between the header and the learner's part: the array's name, and its type in the file."""
 _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_class", "simulate_bandit"}
 """Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
-_LOST = {"polynomial_link": "--autolink", "svrg": "--svrg"}
-"""Layers whose models VW itself cannot use, and their options."""
+_LOST = {
+    "marginal": "--marginal",
+    "polynomial_link": "--autolink",
+    "stagewise_polynomial": "--stage_poly",
+    "svrg": "--svrg",
+}
+"""Layers whose state VW's models lack, or hold in a form that Hutch does not read, and their options."""
 _OLDEST, _WITH_REGULARIZATION = (8, 3, 3), (9, 0, 0)
 """Versions since which a model has this layout, and its `l1_state` and `l2_state`."""
 
@@ -153,7 +158,9 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
         _check_version(reader, header.version)
     for layer in chain.layers:
         if layer.name in _LOST:
-            raise reader.error(f"a model of VW with {_LOST[layer.name]}, whose state VW's models lose")
+            raise reader.error(
+                f"a model of VW with {_LOST[layer.name]}, whose state Hutch does not read: train it anew"
+            )
     if seed is not None:
         chain.shared["random_state"] = np.uint64(seed & (2**64 - 1))
     if options.named_labels:

@@ -127,9 +127,17 @@ def bounded(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
+def confident(batch: Batch, outputs: Outputs) -> bytes:
+    """`--confidence`: the prediction, its confidence, and the tag."""
+    found = []
+    for i, (p, (confidence,)) in enumerate(zip(outputs.predictions.tolist(), outputs.scores.tolist(), strict=True)):
+        found.append(f"{p:.6f} {confidence:.6f} ".encode() + batch.tag(i) + b"\n")
+    return b"".join(found)
+
+
 def is_bounded(chain: Chain) -> bool:
-    """Whether predictions are written by `bounded`."""
-    return layer_named(chain, "bootstrap") is not None and chain.predicts.value == "scalar"
+    """Whether predictions are written by `bounded` or `confident`, which need scores."""
+    return layer_named(chain, "bootstrap", "confidence") is not None and chain.predicts.value == "scalar"
 
 
 def writes_numbers(chain: Chain, given: Namespace) -> bool:
@@ -157,7 +165,7 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     if labels:
         return class_lines(labels)
     if is_bounded(chain):
-        return bounded
+        return confident if chain.layers[0].name == "confidence" else bounded
     if active is not None and not active.simulation:
         return requests
     return number_lines(predictions_of)

@@ -268,6 +268,23 @@ def _boosting(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     return [{"boosting": parameters}]
 
 
+def _marginal(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    """The namespaces of `--marginal`, by letter."""
+    if ":" in (names := decode(parameters["namespaces"])):
+        raise UsageError(f"--marginal: got {parameters['namespaces']!r}, wanted letters of namespaces")
+    return [{"marginal": parameters | {"namespaces": sorted(set(names))}}]
+
+
+def _stagewise(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    """The layer just above the learner: VW has those named here below it."""
+    for name in ("lrq", "lrqfa", "autolink", "marginal", "nn", "active"):
+        if NAMED[name].given(options) is not None:
+            raise UsageError(f"got --stage_poly and --{name}, wanted one of them")
+    if not (options.binary or _any_of(_MULTICLASS, options) or options.boosting):
+        parameters["predict_first"] = True
+    return [{"stagewise_polynomial": parameters} if parameters else "stagewise_polynomial"]
+
+
 def _low_rank(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     if options.lrq and options.lrqfa:
         raise UsageError("got --lrq and --lrqfa, wanted one of them")
@@ -305,6 +322,8 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
         [] if parameters["function"] == "identity" or options.probabilities else [{"link": parameters}]
     ),
     "boosting": _boosting,
+    "marginal": _marginal,
+    "stagewise_polynomial": _stagewise,
     "low_rank_quadratic": _low_rank,
     "active": _active,
 }
