@@ -71,7 +71,8 @@ class _Child:
             encoding="utf-8",
         )
         self._lines: Queue[str] = Queue()
-        Thread(target=self._read, daemon=True).start()
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self._process.stdout
@@ -98,6 +99,9 @@ class _Child:
         with suppress(OSError):
             self._process.kill()
         self._process.wait()
+        self._reader.join()
+        assert self._process.stdout
+        self._process.stdout.close()
 
 
 class _Session:

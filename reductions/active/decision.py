@@ -191,7 +191,7 @@ def decide(s, layer, example, prediction, label, importance, offset, error):
     _trace(s, score, chance, draw, asked, prediction, label, importance, error)
     if not frozen:
         progress.seen += uint64(1)
-        progress.spent += min(chance, 1.0)
+        progress.spent += min(chance, 1.0) if chance == chance else 0.0  # no number: it was not asked for
         shared.queries += uint64(1) if asked else uint64(0)
     return chance if asked else 0.0
 

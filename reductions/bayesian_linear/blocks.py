@@ -15,9 +15,10 @@ is met first, and n the features of that example. All priors learn; the one with
 Features that are met first in one example share a block of S; between blocks covariances are 0. The table of weights
 holds the number of each feature's place.
 
-With forgetting f, each label of importance h brings all of S nearer to what it was at first, S₀, which is diagonal:
+With forgetting f, the weights walk back to what was expected at first (G. Uhlenbeck, L. Ornstein, Physical Review 36,
+1930): each label of importance h brings all of S nearer to S₀, its first, diagonal one, and all of m and g nearer to 0.
 
-    S = keep S + (1 - keep) S₀        keep = (1 - f)^h
+    S = keep S + (1 - keep) S₀        m = √keep m        g = √keep g        keep = (1 - f)^h
 
 A block is brought up to date when an example has features of it: `since` is the importance learned by then.
 
@@ -203,8 +204,9 @@ def _score(s, sums, k, count):
     score = response = 0.0
     for j in range(count):
         row, number = _row(s, s.parts, j), _number(s, j, k)
-        score += dot(vector_at(s, s.means, number), row, workspace_of(s))
-        response += dot(vector_at(s, s.responses, number), row, workspace_of(s))
+        root = math.sqrt(_keep(s, sums, _block(s, j))) if s.forgetting > 0.0 else 1.0
+        score += root * dot(vector_at(s, s.means, number), row, workspace_of(s))
+        response += root * dot(vector_at(s, s.responses, number), row, workspace_of(s))
     centre = (0.5 * (sums.low + sums.high) + sums.labels) / (1.0 + sums.importance)
     return centre * (1.0 - response) + score, score, response
 
@@ -227,7 +229,7 @@ def _spread(s, sums, k, count):
 
 @helper
 def _forget(s, sums, count):
-    """Bring the covariances of the example's blocks up to date."""
+    """Bring the moments of the example's blocks up to date."""
     priors, since = float64s_at(s.priors, uint64(s.prior_count)), float64s_at(s.since, uint64(s.blocks))
     for j in range(count):
         block = _block(s, j)
@@ -235,8 +237,11 @@ def _forget(s, sums, count):
         since[block] = sums.importance
         if keep < 1.0:
             for k in range(s.prior_count):
-                matrix = matrix_at(s, _number(s, j, k))
+                matrix, root = matrix_at(s, _number(s, j, k)), math.sqrt(keep)
+                mean, response = vector_at(s, s.means, _number(s, j, k)), vector_at(s, s.responses, _number(s, j, k))
                 for i in range(s.size):
+                    mean[i] *= root
+                    response[i] *= root
                     line = matrix[i * s.room : i * s.room + s.size]
                     for t in range(uint64(s.size)):
                         line[t] *= keep

@@ -93,8 +93,8 @@ class BayesianLinearParameters(Parameters):
         constant_variance: of the constant's weight before anything is learned; with many classes, or where
             probabilities matter most, 1.
         sparse_variance: the same of weights of other namespaces, which have variances but no covariances.
-        forgetting: part of the way back to the initial variance that each label goes, for
-            concepts that drift.
+        forgetting: part of the way back to the initial variance that each label goes, for concepts that drift and for
+            explorers of a world that changes; not of moments and sites.
         reaches: of moments: the likeliest of these takes the place of `reach` in runs that predict.
         extrapolation: of moments: a value that lies farther outside those learned of its column than so many times
             their width counts as the nearest of them in predictions, once 30 rows have the column; None: none does.

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hutch.plugins.checks import run as checks
+from hutch.plugins.checks.apart import Result
 
 Run = Callable[..., Any]
 
@@ -28,16 +28,9 @@ def test_the_list_as_json(hutch: Run) -> None:
     assert losses["hooks"] == ["hutch_register_losses"] and losses["file"].endswith("loss/plugin.py")
 
 
-def outcomes(*texts: str) -> Callable[[str], list[checks.Check]]:
-    def run(text: str) -> Callable[[], None]:
-        def check() -> None:
-            if text:
-                raise AssertionError(text)
-
-        return check
-
-    return lambda name: [
-        checks.Check(name, f"check{i}", run(text), "as VW does" if text == "known" else "")
+def outcomes(*texts: str) -> Callable[[str, float], list[Result]]:
+    return lambda name, seconds: [
+        Result(f"{name}:check{i}", text or None, "as VW does" if text == "known" else "", [])
         for i, text in enumerate(texts)
     ]
 
@@ -57,7 +50,7 @@ def outcomes(*texts: str) -> Callable[[str], list[checks.Check]]:
 def test_checks_are_reported(
     hutch: Run, monkeypatch: pytest.MonkeyPatch, texts: list[str], code: int, lines: list[str]
 ) -> None:
-    monkeypatch.setattr("hutch.plugins.checks.checks_of", outcomes(*texts))
+    monkeypatch.setattr("hutch.plugins.checks.apart.results_of", outcomes(*texts))
     result = hutch("plugins", "check", "x")
     assert (result.code, result.out.splitlines()) == (code, lines)
     found = json.loads(hutch("plugins", "check", "x", "--json").out)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hutch import Chain
@@ -58,3 +59,19 @@ def test_an_importance_that_dwarfs_all_others_does_not_hide_a_later_run(capsys: 
     run(["-d", "heavy", "-f", "model", "--quiet"])
     rows, average = table(capsys, "-d", "test", "-t", "-i", "model")
     assert len(rows) == 4 and average == "average loss = 0.500000"
+
+
+def test_a_chance_to_ask_that_is_no_number_is_not_spent() -> None:
+    """Products of four namespaces overflow: predictions and sensitivities are infinite."""
+    lines = [
+        "'tag2|ab 007:2 running:red A_b 12 12:1e-3 |c:0.5 12:7.2334e+05 y:red -5:3. 0:5 é |a x2 |a x1:7.6971e+05 12:-1 "
+        "word:2 A_b y",
+        "|d:-2 0 x:2.427e-140 x2:8.9631e+05 |b running |ab 12 word:0.97 running:-4 A_b running:007 |d:-2 x:-0 x1",
+        "|c 007:1e-20 running:7 y:-4",
+    ]
+    Path("d").write_text("\n\n".join(f" {line}" for line in lines) + "\n\n")
+    options = "--interactions aab --interactions abcd --passes 5 -k -c --active --mellowness 0.1 --initial_weight 0.2"
+    assert (
+        run(["-d", "d", *options.split(), "--holdout_period", "3", "--early_terminate", "1", "--quiet", "-f", "m"]) == 0
+    )
+    assert all(np.isfinite(each).all() for each in Chain.load("m").arrays().values())

@@ -32,6 +32,7 @@ SLATES = [
     )
 ]
 NUMBERS = [f"{1 if i % 2 else -1} |w a:{i % 3 + 0.1} b:{i % 5 - 1.0} c:{i % 7} |u r{i % 4}" for i in range(30)]
+PAIRED = [f"{0.2 + i % 3} |p user u{i % 5} shop s{i % 4} |w a{i % 5}" for i in range(30)]
 
 _ROW: dict[str, Any] = {
     "namespace": "w", "dimension": 8, "rank": 2, "features": "hashed", "block": 4, "warm_up": 6
@@ -73,6 +74,13 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
     "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
     "boosting": ([{"boosting": {"learners": 3, "algorithm": "adaptive"}}, "linear"], PLAIN),
+    "confidence": (["confidence", {"linear": {"loss": "logistic"}}], PLAIN),
+    "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
+    "freegrad": (["freegrad"], PLAIN),
+    "marginal": ([{"marginal": {"namespaces": ["p"]}}, "linear"], PAIRED),
+    "polynomial_link": ([{"polynomial_link": {"degree": 2}}, "linear"], PLAIN),
+    "stagewise_polynomial": ([{"stagewise_polynomial": {"batch": 5}}, "linear"], PLAIN),
+    "svrg": (["svrg"], PLAIN),
     "bootstrap": ([{"bootstrap": {"models": 3, "type": "vote"}}, "linear"], PLAIN),
     "one_hidden_layer": ([{"one_hidden_layer": {"units": 2, "skip_connection": True}}, "linear"], PLAIN),
     "link": ([{"link": {"function": "logistic"}}, "binary", "linear"], PLAIN),

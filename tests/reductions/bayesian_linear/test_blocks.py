@@ -87,6 +87,7 @@ class Twin:
         self.labels += h * y
         keep = (1 - self.forgetting) ** h
         self.covariance = keep * self.covariance + (1 - keep) * self.first
+        self.mean, self.response = math.sqrt(keep) * self.mean, math.sqrt(keep) * self.response
 
 
 def rows(count, features, seed=0, filled=0.6):
@@ -160,6 +161,24 @@ def test_optimism_takes_one_deviation_of_the_posterior_off_each_score(forgetting
         cost = float(np.float32(10 * (scores[chosen] @ x) + random.normal()))
         chain.learn([{"actions": actions, "chosen": chosen, "cost": cost, "probability": 1.0}])
         twin.learn(wide[chosen], cost)
+
+
+def test_an_explorer_that_forgets_finds_what_has_become_better():
+    regrets = {}
+    for forgetting in (0.0, 0.003):
+        random, missed = np.random.default_rng(6), 0
+        top = {"explore_posterior": {"method": "optimism", "width": 1.0}}
+        chain = chain_of(8, [top, {"contextual_bandit": {"clip": 1.0}}, EXPLORE[1]], forgetting=forgetting)
+        for number in range(1500):
+            actions, best = [{f"a{k}": {"f": 1.0}} for k in range(2)], int(number >= 600)
+            chosen = int(chain.predict([{"actions": actions}]).argmax())
+            missed += number >= 1200 and chosen != best
+            cost = -float(
+                random.random() < (0.6, 0.4 + 0.5 * best)[chosen]
+            )  # the second becomes better, the first stays
+            chain.learn([{"actions": actions, "chosen": chosen, "cost": cost, "probability": 1.0}])
+        regrets[forgetting] = missed
+    assert regrets[0.003] < 10 and regrets[0.0] == 300
 
 
 def test_neither_the_scale_of_costs_nor_where_they_lie_changes_a_choice():
