@@ -77,3 +77,37 @@ def test_merged_cells_are_refused_with_what_to_do(tmp_path):
         DataError, match=r"merged.csv:3:1: the task is empty; if cells of a spreadsheet are merged, rep"
     ):
         read_labels(path)
+
+
+@pytest.mark.parametrize("above", [",Annotators,,,", "Project of June,,,,", "Project of June,,,,\n,,,,"])
+def test_a_title_above_the_header_is_refused_with_what_to_do(tmp_path, above):
+    path, table = (
+        tmp_path / "titled.csv",
+        "item,ann,bob,cy,dee\n1,good,good,bad,bad\n2,bad,bad,bad,good\n3,good,,bad,bad\n",
+    )
+    path.write_text(f"{above}\n{table}")
+    with pytest.raises(
+        DataError, match=r"titled.csv:1:1: got a row above the header \(.*, wanted the header first: item, "
+    ):
+        read_labels(path)
+    path.write_text(table)
+    assert read_labels(path).worker_names == ["ann", "bob", "cy", "dee"]
+
+
+def test_an_empty_cell_in_a_first_row_without_a_header_is_no_title(tmp_path):
+    path = tmp_path / "plain.csv"
+    path.write_text("yes,,no,no\nno,no,no,yes\nyes,no,yes,yes\nno,yes,yes,yes\n")
+    with pytest.raises(DataError, match="--columns label=1,label=2,label=3,label=4"):
+        read_labels(path)
+
+
+def test_a_score_that_stands_once_is_no_mistake(tmp_path, hutch):
+    path = tmp_path / "scores.tsv"
+    path.write_text(
+        "".join(f"{who}\tt{k}\t{50 + 41 * (k == 7) + (k + j) % 3}\n" for j, who in enumerate("abcd") for k in range(40))
+    )
+    scores = told(hutch, "judges", path, "--reference", "a")
+    assert "stands once" not in scores
+    assert "the class '92' stands once; is it a mistake?" in told(
+        hutch, "judges", path, "--reference", "a", "--no-scores"
+    )
