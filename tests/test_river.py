@@ -294,3 +294,32 @@ def test_frames_without_rows_have_no_predictions():
             assert len(model.predict_many(empty)) == 0
     assert HutchClassifier().predict_proba_many(empty).shape[0] == 0
     assert list(model.predict_proba_many(empty).columns) == [0, 1]
+
+
+@pytest.mark.parametrize("y", [None, "x", "3", 1e300, -1e300, pytest.param(10**400, id="huge"), float("inf")])
+def test_targets_that_are_no_numbers_of_the_chain_are_refused_before_the_scale_moves(y):
+    rows, apart = [({"a": float(k % 5)}, 2.0 * (k % 5)) for k in range(60)], HutchRegressor()
+    model = HutchRegressor()
+    for k, (x, target) in enumerate(rows):
+        if k in (0, 30):
+            with pytest.raises(HutchError, match="y: got .*, wanted a number within ±3.4e38"):
+                model.learn_one(x, y)
+            with pytest.raises(HutchError, match="y: got .*, wanted a number within ±3.4e38"):
+                model.learn_many(pd.DataFrame([x]), [y])
+        model.learn_one(x, target)
+        apart.learn_one(x, target)
+    assert model.predict_one({"a": 3.0}) == apart.predict_one({"a": 3.0})
+
+
+def test_the_target_of_a_row_that_is_refused_does_not_count_in_the_running_scale():
+    model, apart = HutchRegressor(), HutchRegressor()
+    for k in range(60):
+        if k % 7 == 0:
+            with pytest.raises(HutchError, match="wanted a number"):
+                model.learn_one({"a": {"b": 1}}, 1e6 + k)
+        for each in (model, apart):
+            each.learn_one({"a": float(k % 5)}, 2.0 * (k % 5))
+    assert (model._target.centre, model._target.scale) == pytest.approx(
+        (apart._target.centre, apart._target.scale), 0.2
+    )
+    assert model.predict_one({"a": 3.0}) == pytest.approx(apart.predict_one({"a": 3.0}), rel=0.01)

@@ -31,8 +31,10 @@ def made(reduction: type[Reduction], parameters: Any, context: Context) -> Reduc
     """A new layer.
 
     Raises:
-        PluginError: its `__init__` leaves out that of `Reduction`.
+        PluginError: its `__init__` leaves out that of `Reduction`, or the class lacks what each must have.
     """
+    if missing := sorted(getattr(reduction, "__abstractmethods__", ())):
+        raise _broken(reduction, missing[0], "none", "it, as every layer has it")
     layer = reduction(parameters, context)
     if getattr(layer, "context", None) is not context:
         found = "an __init__ that does not call super().__init__(parameters, context)"

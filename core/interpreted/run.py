@@ -46,6 +46,11 @@ class Interpreted:
 
     def __init__(self, function: FunctionType, signature: str) -> None:
         result, names = _parts(signature)
+        code, given = function.__code__, len(names)
+        if not code.co_argcount - len(function.__defaults__ or ()) <= given <= code.co_argcount:
+            place = f"{code.co_filename}:{code.co_firstlineno}"
+            text = f"kernel {function.__name__!r}: got {code.co_argcount} parameters, wanted {given}"
+            raise PluginError(f"{place}: {text}")
         self._result, self._kinds = np.dtype(result).type, [np.dtype(name).type for name in names]
         self._python = python_of(function)
         c = [np.ctypeslib.as_ctypes_type(kind) for kind in (self._result, *self._kinds)]

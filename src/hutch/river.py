@@ -33,6 +33,7 @@ from hutch.target_scale import TargetScale, can_rescale
 
 Layers = Sequence[Mapping[str, Any] | str]
 _CLASSES = 16  # for which there is room before any is known
+_LARGEST = float(np.finfo(np.float32).max)  # target
 _ENOUGH = 20  # rows from which intervals are made
 
 
@@ -40,6 +41,17 @@ def _memory(model: Any) -> int:
     """Bytes of the learned state; River's own walk over all references would enter kernels and plugins."""
     chain: Chain = model.chain
     return chain.weights.nbytes + sum(array.nbytes for layer in chain.layers for array in layer.saved().values())
+
+
+def _target_of(y: Any) -> float:
+    """A target as a number; DataError if it is none that the chain can learn."""
+    try:
+        target = float(y)
+    except (TypeError, ValueError, OverflowError):
+        target = math.nan
+    if isinstance(y, str) or not abs(target) <= _LARGEST:
+        raise DataError(f"y: got {y!r:.40}, wanted a number within ±3.4e38")
+    return target
 
 
 class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
@@ -256,16 +268,15 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         ------
         DataError : a target or values that cannot be used.
         """
-        target = float(y)
-        if not math.isfinite(target):
-            raise DataError(f"y: got {y}, wanted a number")
+        target = _target_of(y)
+        record = record_of(x)
         with self.chain.turn:
-            if self._scaled and w > 0:
-                list(self._target.follow(np.array([target]), self.chain))
-            record = record_of(x)
-            self._doubts.see(x)
-            label = (target - self._target.centre) / self._target.scale
-            found = self.chain.learn({**record, "label": label, "importance": w})
+            with self._target.forgetting_refused():
+                if self._scaled and w > 0:
+                    list(self._target.follow(np.array([target]), self.chain))
+                self._doubts.see(x)
+                label = (target - self._target.centre) / self._target.scale
+                found = self.chain.learn({**record, "label": label, "importance": w})
             if w > 0:
                 self._keep(found, np.array([target]))
 
@@ -288,9 +299,7 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         DataError : columns or targets that cannot be used.
         """
         table = frame_of(X)
-        targets = np.array(labels_of(y, table), np.float64)
-        if not np.isfinite(targets).all():
-            raise DataError(f"y: got {targets[~np.isfinite(targets)][0]}, wanted numbers")
+        targets = np.array([_target_of(target) for target in labels_of(y, table)])
         self._doubts.see_table(table)
         weights = weights_of(w, table)
         if len(kept := np.flatnonzero(weights > 0)) < len(targets):

@@ -1,6 +1,7 @@
 """The scale on which a regressor learns its targets, which follows them as they come."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,16 @@ class TargetScale:
         """Whether the targets, with these further ones, leave the allowed range of centre and scale."""
         means, deviations = self._add(y)
         return bool(self._astray(means[-1:], deviations[-1:])[0])
+
+    @contextmanager
+    def forgetting_refused(self) -> Iterator[None]:
+        """Forget the targets of a block that ends in an error; centre and scale stay those of the chain."""
+        origin, sums = self._origin, self._sums
+        try:
+            yield
+        except Exception:
+            self._origin, self._sums = origin, sums
+            raise
 
     def follow(self, y: NDArray[np.float64], chain: Chain, by_row: bool = False) -> Iterator[slice]:
         """Set the scale from the first targets, and cut further ones where it must change, however calls divide them.

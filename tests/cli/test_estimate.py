@@ -127,6 +127,22 @@ def test_doubtful_figures_are_said_to_be(hutch, files, tmp_path):
     assert found["warnings"] == ["1 of 81 labelled items have no label of a judge"]
 
 
+def test_labels_that_are_left_out_and_judges_of_two_spellings_are_told(hutch, files, tmp_path):
+    people, judges, _ = files
+    some, two = tmp_path / "some.csv", tmp_path / "two.csv"
+    rows = [line.split("\t") for line in people.read_text().splitlines()]
+    some.write_text(
+        "worker,task,label\n" + "".join(f"{w},{t},{c if k % 10 else ''}\n" for k, (w, t, c) in enumerate(rows))
+    )
+    two.write_text(judges.read_text().replace("llama", "GPT").replace("\t", ","))
+    said = hutch("estimate", some, "--judges", two, "--of", "rate=1").out
+    assert f"notice               {some}: left out: 8 without a label (first: line 2)" in said
+    assert f"notice               {two}: the workers 'gpt' and 'GPT' differ only in how they are written; each" in said
+    found = json.loads(hutch("estimate", some, "--judges", two, "--of", "rate=1", "--json").out)
+    assert found["labels"] == 72 and len(found["notices"]) == 2 and found["warnings"] == []
+    assert "notice" not in hutch("estimate", people, "--judges", judges, "--of", "rate=1").out
+
+
 def test_runs_of_a_judge_are_one_answer_and_ties_go_by_lot(hutch, files, tmp_path):
     people, _, truth = files
     runs = tmp_path / "runs.tsv"

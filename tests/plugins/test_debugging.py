@@ -192,3 +192,19 @@ def test_names_lead_to_modules() -> None:
     assert modules_of("linear", plugins) == {"hutch.reductions.linear"}
     with pytest.raises(PluginError, match="'linc' is not installed; .*'link'"):
         modules_of("linc", plugins)
+
+
+def test_a_kernel_with_too_few_parameters_is_named_with_its_line(tmp_path: Path) -> None:
+    source = LAYER.replace("def learn(layer, example, label, importance, offset):", "def learn(layer, example, label):")
+    _, errors, status = start(tmp_path, source, "plugins", "debug", "sums", *TRAIN)
+    place = line_of("@kernel\ndef learn", source)
+    assert errors == f"DIR/w_sums.py:{place}: kernel 'learn': got 3 parameters, wanted 5\n"
+    assert status == 1
+
+
+def test_a_layer_without_kernels_is_named(tmp_path: Path) -> None:
+    source = LAYER.replace("    kernels = Kernels(learn, predict)\n", "")
+    for words in (TRAIN, ("plugins", "debug", "sums", *TRAIN)):
+        _, errors, status = start(tmp_path, source, *words)
+        assert errors == "w_sums.Sums.kernels of the layer 'sums': got none, wanted it, as every layer has it\n"
+        assert status == 1

@@ -196,7 +196,7 @@ def _items(
 ) -> dict[str, Items]:
     """The labels of people and judges for each question, from files or from a store."""
     from hutch.crowd.data.asked import ColumnNames
-    from hutch.estimate.files import items_of, read_questions
+    from hutch.estimate.files import items_of, notices_of, read_questions
 
     if store is None:
         return read_questions(people, judges, drawn, total, noisy, reference, ColumnNames.of(columns))
@@ -213,4 +213,5 @@ def _items(
         said, chances, count = labels_drawn(labelled)
     asked = replace(ColumnNames.of(columns), usual=False)
     told = read_labels(people, classes=said.classes, columns=asked)
-    return {"": replace(items_of(said, told, chances, count, noisy, store), form=told.form)}
+    items = items_of(said, told, chances, count, noisy, store)
+    return {"": replace(items, form=told.form, notices=notices_of(told, people))}

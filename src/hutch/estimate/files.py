@@ -14,6 +14,7 @@ from hutch.crowd.aggregate import aggregate
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels, almost_alike
 from hutch.crowd.data.names import Names
+from hutch.crowd.data.spelling import told_alike
 from hutch.crowd.data.values import number_in
 from hutch.crowd.mixed.model import check_both, matches
 from hutch.crowd.models.dawid_skene import DawidSkene
@@ -82,20 +83,28 @@ def read_questions(
     columns = replace(columns or ColumnNames(), usual=False)
     patterns = () if judges is not None else tuple(reference) or reference_workers(people, columns)
     for question, said in all_questions(people, columns=columns).items():
-        told, form = None, said.form
+        told, form, notices = None, said.form, notices_of(said, people)
         if judges is not None:
             others = all_questions(judges, classes=said.classes, columns=columns)
             if question not in others:
                 raise UsageError(f"{called(judges)}: got no answers to the question {question!r} of {called(people)}")
             told = others[question]
             form += f"; judges: {told.form}"
+            notices += notices_of(told, judges)
         elif patterns:
             person = matches(said.worker_names, patterns)
             check_both(said, patterns)
             keep = person[said.workers]
             said, told = said.chosen(keep), said.chosen(~keep)
-        found[question] = replace(items_of(said, told, chances, total, noisy, str(drawn)), form=form)
+        items = items_of(said, told, chances, total, noisy, str(drawn))
+        found[question] = replace(items, form=form, notices=notices)
     return found
+
+
+def notices_of(labels: Labels, source: str | Path) -> list[str]:
+    """What a user should know of the labels of a file."""
+    alike = told_alike(labels.worker_names, labels.item_names)
+    return [*labels.problems.lines(called(source)), *(f"{called(source)}: {text}" for text in alike)]
 
 
 def items_of(

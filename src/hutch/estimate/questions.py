@@ -33,6 +33,7 @@ class Items:
         inconsistent: workers whose repeated labels of an item differ; their most frequent label counts, or for
             judges a random one of several.
         form: how the files were read, in one line.
+        notices: what a user should know of the labels: those left out, and names that differ only in spelling.
     """
 
     classes: list[str]
@@ -44,6 +45,7 @@ class Items:
     noisy: bool = False
     inconsistent: Sequence[str] = ()
     form: str = ""
+    notices: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

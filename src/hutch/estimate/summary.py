@@ -40,12 +40,16 @@ def summary_of(
     return summary | ({"plan": planned(answer.found, len(known.labelled))} if plan else {})
 
 
+_LISTS = ("plan", "warnings", "notices")
+
+
 def lines_of(summary: dict[str, Any], asked: str = "") -> list[str]:
     """A summary for people, one figure a line; `asked` is the question of a table with several."""
     table = [(f"labels for +-{row['half_width']:.2g}", row["labels"]) for row in summary.get("plan", [])]
     warnings = [("warning", text) for text in summary["warnings"]]
+    warnings += [("notice", text) for text in summary.get("notices", ())]
     head = [("asked", asked)] if asked else []
-    figures = {name: value for name, value in _rounded(summary).items() if name not in ("plan", "warnings")}
+    figures = {name: value for name, value in _rounded(summary).items() if name not in _LISTS}
     return [named(name, value, "not known") for name, value in [*head, *figures.items(), *table, *warnings]]
 
 
@@ -107,7 +111,7 @@ def _summary(
         "worth_labels": None if worth is None else found.labelled * worth,
         "drawn_by_lot_p": lot.p_value if lot.judge else None,
         "warnings": _warnings(items, question, found, lot),
-    }
+    } | ({"notices": list(items.notices)} if items.notices else {})
 
 
 def _warnings(items: Items, question: Question, found: Interval, lot: Draw) -> list[str]:

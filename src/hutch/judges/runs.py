@@ -12,6 +12,7 @@ from hutch.core.errors import DataError, UsageError, counted, did_you_mean, read
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.codes import known_first, recoded
 from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes, probably_misspelt
+from hutch.crowd.data.spelling import DECIMAL_COMMA, told_alike, with_decimal_comma
 from hutch.crowd.mixed.model import matches
 from hutch.crowd.models.ordered import all_numbers
 from hutch.crowd.read.kinds import reference_workers
@@ -212,14 +213,19 @@ def _runs(
     label = recoded(codes[:, 2], names[2], classes)
     told, own = codes[~person], label[~person]
     _check_meet(codes, names, person, truths)
+    notices += told_alike(names[0], names[1])
+    if (comma := with_decimal_comma(classes)) is not None:
+        notices.append(f"the class {comma!r} {DECIMAL_COMMA}")
     for group in almost_alike(classes)[:3]:
         notices.append(f"the classes {' and '.join(map(repr, group))} differ only in how they are written")
-    for once, near in probably_misspelt(classes, [*np.bincount(label[label >= 0], minlength=len(classes))])[:3]:
-        notices.append(f"the class {once!r} stands once; {f'is it {near!r}?' if near else 'is it a mistake?'}")
     scores = how.scores if how.scores is not None else len(classes) > 2 and all_numbers(classes)
     if scores and not all_numbers(classes):
         word = next(name for name in classes if not all_numbers([name]))
         raise UsageError(f"--scores: got the label {word!r}, wanted numbers")
+    if not scores:  # a score may well stand once
+        counts = np.bincount(label[label >= 0], minlength=len(classes)).tolist()
+        for once, near in probably_misspelt(classes, counts)[:3]:
+            notices.append(f"the class {once!r} stands once; {f'is it {near!r}?' if near else 'is it a mistake?'}")
     if scores and how.scores is None:
         notices.append(f"labels are numbers, {classes[0]} to {classes[-1]}: taken as scores; --no-scores if as names")
     values = np.array([float(name) for name in classes]) if scores else None

@@ -237,7 +237,10 @@ FEATURES = [{"a": 1}]
         ({"actions": [{"id": "a", "features": {"a": 1}}]}, 'actions[0].features: got {"a": 1}, wanted a list'),
         ({"actions": [{"id": "a", "features": ["x"]}]}, 'actions[0].features[0]: got "x"'),
         ({"actions": [{"id": "a", "features": [{"b": {"c": ["x"]}}]}]}, 'actions[0].features[0].b.c: got "x" in a'),
-        ({"actions": [{"id": "a", "features": [{"b": 1e60}]}]}, "1e+60"),
+        (
+            {"actions": [{"id": "a", "features": [{"b": {"c": [-1e60]}}]}]},
+            "<body>: actions[0].features[0].b.c: got -1e+60, wanted a number below 3.4e38",
+        ),
         (request(excludedAction=["juice"]), "unknown key 'excludedAction'; did you mean 'excludedActions'?"),
         (request(tuple(MEALS)), "excludedActions: got all of the actions"),
         (request((1,)), "excludedActions: got 1, wanted an id"),  # type: ignore[arg-type]

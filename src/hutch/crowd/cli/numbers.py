@@ -18,6 +18,7 @@ from hutch.crowd.cli.tasks import line_of, returning
 from hutch.crowd.cli.ways import NUMBERS, NUMBERS_BATCH, NUMBERS_ONLINE, NUMBERS_STREAM
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.labels import Labels
+from hutch.crowd.data.spelling import with_decimal_comma
 from hutch.crowd.data.values import number_in, unsure_in
 from hutch.crowd.label_stream import Seen, number_blocks
 from hutch.crowd.models.block_stream import BlockStream
@@ -58,6 +59,7 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
         whole = read_labels(given.labels, (), history.worker_names if history else (), gold, given.read_as)
         over = returning(given, whole, model, options, history) or Finished()
         seen, blocks = Seen(whole.problems, whole.form, whole.notices, over=over), iter([whole])
+        given.notice_alike(whole)
         given.notice_strays(whole)
     found: Iterable[tuple[Labels, Array]]
     if online:
@@ -198,7 +200,8 @@ def _number(given: CrowdOptions, name: str, *paths: str | None) -> float:
     if not abs(value) <= LARGEST:
         lines = {path: line_of(path, name) for path in paths if path}
         path = next(filter(lines.get, lines), given.labels)
-        raise DataError(at(path, lines.get(path), None, f"got the label {name!r}, wanted a number up to {LARGEST:g}"))
+        wanted = "decimal points" if with_decimal_comma([name]) else f"a number up to {LARGEST:g}"
+        raise DataError(at(path, lines.get(path), None, f"got the label {name!r}, wanted {wanted}"))
     return value
 
 

@@ -284,12 +284,25 @@ class CrowdOptions:
                 raise UsageError(f"--{option}: {why}")
 
     def notice_numbers(self, classes: list[str]) -> None:
-        """Tell of many classes that are numbers, unless an option says what they are."""
-        from hutch.crowd.models.ordered import MOST_DEGREES, all_numbers  # not at the top: not every help needs it
+        """Tell of many classes that are numbers, unless an option says what they are, and of decimal commas."""
+        from hutch.crowd.data.spelling import (
+            DECIMAL_COMMA,
+            with_decimal_comma,
+        )  # not at the top: not every help needs it
+        from hutch.crowd.models.ordered import MOST_DEGREES, all_numbers
 
+        if not self.classes and (name := with_decimal_comma(classes)) is not None:
+            self.notice(f"{self.labels}: the class {name!r} {DECIMAL_COMMA}")
         if self.ordered is None and not self.classes and len(classes) > MOST_DEGREES and all_numbers(classes):
             wanted = "--model numbers if they are measurements, --ordered if they are degrees, --no-ordered if names"
             self.notice(f"{self.labels}: {len(classes)} numbers, each taken as a class; {wanted}")
+
+    def notice_alike(self, labels: "Labels") -> None:
+        """Tell of workers, and of tasks unless they are many, whose names differ only in how they are written."""
+        from hutch.crowd.data.spelling import told_alike  # not at the top: not every help needs it
+
+        for said in told_alike(labels.worker_names, labels.item_names):
+            self.notice(f"{self.labels}: {said}")
 
     def notice_strays(self, labels: "Labels") -> None:
         """Tell of labels without a worker, and of gold without labels."""

@@ -139,6 +139,7 @@ def _labels(given: CrowdOptions, model: CrowdModel, options: Options, history: S
         given.notice(f"{path}: {notice.replace(ALL_COUNT, THE_LAST_COUNTS) if corrects else notice}")
     for line in data.problems.lines(path):
         given.notice(line)
+    given.notice_alike(data)
     if len(found) > 1:
         return found
     if not len(data):

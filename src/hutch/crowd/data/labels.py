@@ -166,15 +166,22 @@ def class_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=key)
 
 
-def almost_alike(names: Iterable[str]) -> list[list[str]]:
-    """Names that are equal but for case and blanks, or are one number, which often are one class.
+def almost_alike(names: Iterable[str], case: bool = True) -> list[list[str]]:
+    """Names that are equal but for case and blanks, or are one number, which often are one class or one person.
+
+    Args:
+        names: all different.
+        case: whether names that differ in case are alike, too.
 
     >>> almost_alike(["dog", "cat ", "cat", "Dog", "fox", "1", "2", "1.0"])
     [['dog', 'Dog'], ['cat ', 'cat'], ['1', '1.0']]
+    >>> almost_alike(["aB3", "ab3", " ab3"], case=False)
+    [['ab3', ' ab3']]
     """
     groups: dict[str | float, list[str]] = defaultdict(list)
     for name in names:
-        folded = "".join(name.split()).casefold()
+        folded = "".join(name.split())
+        folded = folded.casefold() if case else folded
         groups[float(folded) if _NUMBER.fullmatch(folded) else folded].append(name)
     return [group for group in groups.values() if len(group) > 1]
 

@@ -92,6 +92,7 @@ class _Matcher(LongTables, WideTables):
         rows = {role: place for place, role in enumerate(TRIPLE)}
         wide = {"label": tuple(range(self._width))}
         if self._width != len(TRIPLE):
+            self._refuse_title()
             several = f"hutch crowd {quote(self._name)} --columns {columns_text(wide, self._fields)}"
             hint = (
                 f"; if each column is a worker's: {several}"
@@ -110,6 +111,20 @@ class _Matcher(LongTables, WideTables):
             first = ", ".join(self._first)
             doubt = f"the first row, {first}, is taken as a label; if it is a header, name its columns with --columns"
         return self._made(at=rows, doubt=doubt)
+
+    def _refuse_title(self) -> None:
+        """Refuse a row above the header, such as a title or the name of a group of columns.
+
+        Raises:
+            Problem: the first row has empty cells, and the next one has cells that never come again.
+        """
+        rows = [row for row in self._table.sample if any(cell.strip() for cell in row)]
+        if not rows or all(cell.strip() for cell in self._first) or not all(cell.strip() for cell in rows[0]):
+            return
+        if not any(cell in (row[place] for row in rows[1:]) for place, cell in enumerate(rows[0])):
+            title = ", ".join(filter(str.strip, self._first)) or "without words"
+            got, header = f"got a row above the header ({title})", ", ".join(rows[0])
+            raise Problem(f"{got}, wanted the header first: {header}; delete the rows above it", self._line, 1)
 
     def _of_several_labels(self) -> Places:
         """Columns of labels that the user named."""

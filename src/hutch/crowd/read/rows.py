@@ -107,7 +107,8 @@ def _rows_of_text(
         if empty.any():
             row = int(np.argmax(empty.any(axis=0)))
             role = needed[int(np.argmax(empty[:, row]))]
-            raise Problem(f"the {roles[role]} is empty", *place(records.start + int(bounds[role][0][row])))
+            text = f"the {roles[role]} is empty; if cells of a spreadsheet are merged, repeat the value in each row"
+            raise Problem(text, *place(records.start + int(bounds[role][0][row])))
         for role, coder in enumerate(coders):
             codes[read : read + len(records), role] = coder.codes(records, *bounds[role])
         read += len(records)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
+from hutch.core.errors import Problem
 from hutch.crowd.read import evidence
 from hutch.crowd.read.evidence import FREE, REPEATED, Reading
 from hutch.crowd.read.matching import Matching
@@ -14,7 +15,15 @@ class WideTables(Matching):
     """Finds the tasks and the questions beside the columns of workers."""
 
     def _wide(self, at: Reading, workers: Sequence[int]) -> Places:
-        """A column per worker, a row per task, or per question and task."""
+        """A column per worker, a row per task, or per question and task.
+
+        Raises:
+            Problem: two workers have one name, whose labels would be taken as one person's.
+        """
+        people = [self._fields[p] for p in workers if self._fields[p]]
+        twice = next((name for name in people if people.count(name) > 1), None)
+        if twice is not None:
+            raise Problem(f"column {twice!r} appears twice, wanted a name of its own for each worker", self._line, 1)
         task = self._task(workers)
         counting = [p for p in workers if self._columns[p].counts_up and p not in self._labels]
         if task is None and counting:

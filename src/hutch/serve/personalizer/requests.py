@@ -15,6 +15,8 @@ from hutch.serve.bodies import SOURCE, parse_json
 
 LONGEST = 256
 """Characters of an id."""
+_LARGEST = 3.4028234663852886e38
+"""Of the numbers that features can have, those of float32."""
 _KEYS = ("actions", "contextFeatures", "excludedActions", "eventId", "deferActivation")
 
 
@@ -196,4 +198,6 @@ def _cleaned(found: Any, where: str) -> Any:
             if not isinstance(each, dict | int | float) or isinstance(each, bool):
                 raise wrong(where, f"got {dumps(each)[:40]} in a list, wanted numbers or objects")
         return [_cleaned(each, where) for each in found]
+    if isinstance(found, int | float) and not -_LARGEST <= found <= _LARGEST:
+        raise wrong(where, f"got {found!r:.40}, wanted a number below 3.4e38")
     return found
