@@ -16,7 +16,7 @@ from hutch.core.batch import Batch
 from hutch.core.data.assemble import Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
 from hutch.core.data.cells import Records, blank, names_of, read_records
 from hutch.core.data.class_names import class_names, numbers_wanted
-from hutch.core.data.disguises import COARSE, coarse, disguise, row_numbers
+from hutch.core.data.disguises import COARSE, coarse, disguise, numbers_for_names, row_numbers
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.watch import Watch
 from hutch.core.data.words import hash_words, with_words
@@ -145,6 +145,8 @@ class CsvReader:
         used, mask = len(self._used), np.uint32((1 << self._options.bits) - 1)
         if self._first:
             self._first = False
+            if text := numbers_for_names(self._names):
+                watch.say(self._source, self._used[0] if self._used else "", text)
             for k in np.flatnonzero(named[0] == 0).tolist():
                 if text := self._doubt_numbers(k, records, values[k::used]):
                     watch.say(self._source, self._used[k], text)

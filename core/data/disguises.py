@@ -245,3 +245,25 @@ def row_numbers(name: str, values: Sequence[Any], where: Where) -> str:
     called = "has no name" if not name else f"is called {name!r}"
     ignored = f"columns={{'ignore': [{name!r}]}}" if where == "frame" else f"input.columns.ignore: [{name!r}]"
     return f"column 1 {called}, and {what}: leave it out with {ignored}, or name it"
+
+
+def numbers_for_names(names: Sequence[str]) -> str:
+    """Warning about a header of numbers alone; empty for any other, and for the places of an array's columns.
+
+    Args:
+        names: of the columns.
+
+    >>> numbers_for_names(["1", "2.5", "-3"])
+    'the names of all columns are numbers, such as 2.5: the first row of a table without a header is not learned'
+    >>> numbers_for_names(["0", "1", "2"]), numbers_for_names(["label", "1"]), numbers_for_names(["1"])
+    ('', '', '')
+    """
+    found = [name for name in names if re.fullmatch(_PLAIN, name.strip())]
+    places = [name.strip() for name in names] in (
+        [str(k) for k in range(first, first + len(names))] for first in (0, 1)
+    )
+    if len(names) < 2 or len(found) < len(names) or places:
+        return ""
+    example = max(found, key=len)
+    said = "the first row of a table without a header is not learned"
+    return f"the names of all columns are numbers, such as {example}: {said}"

@@ -93,6 +93,15 @@ def test_a_few_strange_words_do_not_hide_the_rest() -> None:
     assert disguise(["1,200", "unknown"], numbers=0, share=0.1) is None
 
 
+def test_a_table_without_a_header_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,2.5,-3\n-1,2,3\n1,4,5\n")
+    config = {"weights": {"bits": 10}, "chain": ["linear"], "input": {"columns": {"label": "1"}}}
+    with pytest.warns(
+        UserWarning, match=r"a\.csv: the names of all columns are numbers, such as 2\.5: the first row of"
+    ):
+        Chain.from_config(config).learn(tmp_path / "a.csv")
+
+
 def test_few_words_among_numbers_are_said() -> None:
     found = disguise(["unknown", "twelve"], numbers=60)
     assert found is not None and found.text("age", "file") == (
