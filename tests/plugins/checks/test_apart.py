@@ -78,6 +78,7 @@ def place(folder: Path, source: str, text: str) -> str:
     return f"{folder}/w_sums.py:{source[: source.index(text)].count(chr(10)) + 1}"
 
 
+@pytest.mark.slow
 def test_a_sound_layer_passes_in_every_way(tmp_path: Path) -> None:
     results, status = checked(tmp_path, LAYER)
     assert (failed(results), status) == ({}, 0)

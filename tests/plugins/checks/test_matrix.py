@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 
 from hutch.core.chain.registry import Registry
 from hutch.plugin import (
@@ -92,6 +93,7 @@ def test_what_is_not_kept_and_what_does_not_learn_is_named() -> None:
     assert {each.problem for each in compositions(Deaf, few(Deaf))} == {"learns no more than chance"}
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table(tmp_path: Path) -> None:
     command = [Path(sys.executable).with_name("hutch"), "plugins", "check", "link", "--matrix"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)

@@ -92,6 +92,7 @@ def test_an_apprentice_shows_the_callers_own_choice_and_learns_its_rewards(model
     in_service([model], again)
 
 
+@pytest.mark.slow
 def test_an_apprentice_that_draws_says_when_it_is_better_than_the_caller(
     tmp_path: Path, in_service: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
