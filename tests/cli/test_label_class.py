@@ -114,6 +114,7 @@ def test_words_decide_where_there_are_no_judges(hutch, here):
     assert by == {"people", "words"}
 
 
+@pytest.mark.slow
 def test_what_the_money_does_not_reach_is_said_first(hutch, here):
     done = hutch(*ASKED, "--target", "recall=.95", "--budget", 60)
     first, *_ = [line for line in done.err.splitlines() if "read as" not in line]

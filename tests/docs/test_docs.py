@@ -33,12 +33,14 @@ REGENERATE = load_script()
 PAGES = REGENERATE.pages()
 COMPILING = {f"writing-a{name}.md" for name in ("-base-learner", "-loss", "-reduction", "n-em-layer", "n-explorer")}
 """They make kernels of their own, which several processes compile."""
+LONG = {"moving-from-personalizer.md"}
+"""They hold a thousand conversations with a server."""
 
 
 @pytest.mark.filterwarnings("default")  # a page runs as a user's program does
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in COMPILING)) for name in (*PAGES, REGENERATE.README)],
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in COMPILING | LONG)) for name in (*PAGES, REGENERATE.README)],
 )
 def test_page_is_as_it_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "river.md":

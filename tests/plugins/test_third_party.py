@@ -221,6 +221,7 @@ def test_a_plugin_for_another_interface_is_left_out_by_name(tmp_path: Path) -> N
     assert hutch(tmp_path, environment, "train", "data.vw", "-C", "chain.yaml", "--quiet").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_slow_import_is_named_by_the_check(tmp_path: Path) -> None:
     source = LAYER.format(**dict.fromkeys(METHODS, "pass"))
     for wait, wanted in (("", "passed bad_entry:loads_fast"), ("import time\ntime.sleep(0.4)\n", "failed bad_entry:")):
