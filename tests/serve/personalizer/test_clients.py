@@ -144,7 +144,6 @@ def test_the_key_of_the_client_is_the_token(monkeypatch: pytest.MonkeyPatch) -> 
                 client.rank(wanted)
 
 
-@pytest.mark.slow
 def test_a_caller_whose_world_is_known_comes_near_the_best_choices() -> None:
     from msrest.exceptions import HttpOperationError
 
