@@ -11,12 +11,13 @@ polynomial expansions", NIPS 2014; VW 9.11.9, `--stage_poly`, to the bit.
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy import int64, uint8, uint64
 
 from hutch.core.batch import CONSTANT_INDEX
+from hutch.core.chain.capabilities import KeepsScales, has
 from hutch.core.chain.limits import COUNT, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.errors import ConfigError
@@ -300,9 +301,9 @@ class StagewisePolynomial(Reduction):
 
     def __init__(self, parameters: StagewisePolynomialParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        below: Any = context.below
-        given = below.parameters if below is not None and below.name == "linear" else None
-        if given is None or not given.normalized or given.interactions or given.ignore_linear:
+        below = context.below
+        column = below.scale_column if below is not None and has(below, KeepsScales) else None
+        if column is None:
             wanted = "'linear', normalized, without interactions and ignore_linear: its scales tell what counts"
             raise ConfigError(f"stagewise_polynomial: got {below.name if below else None!r} below it, wanted {wanted}")
         p, rows = parameters, 1 << context.bits
@@ -312,7 +313,7 @@ class StagewisePolynomial(Reduction):
             batch=p.batch,
             doubles=p.doubles,
             predict_first=p.predict_first,
-            scale=1 + below.parameters.adaptive,
+            scale=column,
             support=np.zeros(rows, np.uint8),
             listed=np.zeros(rows, np.uint8),
             wait=p.batch,

@@ -51,6 +51,14 @@ class AsksForLabels(Protocol):
         """Sums from which the loss over all examples is estimated."""
 
 
+class KeepsScales(Protocol):
+    """A base learner that keeps the scale of each feature's values in the table of weights."""
+
+    @property
+    def scale_column(self) -> int | None:
+        """The column of the scales; None where it keeps none, or makes features of its own beside those it is given."""
+
+
 class Rescales(Protocol):
     """A base learner that can predict on another scale of labels with all that it has learned."""
 

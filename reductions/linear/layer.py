@@ -281,6 +281,12 @@ class Linear(HashedLearner):
         return np.copysign(np.maximum(np.abs(weights) - gravity, np.float32(0)), weights) * contraction
 
     @property
+    def scale_column(self) -> int | None:
+        """The column with each feature's scale; None without scales, or with features that it makes or ignores."""
+        p = self.parameters
+        return 1 + p.adaptive if p.normalized and not (p.interactions or p.ignore_linear) else None
+
+    @property
     def can_rescale(self) -> bool:
         """Every linear model can."""
         return True
