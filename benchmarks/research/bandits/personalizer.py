@@ -12,6 +12,7 @@ user the best article, and draws in that share of the events: printed is what th
 """
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -62,7 +63,9 @@ def regrets(client: Any, events: int, seed: int) -> list[float]:
     from azure.cognitiveservices.personalizer.models import RankableAction, RankRequest
 
     world, found = random.Random(seed), []
-    for _ in range(events):
+    for event in range(events):
+        if event % 100 == 0:
+            gc.collect()  # this client leaves the connection of each call open until then
         user = world.choice(list(CHANCES))
         actions = [RankableAction(id=name, features=[{"topic": name}]) for name in ARTICLES]
         answer = client.rank(RankRequest(actions=actions, context_features=[{"user": user}]))
