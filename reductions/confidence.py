@@ -12,8 +12,10 @@ from typing import ClassVar
 import numpy as np
 from numpy import uint64
 
-from hutch.core.chain.declarations import Answers, Parallel
-from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
+from hutch.core.chain.declarations import Answers
+from hutch.core.chain.reduction import Kernels, Labels, Predictions
+from hutch.core.declared.layer import Layer
+from hutch.core.declared.state import State
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -22,11 +24,9 @@ from hutch.core.kernel.abi import (
     learn_next,
     predict_next,
     sensitivity_next,
-    state_of,
 )
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_importance_to, pass_sensitivity
-from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.parameters import Parameters
 
@@ -43,8 +43,7 @@ class ConfidenceParameters(Parameters):
     after: bool = False
 
 
-STATE = np.dtype([("after", "u8")])
-own = state_of(STATE)
+state = State(ConfidenceParameters)
 
 
 @helper
@@ -63,7 +62,7 @@ def _sensitivity(layer, example, label, importance, offset, p):
 
 @helper
 def _run(layer, example, label, importance, offset, learns):
-    e, after = example_of(example), own(layer).after == 1
+    e, after = example_of(example), state(layer, offset).after
     sensitivity = _0
     if not after:
         first = predict_next(layer, example, UNLABELED, importance, offset)
@@ -91,20 +90,15 @@ def learn(layer, example, label, importance, offset):
     return _run(layer, example, label, importance, offset, True)
 
 
-class Confidence(Reduction):
+class Confidence(Layer):
     """Tells how much importance would move each prediction to 0."""
 
     name: ClassVar[str] = "confidence"
-    Parameters: ClassVar[type[Parameters]] = ConfidenceParameters
+    declares = state
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
-    parallel = Parallel(merging={})
     kernels = Kernels(learn, predict, pass_importance_to, pass_sensitivity, calls=("sensitivity",))
-
-    def __init__(self, parameters: ConfidenceParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        self.state = Record(STATE, after=parameters.after)
 
     @property
     def answers(self) -> Answers:

@@ -6,12 +6,13 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from hutch.core.chain.declarations import Answers, Parallel
-from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.kernel.abi import importance_to_next, kernel, learn_next, predict_next, state_of
-from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.chain.declarations import Answers
+from hutch.core.chain.reduction import Kernels, Labels, Predictions
+from hutch.core.declared.layer import Layer
+from hutch.core.declared.state import State
+from hutch.core.kernel.abi import importance_to_next, kernel, learn_next, predict_next
+from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.passing import pass_sensitivity
-from hutch.core.kernel.record import Record
 from hutch.core.parameters import Parameters
 
 Function = Literal["identity", "logistic", "glf1", "poisson"]
@@ -30,13 +31,7 @@ class LinkParameters(Parameters):
     function: Function = "logistic"
 
 
-LINK = np.dtype([("function", "i8")])
-link_of = state_of(LINK)
-
-
-@inlined
-def _function(layer):
-    return link_of(layer).function
+state = State(LinkParameters)
 
 
 @helper
@@ -62,35 +57,30 @@ def _invert(function, q):
 @kernel
 def learn(layer, example, label, importance, offset):
     """Let the layer below learn; returns its prediction through the link."""
-    return _apply(_function(layer), learn_next(layer, example, label, importance, offset))
+    return _apply(state(layer, offset).function, learn_next(layer, example, label, importance, offset))
 
 
 @kernel
 def predict(layer, example, label, importance, offset):
     """The prediction of the layer below, through the link."""
-    return _apply(_function(layer), predict_next(layer, example, label, importance, offset))
+    return _apply(state(layer, offset).function, predict_next(layer, example, label, importance, offset))
 
 
 @kernel
 def importance_to(layer, example, label, target, offset):
     """h_min of the layer below to the prediction that the link turns into `target`."""
-    below = _invert(_function(layer), target)
+    below = _invert(state(layer, offset).function, target)
     return importance_to_next(layer, example, label, below, offset) if math.isfinite(below) else np.float32(np.inf)
 
 
-class Link(Reduction):
+class Link(Layer):
     """Passes the prediction below through a function."""
 
     name: ClassVar[str] = "link"
+    declares = state
     linear = True
-    parallel = Parallel(merging={})
-    Parameters: ClassVar[type[Parameters]] = LinkParameters
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     kernels = Kernels(learn, predict, importance_to, pass_sensitivity)
-
-    def __init__(self, parameters: LinkParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        self.state = Record(LINK, function=FUNCTIONS.index(parameters.function))
 
     @property
     def answers(self) -> Answers:

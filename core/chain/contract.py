@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Reduction
-from hutch.core.errors import PluginError
+from hutch.core.errors import PluginError, at
 from hutch.core.kernel.cache import AddressKernel
+from hutch.core.kernel.decorators import Deferred
 
 _NAMES = {"importance_to", "sensitivity", "predict_many"}
 
@@ -57,6 +58,10 @@ def kernels_of(layer: Reduction) -> Kernels:
             if not isinstance(given, tuple) or not _NAMES.issuperset(given):
                 raise _broken(type(layer), f"kernels.{field.name}", repr(given), f"some of {', '.join(sorted(_NAMES))}")
         elif given is not None and not isinstance(given, AddressKernel):
+            if isinstance(given, Deferred):
+                code = given.py_func.__code__
+                text = f"kernel {code.co_name!r}: got {code.co_argcount} parameters, wanted 5"
+                raise PluginError(at(code.co_filename, code.co_firstlineno, None, text))
             raise _broken(type(layer), f"kernels.{field.name}", repr(given), "a function below @kernel")
     return found
 

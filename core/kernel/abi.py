@@ -14,7 +14,7 @@ import numpy as np
 
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.checked import require
-from hutch.core.kernel.decorators import CHECKED, inlined, intrinsic, meaning
+from hutch.core.kernel.decorators import CHECKED, helper, inlined, intrinsic, meaning
 
 UNLABELED = np.float32(np.finfo(np.float32).max)
 """The label of an example that has none (VW's FLT_MAX)."""
@@ -125,25 +125,34 @@ PLAIN_LOSS_SIGNATURE = "float64(float64, float64, float64)"
 """(prediction, label, parameter) -> value: a plugin's function"""
 
 
-def _array(element: Any) -> tuple[Any, Callable[..., Any]]:
+def array_value(element: Any, axes: int = 1) -> tuple[Any, Callable[..., Any]]:
+    """Numba's type of an array, and what builds one, within an intrinsic, from an address and the length of each axis.
+
+    Args:
+        element: anything that NumPy accepts as a dtype, or a type of Numba.
+        axes: how many; the last one is contiguous.
+    """
     from numba import from_dtype, types
 
     from hutch.core.kernel.private import cgutils, make_array, populate_array
 
     kind = element if isinstance(element, types.Type) else from_dtype(np.dtype(element))
-    array = types.Array(kind, 1, "C")
+    array = types.Array(kind, axes, "C")
 
-    def build(context: Any, builder: Any, address: Any, length: Any) -> Any:
+    def build(context: Any, builder: Any, address: Any, *lengths: Any) -> Any:
         if CHECKED:  # nothing lies at address 0
-            length = builder.select(builder.icmp_unsigned("==", address, address.type(0)), length.type(0), length)
+            empty = builder.icmp_unsigned("==", address, address.type(0))
+            lengths = tuple([builder.select(empty, length.type(0), length) for length in lengths])
         item = context.get_data_type(kind)
-        size = context.get_constant(types.intp, context.get_abi_sizeof(item))
+        strides = [size := context.get_constant(types.intp, context.get_abi_sizeof(item))]
+        for length in lengths[:0:-1]:
+            strides.insert(0, builder.mul(strides[0], length))
         out = make_array(array)(context, builder)
         populate_array(
             out,
             data=builder.inttoptr(address, item.as_pointer()),
-            shape=cgutils.pack_array(builder, [length]),
-            strides=cgutils.pack_array(builder, [size]),
+            shape=cgutils.pack_array(builder, lengths),
+            strides=cgutils.pack_array(builder, strides),
             itemsize=size,
             meminfo=None,
         )
@@ -160,7 +169,7 @@ def view(dtype: np.dtype[Any]) -> Any:
     def at(typing_context: Any, address: Any) -> Any:
         from numba import types
 
-        array, build = _array(dtype)
+        array, build = array_value(dtype)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return build(context, builder, arguments[0], context.get_constant(types.intp, 1))
@@ -182,7 +191,7 @@ def array_at(element: Any) -> Any:
     def at(typing_context: Any, address: Any, length: Any) -> Any:
         from numba import types
 
-        array, build = _array(element)
+        array, build = array_value(element)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return build(context, builder, arguments[0], arguments[1])
@@ -423,13 +432,16 @@ def widen(shared, label):
         shared.min_label, shared.max_label = min(shared.min_label, label), max(shared.max_label, label)
 
 
-def kernel(function: Callable[..., Any]) -> AddressKernel:
-    """Decorate one of a layer's kernels: a module-level function of the chain's one signature.
+def kernel(function: Callable[..., Any]) -> Any:
+    """Decorate one of a layer's kernels, or a function that they call.
 
-    It takes (layer, example, label, importance, offset): addresses of the LAYER and the EXAMPLE as uint64, float32,
-    float32, and the sub-model's offset in rows as uint64; it returns a float32. Compiled when a chain first needs it.
+    A kernel is a module-level function of the chain's one signature, (layer, example, label, importance, offset):
+    addresses of the LAYER and the EXAMPLE as uint64, float32, float32, and the sub-model's offset in rows as uint64; it
+    returns a float32. It is compiled when a chain first needs it, and kernels may call it. A function of another number
+    of arguments becomes a `helper`.
     """
-    return AddressKernel(function, SIGNATURE)
+    most, given = function.__code__.co_argcount, function.__defaults__ or ()
+    return AddressKernel(function, SIGNATURE) if most - len(given) <= 5 <= most else helper(function)
 
 
 def loss_kernel(function: Callable[..., Any]) -> AddressKernel:

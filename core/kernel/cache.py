@@ -26,7 +26,7 @@ from hutch.core.kernel import home, object_store, shipped
 from hutch.core.kernel.arguments import UNFIT, Description, Native, describe, numba_type, result_of, text_of
 from hutch.core.kernel.build_lock import build_lock
 from hutch.core.kernel.checked import prepare
-from hutch.core.kernel.decorators import CHECKED, Deferred, is_interpreted
+from hutch.core.kernel.decorators import CHECKED, Deferred, helper, is_interpreted
 from hutch.core.version import version
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
@@ -376,7 +376,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 class AddressKernel:
     """A function with one fixed scalar signature, called by its address; compiled when the address is first asked for.
 
-    Python may call it too, with plain numbers; it releases the GIL while it runs.
+    Python may call it too, with plain numbers; it releases the GIL while it runs. So may other kernels, by its name.
 
     Args:
         function: a module-level function.
@@ -384,12 +384,16 @@ class AddressKernel:
     """
 
     def __init__(self, function: Callable[..., Any], signature: str) -> None:
-        self.function = function
+        self.function = self.py_func = function
         self.signature = signature
         self._directory = directory_for(function)
         self._kept = _Specialisation(function, self._directory, signature, self._made)
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
+
+    @cached_property
+    def _numba_type_(self) -> Any:  # for another kernel, which it becomes a part of
+        return helper(self.function)._numba_type_
 
     @cached_property
     def dispatcher(self) -> Any:

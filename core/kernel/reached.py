@@ -167,6 +167,8 @@ class _Walk:
         elif isinstance(plain, FunctionType) and _top(type(value)) == "numba":
             self.value(name, {key: str(option) for key, option in value.targetoptions.items()}, compiling)
             self.function(plain)
+        elif isinstance(plain, FunctionType) and _top(type(value)) == "hutch":  # a kernel
+            self.function(plain)
         elif isinstance(value, Intrinsic):
             self.function(value.define, compiling=True)
         elif isinstance(value, FunctionType) and (compiling or _top(value) in _GROUND):

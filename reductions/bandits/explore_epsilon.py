@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from hutch.core.chain.reduction import Kernels, Parameters
-from hutch.core.kernel.abi import UNLABELED, kernel, predict_next, state_of
+from hutch.core.declared.state import State
+from hutch.core.kernel.abi import UNLABELED, kernel, predict_next
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.reductions.bandits.explorer import Explorer, Probability
 from hutch.reductions.bandits.probabilities import conclude, leaders, predict_and_teach
@@ -31,17 +32,16 @@ class ExploreEpsilonParameters(Parameters):
     first_only: bool = False
 
 
-STATE = np.dtype([("epsilon", "f4"), ("first_only", "u4")])
-own_of = state_of(STATE)
+state = State(ExploreEpsilonParameters)
 
 
 @kernel
 def predict(layer, example, label, importance, offset):
     """Probabilities of the actions, the best first."""
     predict_next(layer, example, UNLABELED, importance, offset)
-    state, values = own_of(layer), values_of(decision_of(example))
-    count = 1 if state.first_only == 1 else leaders(values)
-    each, left = state.epsilon / np.float32(len(values)), (_1 - state.epsilon) / np.float32(count)
+    s, values = state(layer, offset), values_of(decision_of(example))
+    count, epsilon = 1 if s.first_only else leaders(values), np.float32(s.epsilon)
+    each, left = epsilon / np.float32(len(values)), (_1 - epsilon) / np.float32(count)
     for k in range(len(values)):
         values[k] = each + left if k < count else each
     return conclude(example, importance)
@@ -51,6 +51,5 @@ class ExploreEpsilon(Explorer):
     """Chooses the best action, or any with probability epsilon."""
 
     name: ClassVar[str] = "explore_epsilon"
-    Parameters: ClassVar[type[Parameters]] = ExploreEpsilonParameters
+    declares = state
     kernels = Kernels(predict_and_teach, predict)
-    dtype = STATE

@@ -16,6 +16,10 @@ _HOMES = {
     "hutch.core.chain.reduction": "Context Kernels Labels LayerConfig Predictions Reduction",
     "hutch.core.data.roles": "Roles",
     "hutch.core.data.sources": "to_batches",
+    "hutch.core.declared.layer": "Layer",
+    "hutch.core.declared.linear": "add dot features_at row squared_norm",
+    "hutch.core.declared.outcome": "OwnLoss",
+    "hutch.core.declared.state": "Array State",
     "hutch.core.errors": "ConfigError DataError HutchError PluginError",
     "hutch.core.hooks": "hookimpl registering",
     "hutch.core.kernel.abi": (

@@ -13,6 +13,15 @@ from hutch.core.chain.reduction import Predictions as Predictions
 from hutch.core.chain.reduction import Reduction as Reduction
 from hutch.core.data.roles import Roles as Roles
 from hutch.core.data.sources import to_batches as to_batches
+from hutch.core.declared.layer import Layer as Layer
+from hutch.core.declared.linear import add as add
+from hutch.core.declared.linear import dot as dot
+from hutch.core.declared.linear import features_at as features_at
+from hutch.core.declared.linear import row as row
+from hutch.core.declared.linear import squared_norm as squared_norm
+from hutch.core.declared.outcome import OwnLoss as OwnLoss
+from hutch.core.declared.state import Array as Array
+from hutch.core.declared.state import State as State
 from hutch.core.errors import ConfigError as ConfigError
 from hutch.core.errors import DataError as DataError
 from hutch.core.errors import HutchError as HutchError
