@@ -25,6 +25,7 @@ class Layer(Reduction):
             the parameters.
         loss: of its predictions: `OwnLoss.ZERO_ONE`, `OwnLoss.LEARNED`, or the name of an installed loss. Its kernels
             then leave the example's raw score, loss and scores alone. None: they write these.
+        own: the kernels that it declares; `kernels` are those around them that write the outcome.
         arrays: of its state, by name; those that are learned begin with an axis for the sub-models of this layer.
     """
 
@@ -33,7 +34,7 @@ class Layer(Reduction):
     loss: ClassVar[OwnLoss | str | None] = None
     arrays: Mapping[str, NDArray[Any]]
 
-    _own: ClassVar[Kernels]
+    own: ClassVar[Kernels]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -48,7 +49,7 @@ class Layer(Reduction):
         if "inputs" not in declared and cls.takes is Labels.MULTICLASS:
             cls.inputs = Inputs(learns_any_label=False)
         if isinstance(own, Kernels):
-            cls._own = own
+            cls.own = own
             if cls.loss is not None:
                 cls.kernels = replace(own, learn=outcome.learn, predict=outcome.predict)  # type: ignore[assignment]
 
@@ -57,20 +58,14 @@ class Layer(Reduction):
         record, self.arrays = self.declares.made(parameters, context.submodels, context.seed)
         record.set(span=context.step * self.width(parameters))
         if self.loss is not None:
-            record.set(learn=address_of(self._own.learn), predict=address_of(self._own.predict))
+            record.set(learn=address_of(self.own.learn), predict=address_of(self.own.predict))
             if self.loss is not OwnLoss.ZERO_ONE:
-                record.set(loss=context.loss(self._loss()))
+                record.set(loss=context.loss(self.answers.loss or LossChoice(name="squared")))
             if self.takes is Labels.MULTICLASS:
                 record.set(classes=self.answers.classes or 0)
             if "scores" in self.arrays:
                 record.set(scores=self.arrays["scores"], score_count=len(self.arrays["scores"]))
         self.state = record
-
-    def _loss(self) -> LossChoice:
-        """The loss that it declares by name, or the one by which it or the layers below learn."""
-        if self.loss is not OwnLoss.LEARNED:
-            return LossChoice(name=str(self.loss))
-        return self.answers.loss or LossChoice(name="squared")
 
     @classmethod
     def width(cls, parameters: Any) -> int:
@@ -83,7 +78,7 @@ class Layer(Reduction):
         found = super().answers
         if "scores" in self.arrays:
             found = replace(found, score_count=len(self.arrays["scores"]))
-        if self.is_base and self.loss is not None and not isinstance(self.loss, OwnLoss):
+        if self.loss is not None and not isinstance(self.loss, OwnLoss):
             choice = LossChoice(name=self.loss)
             found = replace(found, loss=choice, loss_kind=choice.resolve(self.context.losses).kind)
         return found

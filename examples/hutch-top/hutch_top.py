@@ -1,18 +1,12 @@
 """Explore among the best: the actions with the lowest scores share all probability equally."""
 
-from typing import Annotated, Any, ClassVar
-
-import numpy as np
+from typing import Annotated
 
 from hutch.plugin import (
-    UNLABELED,
-    Context,
+    Explorer,
     Kernels,
-    Labels,
     Parameters,
-    Predictions,
-    Record,
-    Reduction,
+    State,
     Within,
     conclude,
     decision_of,
@@ -20,7 +14,6 @@ from hutch.plugin import (
     predict_and_teach,
     predict_next,
     registering,
-    state_of,
     values_of,
 )
 
@@ -35,34 +28,26 @@ class ExploreTopParameters(Parameters):
     count: Annotated[int, Within(ge=1)] = 2
 
 
-STATE = np.dtype([("count", "i8")])
-own_of = state_of(STATE)
+state = State(ExploreTopParameters)
 
 
 @kernel
 def predict(layer, example, label, importance, offset):
     """Probabilities of the actions, the best first."""
-    predict_next(layer, example, UNLABELED, importance, offset)  # ranks the actions, values are their scores
+    predict_next(layer, example, label, importance, offset)  # ranks the actions; values are their scores
     values = values_of(decision_of(example))
-    count = min(own_of(layer).count, len(values))
+    count = min(state(layer, offset).count, len(values))
     for k in range(len(values)):
-        values[k] = np.float32(1) / np.float32(count) if k < count else np.float32(0)
+        values[k] = 1 / count if k < count else 0
     return conclude(example, importance)
 
 
-class ExploreTop(Reduction):
+class ExploreTop(Explorer):
     """Chooses among the best actions, each as likely as the others."""
 
-    name: ClassVar[str] = "explore_top"
-    Parameters: ClassVar[type[Parameters]] = ExploreTopParameters
-    takes = Labels.LOGGED_ACTION
-    predicts = Predictions.ACTION_PROBABILITIES
-    asks = (Labels.LOGGED_ACTION, Predictions.ACTION_SCORES)
+    name = "explore_top"
+    declares = state
     kernels = Kernels(predict_and_teach, predict)
-
-    def __init__(self, parameters: Any, context: Context) -> None:
-        super().__init__(parameters, context)
-        self.state = Record(STATE, count=parameters.count)
 
 
 hutch_register_reductions = registering(ExploreTop)
