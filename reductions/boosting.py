@@ -14,34 +14,21 @@ Source: A. Beygelzimer, S. Kale, H. Luo, "Optimal and adaptive algorithms for on
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy import int64, uint64
+from numpy import int64
 
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.limits import COUNT, POSITIVE, Limits
-from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
-from hutch.core.kernel.abi import (
-    UNLABELED,
-    example_of,
-    float32s_at,
-    int64s_at,
-    kernel,
-    layer_of,
-    learn_next,
-    predict_next,
-    shared_of,
-    state_of,
-    submodel,
-)
-from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.chain.reduction import Kernels, Labels, Predictions
+from hutch.core.declared.layer import Layer
+from hutch.core.declared.outcome import OwnLoss
+from hutch.core.declared.state import Array, State
+from hutch.core.kernel.abi import UNLABELED, example_of, kernel, learn_next, predict_next, shared_of, submodel
+from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.random import merand48
-from hutch.core.kernel.record import Record
-from hutch.core.loss.kernels import value_of
-from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import ExampleValue, Parameters, Within
 
 Algorithm = Literal["majority", "logistic", "adaptive"]
@@ -70,21 +57,6 @@ class BoostingParameters(Parameters):
     predict_first: bool = False
 
 
-BOOSTING = np.dtype(
-    [
-        ("algorithm", "i8"),
-        ("learners", "i8"),
-        ("loss", "u8"),  # address of the LOSS record of the layer below
-        ("predict_first", "i8"),
-        ("chances", "u8"),  # address of float32[learners, learners]: the importance of learner i where k is so much
-        ("votes", "u8"),  # address of float32[submodels, learners]: a
-        ("shares", "u8"),  # address of float32[submodels, learners]: v
-        ("seen", "u8"),  # address of int64[submodels]: labelled examples
-    ]
-)
-own = state_of(BOOSTING)
-
-
 def importances(learners: int, edge: float) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     """The importance of each weak learner, by boost by majority, for each k that it may have: learners × learners.
 
@@ -107,71 +79,49 @@ def importances(learners: int, edge: float) -> np.ndarray[tuple[int, int], np.dt
     return found
 
 
+state = State(
+    BoostingParameters,
+    chances=Array("f4", "learners", "learners", first=lambda p, random: importances(p.learners, p.edge)),
+    votes=Array("f4", "learners", learned=True, limits=Limits(-2, 2)),
+    shares=Array("f4", "learners", first=lambda p, random: 1.0, learned=True, limits=POSITIVE),
+    seen=Array("i8", learned=True, limits=COUNT),  # labelled examples
+)
+
+
 @helper
-def _weight(state, i, s):
+def _weight(own, i, s):
     """The importance of learner i for an example whose margin by those before it is s."""
-    if state.algorithm != MAJORITY:
+    if own.algorithm != MAJORITY:
         return _1 / (_1 + math.exp(s))
-    k = int64(math.floor((np.float32(state.learners - i) - s) / _2))
-    if k < 0 or k > state.learners - i - 1:
+    k = int64(math.floor((np.float32(own.learners - i) - s) / _2))
+    if k < 0 or k > own.learners - i - 1:
         return _0
-    return float32s_at(state.chances, uint64(state.learners * state.learners))[i * state.learners + k]
-
-
-@inlined
-def _place(layer, offset):
-    """The number of this sub-model, whose weak learners are sub-models of the layer below."""
-    return offset // (layer_of(layer).step * uint64(own(layer).learners))
+    return own.chances[i, k]
 
 
 @helper
-def _rows(layer, offset):
-    """How much each learner of this sub-model counts, and its share of the votes."""
-    state = own(layer)
-    start = uint64(4) * _place(layer, offset) * uint64(state.learners)
-    votes = float32s_at(state.votes + start, uint64(state.learners))
-    return votes, float32s_at(state.shares + start, uint64(state.learners))
-
-
-@helper
-def _draw(state, example):
+def _draw(own, example):
     """Where the vote ends: at a random sum of shares; never, but for `adaptive`."""
     shared = shared_of(example_of(example).shared)
-    if state.algorithm != ADAPTIVE:
+    if own.algorithm != ADAPTIVE:
         return np.float32(np.inf)
     shared.random_state, found = merand48(shared.random_state)
     return found
 
 
-@helper
-def _say(layer, example, label, importance, vote):
-    """Write score and loss; returns the vote."""
-    e, loss = example_of(example), own(layer).loss
-    e.raw = e.updated = vote
-    known = label != UNLABELED and importance > _0
-    e.loss = np.float64(value_of(loss, vote, label) * importance) if known else 0.0
-    return vote
-
-
-@helper
-def _vote(layer, example, label, importance, offset):
-    """The vote."""
-    state, vote, sum_of_shares = own(layer), _0, _0
-    votes, shares = _rows(layer, offset)
-    end = _draw(state, example)
-    for i in range(state.learners):
-        if sum_of_shares > end:
-            break
-        p = predict_next(layer, example, UNLABELED, importance, submodel(layer, offset, i))
-        vote += p if state.algorithm == MAJORITY else p * votes[i]
-        sum_of_shares += shares[i]
-    return _say(layer, example, label, importance, vote)
-
-
 @kernel
 def predict(layer, example, label, importance, offset):
     """The vote."""
-    return _vote(layer, example, label, importance, offset)
+    own, vote, sum_of_shares = state(layer, offset), _0, _0
+    end = _draw(own, example)
+    for i in range(own.learners):
+        if sum_of_shares > end:
+            break
+        p = predict_next(layer, example, UNLABELED, importance, submodel(layer, offset, i))
+        vote += p if own.algorithm == MAJORITY else p * own.votes[i]
+        sum_of_shares += own.shares[i]
+    example_of(example).updated = vote
+    return vote
 
 
 @helper
@@ -194,68 +144,48 @@ def _divide(shares):
 @kernel
 def learn(layer, example, label, importance, offset):
     """Teach the weak learners in turn; returns their vote before."""
-    state = own(layer)
-    if label == UNLABELED or not importance > _0 or shared_of(example_of(example).shared).testing == 1:
-        return _vote(layer, example, label, importance, offset)
-    first = _vote(layer, example, label, importance, offset) if state.predict_first == 1 else _0
-    votes, shares = _rows(layer, offset)
-    seen = int64s_at(state.seen + uint64(8) * _place(layer, offset), uint64(1))
-    seen[0] += 1
-    rate, end = _4 / math.sqrt(np.float32(seen[0])), _draw(state, example)
+    own, shared = state(layer, offset), shared_of(example_of(example).shared)
+    if label == UNLABELED or not importance > _0 or shared.testing == 1:
+        return predict(layer, example, label, importance, offset)
+    first = predict(layer, example, label, importance, offset) if own.predict_first else _0
+    own.seen[0] += 1
+    rate, end = _4 / math.sqrt(np.float32(own.seen[0])), _draw(own, example)
     vote, whole, s, sum_of_shares = _0, _0, _0, _0
-    shared = shared_of(example_of(example).shared)
     widens = not shared.min_label <= label <= shared.max_label  # VW lets the first learner predict before that
-    for i in range(state.learners):
-        at, weight = submodel(layer, offset, i), importance * _weight(state, i, s)
+    for i in range(own.learners):
+        at, weight = submodel(layer, offset, i), importance * _weight(own, i, s)
         p = predict_next(layer, example, UNLABELED, importance, at) if i == 0 and widens else _0
         learned = learn_next(layer, example, label, weight, at)
         p = p if i == 0 and widens else learned
-        if state.algorithm == MAJORITY:
+        if own.algorithm == MAJORITY:
             s, vote = s + label * p, vote + p
             continue
         margin = label * p
-        s += margin * votes[i]
-        whole += p * votes[i]
-        vote += p * votes[i] if sum_of_shares <= end else _0
-        sum_of_shares += shares[i]
-        if state.algorithm == ADAPTIVE and label * whole < _0:
-            shares[i] *= _FALL
-        _move(votes, i, rate, margin, s)
-    if state.algorithm == ADAPTIVE:
-        _divide(shares)
-    return _say(layer, example, label, importance, first if state.predict_first == 1 else vote)
+        s += margin * own.votes[i]
+        whole += p * own.votes[i]
+        vote += p * own.votes[i] if sum_of_shares <= end else _0
+        sum_of_shares += own.shares[i]
+        if own.algorithm == ADAPTIVE and label * whole < _0:
+            own.shares[i] *= _FALL
+        _move(own.votes, i, rate, margin, s)
+    if own.algorithm == ADAPTIVE:
+        _divide(own.shares)
+    found = first if own.predict_first else vote
+    example_of(example).updated = found
+    return found
 
 
-class Boosting(Reduction):
+class Boosting(Layer):
     """Several weak learners, each taught most where those before it are wrong."""
 
     name: ClassVar[str] = "boosting"
-    Parameters: ClassVar[type[Parameters]] = BoostingParameters
+    declares = state
+    models = "learners"
     takes = Labels.SIMPLE
     predicts = Predictions.SCALAR
+    loss = OwnLoss.LEARNED
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     kernels = Kernels(learn, predict)
-    keeps: ClassVar[Mapping[str, Limits]] = {"votes": Limits(-2, 2), "shares": POSITIVE, "seen": COUNT}
-
-    def __init__(self, parameters: BoostingParameters, context: Context) -> None:
-        super().__init__(parameters, context)
-        rows = (context.submodels, parameters.learners)
-        self.state = Record(
-            BOOSTING,
-            algorithm=get_args(Algorithm).index(parameters.algorithm),
-            learners=parameters.learners,
-            loss=context.loss(self.answers.loss or LossChoice(name="squared")),
-            predict_first=parameters.predict_first,
-            chances=importances(parameters.learners, parameters.edge),
-            votes=np.zeros(rows, np.float32),
-            shares=np.ones(rows, np.float32),
-            seen=np.zeros(context.submodels, np.int64),
-        )
-
-    @classmethod
-    def width(cls, parameters: BoostingParameters) -> int:
-        """One sub-model per weak learner."""
-        return parameters.learners
 
     @property
     def answers(self) -> Answers:

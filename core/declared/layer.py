@@ -58,7 +58,7 @@ class Layer(Reduction):
         record, self.arrays = self.declares.made(parameters, context.submodels, context.seed)
         record.set(span=context.step * self.width(parameters))
         if self.loss is not None:
-            record.set(learn=address_of(self.own.learn), predict=address_of(self.own.predict))
+            record.set(learn=address_of(self.own.learn), predict=address_of(self.own.predict), widens=self.is_base)
             if self.loss is not OwnLoss.ZERO_ONE:
                 record.set(loss=context.loss(self.answers.loss or LossChoice(name="squared")))
             if self.takes is Labels.MULTICLASS:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.declared.state import header_of
-from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, kernel
+from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, kernel, shared_of, widen
 from hutch.core.kernel.decorators import helper
 from hutch.core.loss.kernels import value_of
 
@@ -44,6 +44,8 @@ def _run(layer, example, label, importance, offset, learns):
     called = h.learn if learns else h.predict
     if h.classes != uint64(0) and not (label >= _1 and label <= np.float32(h.classes) and label == np.floor(label)):
         called = h.predict  # no class of its own
+    if learns and h.widens != uint64(0):
+        widen(shared_of(e.shared), label)
     return _tell(h, e, label, importance, call(called, layer, example, label, importance, offset))
 
 

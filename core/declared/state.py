@@ -29,6 +29,7 @@ HEADER = np.dtype(
         ("predict", "u8"),
         ("loss", "u8"),  # address of a LOSS record; 0: a loss of 1 for a wrong prediction
         ("classes", "u8"),  # labels are classes up to this one; 0: any number
+        ("widens", "u8"),  # 1: it stands at the bottom, and its labels widen the range of labels that the run knows
         ("scores", "u8"),  # address of float32[score_count]; 0: it has no scores
         ("score_count", "u8"),
     ]
@@ -63,18 +64,23 @@ class Array:
         self.dtype = np.dtype(dtype)
         if self.dtype.kind not in "iuf" or not self.dtype.isnative:
             raise TypeError(f"Array: got the dtype {dtype!r}, wanted one of numbers, such as 'f4' or 'i8'")
-        self.shape = shape or (1,)
+        self.shape = shape
         self.first, self.learned = first, learned
         self.limits = limits or (FINITE if self.dtype.kind == "f" else ANY)
 
+    @property
+    def axes(self) -> int:
+        """How many axes kernels see."""
+        return len(self.shape) or 1
+
     def sizes(self, parameters: Any) -> tuple[int, ...]:
-        """Its shape under these parameters, without sub-models."""
+        """Its shape under these parameters, without sub-models; empty for one number."""
         return tuple(size_of(size, parameters) for size in self.shape)
 
     def made(self, parameters: Any, submodels: int, random: np.random.Generator) -> NDArray[Any]:
         """A new array."""
         shape = self.sizes(parameters)
-        found: NDArray[Any] = np.zeros((submodels, *shape) if self.learned else shape, self.dtype)
+        found: NDArray[Any] = np.zeros((submodels, *shape) if self.learned else shape or 1, self.dtype)
         if self.first is not None:
             found[...] = self.first(parameters, random)
         return found
@@ -132,12 +138,12 @@ class State(Intrinsic):
         layout: list[tuple[str, Any]] = [(name, HEADER[name]) for name in HEADER.names or ()]
         layout += [(f".{name}", kind) for name, kind in numbers.items()]
         for name, array in arrays.items():
-            layout += [(f".{name}", "u8"), *((f".{name}.{axis}", "i8") for axis in range(len(array.shape)))]
+            layout += [(f".{name}", "u8"), *((f".{name}.{axis}", "i8") for axis in range(array.axes))]
         self.dtype = np.dtype(layout, align=True)
         places: Any = self.dtype.fields
         plan = [Place(name, numbers[name], places[f".{name}"][1], 0, False) for name in numbers]
         for name, array in arrays.items():
-            plan.append(Place(name, array.dtype.str, places[f".{name}"][1], len(array.shape), array.learned))
+            plan.append(Place(name, array.dtype.str, places[f".{name}"][1], array.axes, array.learned))
         shown = namedtuple("State", [place.name for place in plan])  # type: ignore[misc]
         super().__init__(view_of(tuple(plan), shown, places["span"][1]))
         self.meaning = partial(state_at, tuple(plan), shown)
@@ -168,6 +174,6 @@ class State(Intrinsic):
         for name, array in self.arrays.items():
             found[name] = made = array.made(parameters, submodels, random)
             record[f".{name}"] = made
-            for axis, size in enumerate(array.sizes(parameters)):
+            for axis, size in enumerate(array.sizes(parameters) or (1,)):
                 record[f".{name}.{axis}"] = size
         return record, found

@@ -98,5 +98,5 @@ def state_at(plan: Plan, shown: type[Any], layer: Any, offset: Any) -> Any:
     for place in plan:
         field = f".{place.name}"
         array = owner.targets[field] if place.axes else None
-        values.append(owner[field][0] if array is None else array[own] if place.learned else array)
+        values.append(owner[field][0] if array is None else np.atleast_1d(array[own, ...]) if place.learned else array)
     return shown(*values)

@@ -392,8 +392,13 @@ class AddressKernel:
         self.__doc__ = function.__doc__
 
     @cached_property
-    def _numba_type_(self) -> Any:  # for another kernel, which it becomes a part of
-        return helper(self.function)._numba_type_
+    def _part(self) -> Any:
+        """What it is for another kernel that calls it by its name; Numba does not keep it alive."""
+        return helper(self.function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._part._numba_type_
 
     @cached_property
     def dispatcher(self) -> Any:

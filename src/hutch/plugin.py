@@ -25,7 +25,7 @@ _HOMES = {
     "hutch.core.kernel.abi": (
         "EXAMPLE UNLABELED array_at call call_loss example_of float32s_at float64s_at importance_to_next "
         "int64s_at kernel layer_of learn_next learn_predicted_next loss_kernel loss_of predict_many_next "
-        "predict_next record_of sensitivity_next shared_of state_of submodel uint32s_at"
+        "predict_next record_of sensitivity_next shared_of state_of submodel uint32s_at widen"
     ),
     "hutch.core.kernel.cache": "compiled",
     "hutch.core.kernel.checked": "check",

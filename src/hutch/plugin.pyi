@@ -52,6 +52,7 @@ from hutch.core.kernel.abi import shared_of as shared_of
 from hutch.core.kernel.abi import state_of as state_of
 from hutch.core.kernel.abi import submodel as submodel
 from hutch.core.kernel.abi import uint32s_at as uint32s_at
+from hutch.core.kernel.abi import widen as widen
 from hutch.core.kernel.cache import compiled as compiled
 from hutch.core.kernel.checked import check as check
 from hutch.core.kernel.decision import decision_of as decision_of

@@ -340,10 +340,10 @@ def test_learned_arrays_are_those_of_each_sub_model_and_numbers_those_of_the_par
     )
     labels = [1, 3, 3, 2, 1, 3, 2]
     learned(engine, [f"{y} |f a" for y in labels])
-    shifts, seen = np.zeros((3, steps)), np.zeros((3, 1), int)
+    shifts, seen = np.zeros((3, steps)), np.zeros(3, int)
     for y in labels:
         for c in range(3):
-            k = seen[c, 0] % steps
+            k = seen[c] % steps
             shifts[c, k] += rate * (np.float32(1 if c == y - 1 else -1) - np.float32(shifts[c, k])) / (k + 1)
             seen[c] += 1
     layer = engine.layers[1]
@@ -383,6 +383,13 @@ def test_a_base_learner_whose_loss_has_a_name_is_known_by_it() -> None:
         for name, value in x.items():
             w[name] += step * value
     np.testing.assert_allclose(got.predictions, wanted, rtol=1e-6)
+
+
+def test_labels_of_a_base_learner_widen_the_range_that_layers_above_clip_to() -> None:
+    engine = chain({"hedge": {"copies": [{}, {}]}}, "margin")
+    got = learned(engine, ["1 |f a", "-1 |f b"] * 10).predictions
+    assert got[-2] > 0.3 and got[-1] < -0.3
+    assert engine.shared["min_label"] == -1 and engine.shared["max_label"] == 1
 
 
 def test_three_ways() -> None:
