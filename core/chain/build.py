@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.chain.contract import kernels_of, made, width_of
+from hutch.core.chain.contract import kernels_of, made, stride_of, width_of
 from hutch.core.chain.derived import lacking
 from hutch.core.chain.driver import CACHE_LINE
 from hutch.core.chain.reduction import Context, Labels, LayerConfig, Predictions, Reduction
@@ -101,16 +101,17 @@ class Stack:
 
         build(configs, 0, build)
         base = self.layers[-1]
-        if any(layer.stride != base.stride for layer in self.layers if layer.is_base):
+        stride = stride_of(base)
+        if any(layer.stride != stride for layer in self.layers if layer.is_base):
             raise ConfigError(f"{base.name}: got copies with rows of different lengths in one table")
         try:
-            self.weights = _zeros(1 << bits, base.stride)
+            self.weights = _zeros(1 << bits, stride)
         except MemoryError:
-            size = 4 * base.stride * 2**bits / 2**30
+            size = 4 * stride * 2**bits / 2**30
             raise ConfigError(
                 f"weights.bits: got {bits}, but there is no memory for a table of {size:.2g} GiB"
             ) from None
-        self.shared["stride"], self.shared["weights"] = base.stride, self.weights.ctypes.data
+        self.shared["stride"], self.shared["weights"] = stride, self.weights.ctypes.data
         base.initialise(self.weights)
         self.begins_with_zeros = not self.weights[spread(64, bits)].any()
         self.records = np.zeros(len(self.layers) + 1, LAYER)

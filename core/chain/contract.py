@@ -43,6 +43,18 @@ def made(reduction: type[Reduction], parameters: Any, context: Context) -> Reduc
     return layer
 
 
+def stride_of(layer: Reduction) -> int:
+    """Floats per row of the weight table of a base learner.
+
+    Raises:
+        PluginError: it does not give a power of two.
+    """
+    found = layer.stride
+    if not isinstance(found, int | np.integer) or isinstance(found, bool) or found < 1 or found & (found - 1):
+        raise _broken(type(layer), "stride", repr(found), "a power of two")
+    return int(found)
+
+
 def kernels_of(layer: Reduction) -> Kernels:
     """The layer's compiled functions.
 

@@ -428,6 +428,12 @@ class AddressKernel:
         with _making:
             return self._kept.code().address
 
+    def loads_without_numba(self) -> bool:
+        """Whether later processes find its machine code on disk; True where none is kept."""
+        place = self._place() if self.address else None
+        code, known = object_store.load(place) if place else (None, False)
+        return code is not None or not known
+
     def _place(self) -> Path | None:
         return self._kept.place()
 

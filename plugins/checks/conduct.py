@@ -1,6 +1,7 @@
 """The contract of a layer's learning: towards labels, after predicting, with the importance that it names."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from hutch.core.chain.derived import lacking
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Reduction
 from hutch.core.kernel.abi import importance_to_next, kernel, predict_next, sensitivity_next, state_of
+from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.passing import pass_learn
 from hutch.core.kernel.record import Record
 from hutch.plugins.checks.chain import Bench, Example, batches, expect, outcomes, run
@@ -145,10 +147,22 @@ def sensitive(bench: Bench) -> None:
     expect(bool((found > 0).any()), "sensitivity", "0 everywhere", "above 0 somewhere")
 
 
+def kernels_kept(bench: Bench) -> None:
+    """Kernels call nothing that only Numba can find: their machine code is kept, and later runs start at once."""
+    layer = bench.engine().layers[0]
+    for owner in (layer.kernels, getattr(layer, "own", layer.kernels)):
+        for each in fields(owner):
+            found = getattr(owner, each.name)
+            kept = not isinstance(found, AddressKernel) or found.loads_without_numba()
+            wanted = "kernels that make no arrays, lists or texts: keep room in the state"
+            expect(kept, f"kernel {each.name!r}", "code that each process has Numba load again", wanted)
+
+
 CONDUCT_CHECKS: tuple[Callable[[Bench], None], ...] = (
     lowers_loss,
     learns_after_predicting,
     offsets_added,
     h_min_spent,
     sensitive,
+    kernels_kept,
 )

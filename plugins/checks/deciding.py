@@ -55,4 +55,16 @@ def blind_to_the_log(bench: Bench) -> None:
     )
 
 
-DECIDING_CHECKS: tuple[Callable[[Bench], None], ...] = (probabilities, blind_to_the_log)
+def tells_its_loss(bench: Bench) -> None:
+    """The loss of a decision that is learned is that of the probabilities before it was."""
+    if not _decides(bench):
+        return
+    engine, records = bench.trained(_HALF)
+    for _, lines in groupby(records[_HALF:], key=lambda record: record["group"]):
+        decision = list(lines)
+        wanted, got = (sum(each.losses.sum() for each in outcomes(engine, decision, learn)) for learn in (False, True))
+        told = "that before learning: end `learn` with `conclude`"
+        expect(bool(np.isclose(got, wanted, rtol=1e-3, atol=1e-5)), "loss of a decision", got, f"{wanted:g}, {told}")
+
+
+DECIDING_CHECKS: tuple[Callable[[Bench], None], ...] = (probabilities, blind_to_the_log, tells_its_loss)

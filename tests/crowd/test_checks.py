@@ -97,6 +97,13 @@ class Descends(DawidSkene):
         return -mean, change
 
 
+class Overflows(DawidSkene):
+    def expect(self, labels, state, learned):
+        if labels.items > 100:
+            raise RuntimeError("too many items")
+        return super().expect(labels, state, learned)
+
+
 @pytest.mark.parametrize(
     ("model", "found"),
     [
@@ -112,6 +119,7 @@ class Descends(DawidSkene):
         (Settles, "expects_item_by_item:.*parts"),
         (Looks, "expects_item_by_item:.*posteriors of parts"),
         (Grows, "resumes:.*stream that was saved"),
+        (Overflows, "finds_probabilities:.*too many items"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -119,7 +119,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("votes", "the share of learners that are right falls", "reductions/boosting.py",
           "label * whole < _0", "label * whole > _0"),
     Fault("votes", "sub-models share their counts", "reductions/boosting.py",
-          "return offset // (layer_of(layer).step * uint64(own(layer).learners))", "return offset * uint64(0)"),
+          'seen=Array("i8", learned=True, limits=COUNT)', 'seen=Array("i8")'),
     Fault("chain", "held-out examples are learned", "core/chain/driver.py",
           "if learning and labeled and weight > 0 and not held_out:", "if learning and labeled and weight > 0:"),
     Fault("chain", "held-out loss counts as progressive loss", "core/chain/driver.py",

@@ -23,10 +23,10 @@ Arrays = dict[str, Array]
 _CUT, _SLOTS = 17, 64
 
 
-def _labels(gold: bool = False) -> Labels:
-    """A good crowd of six on forty items of three classes; one worker guesses."""
+def _labels(gold: bool = False, items: int = 40) -> Labels:
+    """A good crowd of six on items of three classes; one worker guesses."""
     random = np.random.default_rng(0)
-    truth = {f"t{i}": str(i % 3) for i in range(40)}
+    truth = {f"t{i}": str(i % 3) for i in range(items)}
     triples = [
         (f"w{w}", task, label if random.random() < (0.85 if w else 0.34) else str(random.integers(3)))
         for task, label in truth.items()
@@ -71,7 +71,7 @@ def _shares(found: Any, shape: tuple[int, ...], what: str) -> None:
 def finds_probabilities(model: Model) -> None:
     """Posteriors, confusions and the class prior are probabilities of the right shape for any labels."""
     few = [[], [("w4", "t", "x")], [("a", "t", "x"), ("w4", "u", "y")], [("w4", "t", "x"), ("w4", "t", "y")]]
-    for labels in (_labels(), _labels(gold=True), *map(from_triples, few)):
+    for labels in (_labels(), _labels(gold=True), _labels(items=1000), *map(from_triples, few)):
         it, classes = _made(model), len(labels.classes)
         try:
             fit = it.fit(labels)
