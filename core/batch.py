@@ -89,6 +89,10 @@ class Batch:
         views |= {name: getattr(self, name)[start : stop + 1] for name in _OFFSETS}
         return replace(self, **views)
 
+    def copied(self) -> "Batch":
+        """The same in memory of its own: a reader may write its next batch over this one."""
+        return replace(self, **{each.name: getattr(self, each.name).copy() for each in fields(self)})
+
 
 SEEN: dict[str, Any] = {
     "row_ptr": np.int64,

@@ -167,6 +167,34 @@ def test_several_passes_are_what_several_calls_are(make: Callable[[list[str]], A
     assert one.weights.tobytes() == other.weights.tobytes()
 
 
+def records(count: int) -> list[dict[str, Any]]:
+    return [{"label": 1 if i % 3 else -1, "f": {f"w{i}": 1.0, "x": i % 5}} for i in range(count)]
+
+
+def text(count: int) -> list[str]:
+    return [f"{1 if i % 3 else -1} |f w{i} x:{i % 5}" for i in range(count)]
+
+
+@pytest.mark.parametrize("make", [text, records])
+def test_several_passes_over_many_examples_see_all_of_them(make: Callable[[int], Any]) -> None:
+    one, other = (Chain.from_config({"chain": ["linear"]}) for _ in range(2))
+    one.learn(make(10_000), passes=2)
+    for number in range(2):
+        other.learn(make(10_000))
+        if number < 1:
+            other.end_pass()
+    assert one.weights.tobytes() == other.weights.tobytes()
+
+
+@pytest.mark.parametrize("make", [text, records])
+def test_batches_can_be_kept(make: Callable[[int], Any]) -> None:
+    chain = Chain.from_config({"chain": ["linear"]})
+    kept = list(chain.batches(make(10_000)))
+    assert len(kept) > 1
+    for mine, again in zip(kept, chain.batches(make(10_000)), strict=True):
+        assert mine.indices.tobytes() == again.indices.tobytes()
+
+
 def test_no_pass_is_refused() -> None:
     with pytest.raises(ConfigError, match="passes: got 0, wanted at least 1"):
         Chain.from_config({"chain": ["linear"]}).learn(["1 |f a"], passes=0)

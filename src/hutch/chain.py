@@ -118,8 +118,8 @@ class Chain(OneByOne, Engine):
     def batches(
         self, examples: Any, labels: Any = None, importance: Any = None, *, columns: AnyRoles = None
     ) -> Iterator[Batch]:
-        """Examples of any accepted kind as batches for this chain; the arguments are those of `learn`."""
-        return iter(self._batches(examples, labels, importance, columns, watched=False))
+        """Examples of any accepted kind as batches for this chain, to keep; the arguments are those of `learn`."""
+        return map(Batch.copied, self._batches(examples, labels, importance, columns, watched=False))
 
     def _batches(
         self, examples: Any, labels: Any, importance: Any, columns: Any, passes: int = 1, watched: bool = True
@@ -138,7 +138,7 @@ class Chain(OneByOne, Engine):
             columns = replace(columns, namespaces={self.config.input.matrix: "*"})
         columns = columns.watched(self.watch) if watched else columns
         found = to_batches(examples, self.parser, columns, labels=labels, importance=importance)
-        return found if passes == 1 else list(found)
+        return found if passes == 1 else [batch.copied() for batch in found]
 
     def _optional(self, columns: AnyRoles) -> Roles:
         """The roles of columns for examples that need no label."""
