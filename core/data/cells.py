@@ -32,7 +32,7 @@ PROBLEMS = {
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _LONGEST_FIRST = 1 << 20
-_QUOTE, _LINE_FEED, _RETURN, _BLANK = 34, 10, 13, 32
+_QUOTE, _LINE_FEED, _RETURN, _BLANK, _TAB = 34, 10, 13, 32, 9
 
 
 @inlined
@@ -212,13 +212,13 @@ class Records:
         return map(list, zip(*columns, strict=True))
 
     def filled(self) -> "Records":
-        """Those with a cell that is not empty: a spreadsheet ends in rows of separators."""
-        begins, ends = self.bounds(0)
-        if not (begins == ends).any():
-            return self
+        """Those with a cell that is not blank: a spreadsheet ends in rows of separators."""
+        first = self.clean[self.bounds(0)[0]]  # a blank follows an empty cell
         places = self.cells[: 2 * len(self) * self.width].reshape(len(self), self.width, 2)
-        kept = (places[:, :, 0] < places[:, :, 1]).any(axis=1)
-        return replace(self, cells=places[kept].ravel(), lines=self.lines[kept])
+        kept = np.ones(len(self), np.bool_)
+        for row in np.flatnonzero((first == _BLANK) | (first == _TAB)).tolist():
+            kept[row] = any(self.clean[begin:end].tobytes().strip() for begin, end in places[row].tolist())
+        return self if kept.all() else replace(self, cells=places[kept].ravel(), lines=self.lines[kept])
 
     def after(self, count: int) -> "Records":
         """All records but the first ones."""

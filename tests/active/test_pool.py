@@ -87,7 +87,7 @@ def test_tables_are_pools_with_documents(tmp_path, ending, in_small_pieces):
 
 
 def test_rows_of_separators_alone_are_no_examples(tmp_path):
-    (tmp_path / "pool.csv").write_text("id,note\na,good\n,\nb,bad\n,\n,\n")
+    (tmp_path / "pool.csv").write_text("id,note\na,good\n, \nb,bad\n,\n,\n")
     chain = Chain.from_config({"chain": ["active", "linear"], "input": {"columns": {"tag": "id", "text": ["note"]}}})
     pool = Pool.of_files(str(tmp_path / "pool.csv"), chain)
     assert [(entry.number, entry.line) for source in pool.sources for entry in source] == [

@@ -111,3 +111,17 @@ def test_a_score_that_stands_once_is_no_mistake(tmp_path, hutch):
     assert "the class '91' stands once; is it a mistake?" in told(
         hutch, "judges", path, "--reference", "a", "--no-scores"
     )
+
+
+def test_each_question_of_a_rubric_is_looked_at(tmp_path, hutch):
+    rows = [(person, f"t{k}", question, ("good", "bad")[k % 2])
+            for k in range(40) for person in ("ann", "bob", "cy") for question in ("safe", "style")]  # fmt: skip
+    rows[-1] = ("Cy", "t39", "style", "Bad")
+    rows[-3] = ("bob", "t39", "style", "goood")
+    path = tmp_path / "rubric.csv"
+    path.write_text("rater,item,criterion,score\n" + "".join(",".join(row) + "\n" for row in rows))
+    said = told(hutch, "crowd", path, "-p", tmp_path / "p")
+    assert f"{path}: the workers 'cy' and 'Cy' differ only in how they are written;" in said
+    assert f"{path}: style: the classes 'Bad' and 'bad' differ only in how they are written; are they" in said
+    assert f"{path}: style: the class 'goood' stands once; is it 'good'?" in said
+    assert said.count("style:") == 3 and said.count("differ only") == 2

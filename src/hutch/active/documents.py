@@ -74,12 +74,12 @@ def is_table(path: str) -> bool:
 
 
 def is_blank(document: Document) -> bool:
-    """Whether a record has no field that is not empty, as rows at the end of a spreadsheet; nobody is asked about it.
+    """Whether a record has no field that is not blank, as rows at the end of a spreadsheet; nobody is asked about it.
 
-    >>> is_blank({"id": "", "text": None}), is_blank({"id": "", "size": 0})
+    >>> is_blank({"id": " ", "text": None}), is_blank({"id": "", "size": 0})
     (True, False)
     """
-    return all(value is None or value == "" for value in document.values())
+    return all(value is None or (isinstance(value, str) and not value.strip()) for value in document.values())
 
 
 def read_documents(path: str) -> Iterator[Document]:

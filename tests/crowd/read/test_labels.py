@@ -304,12 +304,14 @@ def test_semicolons_within_cells_separate_nothing(tmp_path):
 @pytest.mark.parametrize("separator", [",", "\t", ";"])
 def test_rows_of_separators_alone_as_spreadsheets_end_in_are_no_labels(tmp_path, separator):
     rows = ["worker,task,label,note", *(f"{','.join(row)}," for row in TRIPLES[:3]), ",,,", ",,,", ",,,"]
-    rows[4:4] = [",,,"] + [f"{','.join(row)},late" for row in TRIPLES[3:]]
+    rows[4:4] = [",,,", " ,  ,,\t".replace("\t", "" if separator == "\t" else "\t")] + [
+        f"{','.join(row)},late" for row in TRIPLES[3:]
+    ]
     (tmp_path / "labels.csv").write_text("\n".join(rows).replace(",", separator) + "\n")
     labels = read_labels(tmp_path / "labels.csv")
     assert sorted(as_triples(labels)) == sorted(TRIPLES) and not len(labels.problems.lines("x"))
     (tmp_path / "labels.csv").write_text("\n".join([*rows, "ann,,cat,"]).replace(",", separator) + "\n")
-    with pytest.raises(DataError, match=r"labels.csv:11:5: the task is empty"):
+    with pytest.raises(DataError, match=r"labels.csv:12:5: the task is empty"):
         read_labels(tmp_path / "labels.csv")
 
 

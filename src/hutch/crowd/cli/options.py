@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from hutch.core.errors import UsageError, counted
@@ -283,7 +284,7 @@ class CrowdOptions:
                 option = name.removesuffix("_tasks").replace("_", "-")
                 raise UsageError(f"--{option}: {why}")
 
-    def notice_numbers(self, classes: list[str]) -> None:
+    def notice_numbers(self, classes: list[str], question: str = "") -> None:
         """Tell of many classes that are numbers, unless an option says what they are, and of decimal commas."""
         from hutch.crowd.data.spelling import (
             DECIMAL_COMMA,
@@ -292,16 +293,20 @@ class CrowdOptions:
         from hutch.crowd.models.ordered import MOST_DEGREES, all_numbers
 
         if not self.classes and (name := with_decimal_comma(classes)) is not None:
-            self.notice(f"{self.labels}: the class {name!r} {DECIMAL_COMMA}")
+            self.notice(f"{self.labels}: {question}the class {name!r} {DECIMAL_COMMA}")
         if self.ordered is None and not self.classes and len(classes) > MOST_DEGREES and all_numbers(classes):
             wanted = "--model numbers if they are measurements, --ordered if they are degrees, --no-ordered if names"
-            self.notice(f"{self.labels}: {len(classes)} numbers, each taken as a class; {wanted}")
+            self.notice(f"{self.labels}: {question}{len(classes)} numbers, each taken as a class; {wanted}")
 
-    def notice_alike(self, labels: "Labels") -> None:
+    def notice_alike(self, *questions: "Labels") -> None:
         """Tell of workers, and of tasks unless they are many, whose names differ only in how they are written."""
         from hutch.crowd.data.spelling import told_alike  # not at the top: not every help needs it
 
-        for said in told_alike(labels.worker_names, labels.item_names):
+        workers, tasks = (
+            list(dict.fromkeys(chain.from_iterable(getattr(each, names) for each in questions)))
+            for names in ("worker_names", "item_names")
+        )
+        for said in told_alike(workers, tasks):
             self.notice(f"{self.labels}: {said}")
 
     def notice_strays(self, labels: "Labels") -> None:

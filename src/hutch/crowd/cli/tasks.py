@@ -139,23 +139,13 @@ def _labels(given: CrowdOptions, model: CrowdModel, options: Options, history: S
         given.notice(f"{path}: {notice.replace(ALL_COUNT, THE_LAST_COUNTS) if corrects else notice}")
     for line in data.problems.lines(path):
         given.notice(line)
-    given.notice_alike(data)
+    given.notice_alike(*found.values())
+    for question, labels in found.items():
+        _notice_classes(given, labels, question if len(found) > 1 else None)
     if len(found) > 1:
         return found
     if not len(data):
         given.notice(f"{path}: no labels")
-    given.notice_numbers(data.classes)
-    alike = almost_alike(data.classes)
-    for group in alike[:3]:
-        names = " and ".join(map(repr, group))
-        given.notice(f"{path}: the classes {names} differ only in how they are written; are they the same?")
-    if len(alike) > 3:
-        given.notice(f"{path}: so do {len(alike) - 3} others")
-    counts = np.bincount(data.labels, minlength=len(data.classes)).tolist()
-    for once, near in probably_misspelt(data.classes, counts)[:3]:
-        number = line_of(path, once)
-        mistake = f"is it {near!r}?" if near else "is it a mistake?"
-        given.notice(f"{at(path, number, None, f'the class {once!r} stands once')}; {mistake}")
     for classes, each in files.items():
         check_classes(classes, each, data, known, asked, given.notice)
     for word in data.problems.unsure:
@@ -166,6 +156,23 @@ def _labels(given: CrowdOptions, model: CrowdModel, options: Options, history: S
         if dropped:
             given.notice(f"{path}: ignored labels of classes that the model does not know: {dropped}")
     return {"": data}
+
+
+def _notice_classes(given: CrowdOptions, labels: Labels, question: str | None) -> None:
+    """Tell of classes that may be another one, written otherwise."""
+    path, of = given.labels, "" if question is None else f"{question}: "
+    given.notice_numbers(labels.classes, of)
+    alike = almost_alike(labels.classes)
+    for group in alike[:3]:
+        names = " and ".join(map(repr, group))
+        given.notice(f"{path}: {of}the classes {names} differ only in how they are written; are they the same?")
+    if len(alike) > 3:
+        given.notice(f"{path}: {of}so do {len(alike) - 3} others")
+    counts = np.bincount(labels.labels, minlength=len(labels.classes)).tolist()
+    for once, near in probably_misspelt(labels.classes, counts)[:3]:
+        number = line_of(path, once) if question is None else None
+        mistake = f"is it {near!r}?" if near else "is it a mistake?"
+        given.notice(f"{at(path, number, None, f'{of}the class {once!r} stands once')}; {mistake}")
 
 
 def _aggregate(
