@@ -1,6 +1,7 @@
 """The contract of a reduction, check by check."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy import int64, uint64
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.derived import lacking, learns_soft_labels
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
+from hutch.core.errors import ConfigError
 from hutch.core.kernel.abi import float32s_at, importance_to_next, kernel, predict_next, state_of
 from hutch.core.kernel.passing import pass_importance_to, pass_learn, pass_predict
 from hutch.core.kernel.record import Record
@@ -34,6 +36,7 @@ from hutch.plugins.checks.report import importance, loss, loss_while_learning, r
 from hutch.plugins.checks.submodels import submodels, submodels_saved, width
 
 _HALF = 120  # a group ends here
+_MANY, _FEW = 17, 60  # classes, and examples of them
 
 
 def parameters_documented(bench: Bench) -> None:
@@ -53,6 +56,22 @@ def predictions_in_range(bench: Bench) -> None:
         classes = {record["label"] for record in records}
         strange = {float(x) for x in found} - classes - {0.0}
         expect(not strange, "predicted classes", strange, f"some of {sorted(classes)}")
+    elif engine.takes == Labels.MULTICLASS:
+        wanted = "Predictions.CLASS: all predictions are classes"
+        expect(bool((found != np.rint(found)).any()), "declared predictions", engine.predicts, wanted)
+
+
+def more_classes(bench: Bench) -> None:
+    """A layer that has a parameter `classes` takes more of them than the other checks try."""
+    top, below = bench.layers[0], bench.layers[1:]
+    if "classes" not in vars(top.parameters):
+        return
+    larger = replace(bench, layers=(replace(top, parameters=replace(top.parameters, classes=_MANY)), *below))
+    try:
+        engine = larger.engine()
+    except ConfigError:  # those below have a number of their own, or it says what it does not take
+        return
+    finite(run(engine, larger.records(_FEW)), f"predictions of {_MANY} classes")
 
 
 def learns(bench: Bench) -> None:
@@ -284,6 +303,7 @@ REDUCTION_CHECKS: tuple[Callable[[Bench], None], ...] = (
     parameters_documented,
     width,
     predictions_in_range,
+    more_classes,
     learns,
     predict_changes_nothing,
     seeded,

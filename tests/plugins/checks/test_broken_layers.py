@@ -1,7 +1,7 @@
 """Layers that are broken in one way each, and the check that finds it."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 from unittest.mock import patch
 
 import numpy as np
@@ -26,6 +26,7 @@ from hutch.core.kernel.abi import (
     submodel,
 )
 from hutch.core.kernel.record import Record
+from hutch.core.parameters import ExampleValue, Within
 from hutch.plugins.checks import checks_of_reduction
 from hutch.plugins.manager import Plugins
 
@@ -231,6 +232,32 @@ def deaf_learn(layer, example, label, importance, offset):
     return np.float32(round(min(max(score, np.float32(-1)), np.float32(1))) + 2)
 
 
+class AsNumbers(LosslessClasses):
+    """Says that its classes are numbers."""
+
+    predicts = Predictions.SCALAR
+
+
+class CountedParameters(Parameters):
+    """Parameters of `few_classes`.
+
+    Attributes:
+        classes: how many.
+    """
+
+    classes: Annotated[int, Within(ge=2), ExampleValue(3)]
+
+
+class FewClasses(LosslessClasses):
+    """Takes four classes at most, and does not say so."""
+
+    Parameters = CountedParameters
+
+    def __init__(self, parameters: CountedParameters, context: Context) -> None:
+        super().__init__(parameters, context)
+        self.place = {2: 0, 3: 1, 4: 2}[parameters.classes]
+
+
 class Deaf(LosslessClasses):
     """Declares soft labels, and learns hard ones only."""
 
@@ -273,6 +300,7 @@ class Wide(Sound):
 
 
 FOUND = [
+    (AsNumbers, "predictions_in_range", "declared predictions: got scalar, wanted Predictions.CLASS: all predictions"),
     (Deaf, "soft_labels", "share of equal classes learned from soft and from weighted labels: got 0."),
     (Wide, "width", "sub-models of the layer below: got one asked that is number 1, from 0, wanted 1 in all"),
     (Wide, "submodels", "not tried, since it could end the process: sub-models of the layer below: got one"),
@@ -298,6 +326,11 @@ def test_a_broken_layer_is_found(layer: type[Reduction], check: str, message: st
     with pytest.raises(AssertionError) as raised:
         found()
     assert str(raised.value).startswith(message)
+
+
+def test_more_classes_than_the_default_are_tried() -> None:
+    [check] = [each for each in checks_of_reduction(FewClasses, registry=REGISTRY) if each.name == "more_classes"]
+    assert (check.failure() or "").endswith("failed in __init__: KeyError: 17")
 
 
 @pytest.mark.parametrize("layer", [Sound, Biased])
