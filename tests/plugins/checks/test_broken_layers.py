@@ -330,7 +330,7 @@ def test_a_broken_layer_is_found(layer: type[Reduction], check: str, message: st
 
 def test_more_classes_than_the_default_are_tried() -> None:
     [check] = [each for each in checks_of_reduction(FewClasses, registry=REGISTRY) if each.name == "more_classes"]
-    assert (check.failure() or "").endswith("failed in __init__: KeyError: 17")
+    assert "17" in (check.failure() or "")
 
 
 @pytest.mark.parametrize("layer", [Sound, Biased])
