@@ -47,13 +47,16 @@ def messages(
         known: further names to suggest at the top, in addition to those of `kind`.
     """
     wanted: dict[tuple[str | int, ...], list[str]] = {}
-    for item in error.errors(include_url=False, include_input=False):
+    for item in error.errors(include_url=False):
         path, got = _follow(value, item["loc"])
+        left = item["loc"][len(path) :]
         if item["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             names = [*_names(kind, path[:-1]), *(known if len(path) == 1 else ())]
             yield path, True, f"unknown key; {did_you_mean(str(path[-1]), names)}"
         elif item["type"] == "missing":
             yield path, False, f"{str(item['loc'][-1])!r} is missing"
+        elif left and isinstance(got, Mapping) and left[0] in _names(kind, path):
+            yield path, False, f"the default of {left[0]!r}: got {shown(item['input'])}, wanted {_phrase(item, got)}"
         elif item["type"] in ("value_error", "assertion_error"):
             yield path, False, item["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         else:

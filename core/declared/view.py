@@ -78,6 +78,7 @@ def view_of(plan: Plan, shown: type[Any], span: int) -> Callable[..., Any]:
 
         return tuple_type(types.uint64, types.uint64), generate
 
+    state.__qualname__ = "state"  # in messages
     return state
 
 

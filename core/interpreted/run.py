@@ -52,7 +52,7 @@ class Interpreted:
             text = f"kernel {function.__name__!r}: got {code.co_argcount} parameters, wanted {given}"
             raise PluginError(f"{place}: {text}")
         self._result, self._kinds = np.dtype(result).type, [np.dtype(name).type for name in names]
-        self._python = python_of(function)
+        self._function, self._python = function, python_of(function)
         c = [np.ctypeslib.as_ctypes_type(kind) for kind in (self._result, *self._kinds)]
         pointers = ctypes.POINTER(c[0]), ctypes.POINTER(ctypes.c_void_p)
         self._callback = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *c[1:])(self._called)
@@ -61,7 +61,14 @@ class Interpreted:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call it from Python, without a detour through machine code."""
-        return converted(self._python(*map(converted, arguments, self._kinds)), self._result)
+        found = self._python(*map(converted, arguments, self._kinds))
+        if found is None:
+            code = self._function.__code__
+            raise PluginError(
+                f"{code.co_filename}:{code.co_firstlineno}: kernel {code.co_name!r}: got nothing, wanted a number: a "
+                "`return` is missing"
+            )
+        return converted(found, self._result)
 
     def _called(self, result: Any, error: Any, *arguments: Any) -> int:
         """Called by machine code; keeps an exception for whoever has called that."""

@@ -12,7 +12,7 @@ from hutch.core.chain.reduction import Kernels, Reduction
 from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
 from hutch.core.config.read import load_chain
-from hutch.core.errors import PluginError
+from hutch.core.errors import ConfigError, PluginError
 from hutch.core.parameters import ExampleValue, Parameters, Within, parameters_of, values_of
 from hutch.plugins.checks.chain import plausible
 from hutch.plugins.manager import Plugins
@@ -130,6 +130,29 @@ class Layer(Reduction):
     is_base = True
     Parameters = Foreign  # type: ignore[assignment]
     kernels: Kernels
+
+
+class Doubtful(Parameters):
+    """Its default is not one of its values.
+
+    Attributes:
+        times: how often.
+    """
+
+    times: Annotated[float, Within(gt=0)] = -1.0
+
+
+class Defaulted(Reduction):
+    name = "defaulted"
+    is_base = True
+    Parameters = Doubtful
+    kernels: Kernels
+
+
+def test_a_default_that_is_no_value_is_named() -> None:
+    wanted = r"chain\[0\]\.defaulted: the default of 'times': got -1\.0, wanted more than 0"
+    with pytest.raises(ConfigError, match=wanted):
+        load_chain({"chain": ["defaulted"]}, Registry(reductions={"defaulted": Defaulted}))
 
 
 def test_parameters_are_a_dataclass_of_hutch() -> None:

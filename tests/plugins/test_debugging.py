@@ -202,6 +202,14 @@ def test_a_kernel_with_too_few_parameters_is_named_with_its_line(tmp_path: Path)
     assert status == 1
 
 
+def test_a_kernel_that_returns_nothing_is_named_with_its_line(tmp_path: Path) -> None:
+    source = LAYER.replace("    return learn_next(", "    learn_next(")
+    _, errors, status = start(tmp_path, source, "plugins", "debug", "sums", *TRAIN)
+    place = line_of("@kernel\ndef learn", source)
+    assert f"DIR/w_sums.py:{place}: kernel 'learn': got nothing, wanted a number: a `return` is missing\n" in errors
+    assert status == 1
+
+
 def test_a_layer_without_kernels_is_named(tmp_path: Path) -> None:
     source = LAYER.replace("    kernels = Kernels(learn, predict)\n", "")
     for words in (TRAIN, ("plugins", "debug", "sums", *TRAIN)):
