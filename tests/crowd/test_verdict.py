@@ -30,6 +30,14 @@ def test_equal_labels_are_said_once():
     )
 
 
+def test_gold_of_all_tasks_leaves_nothing_to_infer():
+    labels = from_triples([("ann", "t1", "cat"), ("bob", "t1", "dog")], gold={"t1": "cat"})
+    wanted = "The only task with labels has gold: nothing is left to infer but how good the workers are."
+    assert verdict(findings(aggregate(labels))).sentences == (wanted,)
+    (sentence,) = said(Right(None, None, 0, why="only 0 tasks have labels"), tasks=1200)
+    assert sentence.startswith("All 1,200 tasks with labels have gold:")
+
+
 def test_known_classes_are_not_estimates():
     (sentence,) = said(Right(GOOD.found, GOOD.vote, 150, known=True))
     assert sentence.startswith("On the 150 tasks whose class is known, Hutch is right on 94 %")

@@ -92,15 +92,23 @@ def verdict(found: Findings, command: str = "") -> Verdict:
     >>> verdict(Findings(right, ["w7"], 212, 2040, 300)).sentences[2]
     '212 of 2,040 tasks are not settled, less than 70 % sure.'
     """
-    said = [_right(found.right, found.differ), _guessers(found)]
+    said = [_right(found), _guessers(found)]
     if found.unsettled:
         of = f"{number(found.unsettled)} of " if found.unsettled < found.tasks else "All "
         said.append(f"{of}{things(found.tasks, 'task')} {_be(found.unsettled)} not settled, less than 70 % sure.")
     return Verdict(tuple(filter(None, said)), command)
 
 
-def _right(right: Right, differ: int) -> str:
+def _right(found: Findings) -> str:
+    right, differ = found.right, found.differ
     if right.found is None:
+        if not right.tasks and found.tasks:
+            has = (
+                "The only task with labels has"
+                if found.tasks == 1
+                else f"All {number(found.tasks)} tasks with labels have"
+            )
+            return f"{has} gold: nothing is left to infer but how good the workers are."
         if not right.tasks:
             return "There are no labels."
         some = f"{GOLD} tasks drawn by lot" if right.tasks > GOLD else "these tasks"
