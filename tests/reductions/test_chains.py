@@ -105,6 +105,13 @@ CHAINS: dict[str, list[Any]] = {
     "polynomial_link over linear": [{"polynomial_link": {"degree": 2}}, LINEAR],
     "confidence over linear": ["confidence", LINEAR],
     "marginal over linear": [{"marginal": {"namespaces": ["rater"], "compete": True}}, LINEAR],
+    "simulate_bandit_per_class over explore_classes": [
+        {"simulate_bandit_per_class": CLASSES},
+        {"explore_classes": {**CLASSES, "method": "cover"}},
+        {"bandit_per_class": CLASSES},
+        {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
     "stagewise_polynomial over linear": [{"stagewise_polynomial": {"batch": 30}}, LINEAR],
     "boosting over linear": [{"boosting": {"learners": 3, "algorithm": "logistic"}}, LINEAR],
     "bootstrap over linear": [{"bootstrap": {"models": 3}}, LINEAR],

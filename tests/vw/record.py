@@ -117,6 +117,24 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "robust": (decisions(True, 30), ("--cb_explore_adf --cb_dro --epsilon 0.2 -q ux",)),
     "classes logged": (classes_logged(), ("--cb 3",)),
     "classes explored": (classes_logged(), ("--cb_explore 3 --epsilon 0.1",)),
+    "classes logged, a model each": (
+        classes_logged(),
+        (
+            "--cb 3 --cb_force_legacy",
+            "--cb 3 --cb_force_legacy --cb_type ips -q aa",
+            "--cb 3 --cb_force_legacy --cb_type dm",
+        ),
+    ),
+    "classes explored, a model each": (
+        classes_logged(),
+        (
+            "--cb_explore 3 --cb_force_legacy --epsilon 0.1",
+            "--cb_explore 3 --cb_force_legacy --cover 3",
+            "--cb_explore 3 --cb_force_legacy --bag 3 --cb_type dm",
+            "--cb_explore 3 --cb_force_legacy --first 5",
+        ),
+    ),
+    "classes guessed, a model each": (CLASS, ("--cbify 4 --cb_force_legacy --bag 2 --loss0 -1",)),
     "ranked": (decisions(False), ("--csoaa_ldf m",)),
     "boosted": (BINARY, ("--boosting 4 --binary", "--boosting 3 --alg logistic --binary --loss_function logistic")),
     "boosted by draws": (BINARY, ("--boosting 4 --alg adaptive --binary",)),

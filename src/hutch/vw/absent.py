@@ -38,7 +38,6 @@ cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into
 ccb_no_slot_index: leave it out
 eval: use `hutch evaluate`, which estimates a chain's cost from a log of decisions
 cb_to_cbadf: use --cb, which works with features of actions
-cb_force_legacy: use --cb, --cb_explore or --cbify without it: the same labels, with all explorers
 cbify_ldf: use --cbify N on classes, or --cb_explore_adf on the costs of chosen actions
 cs_absolute_loss: use --csoaa with --loss_function quantile
 wap wap_ldf ldf_override: use --csoaa or --csoaa_ldf

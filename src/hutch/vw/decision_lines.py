@@ -14,11 +14,21 @@ from hutch.core.run.predictions import number_line
 
 def decision_prediction_lines(chain: Chain) -> Lines:
     """The writer of `-p`."""
+    if any(layer.name == "explore_classes" for layer in chain.layers):
+        return class_probabilities
     if chain.takes is not Labels.ACTION_COSTS:
         return lines_of(chain)
     if chain.layers[0].name == "action_probabilities":
         return probabilities
     return chosen_classes if chain.layers[0].parameters.lists == "best" else ranked_classes
+
+
+def class_probabilities(batch: Batch, outputs: Outputs) -> bytes:
+    """A line for each example: the probability of each class, and the tag."""
+    found = []
+    for i, values in enumerate(outputs.scores.tolist()):
+        found.append("".join(f"{value:.6f} " for value in values).encode() + tail(batch, i))
+    return b"".join(found)
 
 
 def chosen_classes(batch: Batch, outputs: Outputs) -> bytes:

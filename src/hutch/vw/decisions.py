@@ -5,6 +5,7 @@ from typing import Any
 
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
+from hutch.vw.class_bandits import class_bandit_layers
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.option import EXPLORING
 from hutch.vw.table import NAMED, OPTIONS
@@ -38,6 +39,8 @@ def decision_layers(options: Namespace) -> list[Any]:
     bandit = any(_is_given(options, name) for name in _BANDITS)
     if options.csoaa_ldf is None and not bandit:
         return []
+    if options.cb_force_legacy:
+        return class_bandit_layers(options, _costs(options))
     slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
     chooser = "choose_slate" if "slates" in slots else "choose_slots"
     layers = [declared_layer(chooser, options)] if slots else _actions(options)
@@ -69,10 +72,14 @@ def _actions(options: Namespace) -> list[Any]:
         raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them and no --cb_adf")
     if asked[0] in ("cb", "cb_explore"):
         return [declared_layer("action_per_class", options)]
-    right, wrong = _losses(options)
-    costs = {"right": right if right != 0 else None, "wrong": wrong if wrong != 1 else None}
     name = "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit"
-    return [declared_layer(name, options, **costs)]
+    return [declared_layer(name, options, **({"right": None, "wrong": None} | _costs(options)))]
+
+
+def _costs(options: Namespace) -> dict[str, float]:
+    """Those of a right and a wrong class in a simulation that are not the usual ones."""
+    given = dict(zip(("right", "wrong"), _losses(options), strict=True))
+    return {name: cost for name, cost in given.items() if cost != (name == "wrong")}
 
 
 def _losses(options: Namespace) -> tuple[float, float]:

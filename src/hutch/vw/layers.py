@@ -13,6 +13,13 @@ LAYERS: Mapping[str, VwLayer] = {
         ),
         makes_actions=True,
     ),
+    "bandit_per_class": VwLayer(
+        learner="cb",
+        options=(
+            new_flag("cb_force_legacy", "Give every class its own weights.", needs=("cb", "cb_explore", "cbify")),
+        ),
+        beside=(("cb_type", "type"),),
+    ),
     "choose_slate": VwLayer(
         learner="ccb_explore_adf, slates",
         options=(new_flag("slates", "Slates: choose an action per slot, at one cost for all."),),
@@ -100,6 +107,7 @@ LAYERS: Mapping[str, VwLayer] = {
         beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
         explores=True,
     ),
+    "explore_classes": VwLayer(learner="cb_explore"),
     "explore_cover": VwLayer(
         learner="cb_explore_adf_cover",
         options=(
@@ -256,12 +264,14 @@ LAYERS: Mapping[str, VwLayer] = {
         ),
         makes_actions=True,
     ),
+    "simulate_bandit_per_class": VwLayer(learner="cbify"),
     "simulate_cost_sensitive_bandit": VwLayer(
         learner="cbify-adf",
         options=(new_flag("cbify_cs", "labels are costs per class instead of classes.", needs=("cbify",)),),
         beside=(("cbify", "classes"), ("loss0", "right"), ("loss1", "wrong")),
         makes_actions=True,
     ),
+    "simulate_cost_sensitive_bandit_per_class": VwLayer(learner="cbify-cs"),
     "svrg": VwLayer(
         learner="svrg",
         options=(

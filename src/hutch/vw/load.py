@@ -47,6 +47,8 @@ _FIXED = {
     "explore_first": {"decisions"},
     "explore_cover": {"regressor"},
     "action_per_class": {"classes"},
+    "bandit_per_class": {"classes", "type"},
+    "explore_classes": {"classes", "method", "policies", "decisions"},
     "simulate_bandit": {"classes"},
 }
 """Parameters by which the layers have learned; all others of these layers, and of those not named here, may change."""
