@@ -210,7 +210,8 @@ def _teach(layer, example, importance, offset, columns, count, room, chosen):
         for j in range(count):
             estimates[j] = _0
     else:
-        _estimate(layer, example, importance, offset, classes, estimates, chosen, True)
+        weight = float32s_at(d.weights, d.count)[d.chosen] if d.weights != uint64(0) else importance
+        _estimate(layer, example, weight, offset, classes, estimates, chosen, True)
     if state.type == DM:
         return
     for j in range(count):

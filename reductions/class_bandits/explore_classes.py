@@ -237,8 +237,9 @@ class ExploreClasses(OfClasses):
 
     def __init__(self, parameters: ExploreClassesParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        if context.submodels != 1:
-            raise ConfigError(f"{self.name}: got sub-models, wanted one")
+        if context.submodels != 1 and parameters.method != "epsilon":
+            got = f"{context.submodels} sub-models and method {parameters.method}"
+            raise ConfigError(f"{self.name}: got {got}, of which only epsilon has no state of its own")
         p, decays = parameters, parameters.method == "cover" and parameters.epsilon is None
         self.state = Record(
             STATE,

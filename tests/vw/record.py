@@ -6,6 +6,7 @@ it runs the same command lines with Hutch, on any machine.
 
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,15 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "classes guessed, a model each": (CLASS, ("--cbify 4 --cb_force_legacy --bag 2 --loss0 -1",)),
+    "classes by an offset tree": (classes_logged(), ("--ot 3", "--ot 4 --cb_type ips --epsilon 0.2 -q aa")),
+    "synthetic cover": (
+        decisions(True),
+        ("--cb_explore_adf --synthcover -q ux --synthcoversize 20 --synthcoverpsi 0.4",),
+    ),
+    "decisions guessed": (
+        re.sub("shared.*\n", "", decisions(False, 20)),
+        ("--cbify_ldf --squarecb --loss1 0.5 --cb_max_cost 0.5",),
+    ),
     "ranked": (decisions(False), ("--csoaa_ldf m",)),
     "boosted": (BINARY, ("--boosting 4 --binary", "--boosting 3 --alg logistic --binary --loss_function logistic")),
     "boosted by draws": (BINARY, ("--boosting 4 --alg adaptive --binary",)),

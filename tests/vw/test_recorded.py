@@ -7,8 +7,9 @@ import pytest
 
 CASES = json.loads(Path(__file__).with_name("recorded.json").read_text())
 
-OTHER_TABLES = {"logged actions", "logged, doubly robust"}
-"""Without an explorer VW counts the features of a decision's shared line once in the footer, and per action in rows."""
+OTHER_TABLES = {"logged actions", "logged, doubly robust", "decisions guessed"}
+"""Without an explorer VW counts the features of a decision's shared line once in the footer, and per action in rows;
+in tables of `--cbify_ldf` it shows the prediction of a decision's last line, mostly 0."""
 
 
 OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"}

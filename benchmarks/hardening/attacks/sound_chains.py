@@ -90,6 +90,18 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         ],
         COSTS,
     ),
+    "offset_tree": (
+        [
+            {"offset_tree": {"classes": 3}},
+            {"explore_classes": {"classes": 2}},
+            {"bandit_per_class": {"classes": 2}},
+            {"cost_sensitive_one_against_all": {"classes": 2}},
+            "linear",
+        ],
+        LOGGED,
+    ),
+    "explore_synthetic_cover": (["explore_synthetic_cover", *_ADF], DECISIONS),
+    "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "freegrad": (["freegrad"], PLAIN),
     "marginal": ([{"marginal": {"namespaces": ["p"]}}, "linear"], PAIRED),

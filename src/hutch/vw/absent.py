@@ -38,7 +38,6 @@ cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into
 ccb_no_slot_index: leave it out
 eval: use `hutch evaluate`, which estimates a chain's cost from a log of decisions
 cb_to_cbadf: use --cb, which works with features of actions
-cbify_ldf: use --cbify N on classes, or --cb_explore_adf on the costs of chosen actions
 cs_absolute_loss: use --csoaa with --loss_function quantile
 wap wap_ldf ldf_override: use --csoaa or --csoaa_ldf
 metrics: use `hutch train --events FILE`, which writes JSON lines
@@ -54,7 +53,6 @@ oaa_subsample: use --oaa, which learns every class, or the `filter_tree` layer, 
 epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
   bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf
   --squarecb, which explores less as it learns
-synthcover synthcoversize synthcoverpsi: use --cb_explore_adf with --cover or --squarecb
 rnd rnd_alpha rnd_invlambda: use --cb_explore_adf with --thompson, which knows how sure each cost is
 graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
@@ -68,7 +66,6 @@ bfgs conjugate_gradient hessian_on mem termination: use the default learner, wit
 OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init: use --passes
 lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models
 print: use --audit, which shows every example
-ot: use --cb N or --cb_explore N
 sendto: use `hutch serve`, which predicts and learns over HTTP
 search search_task search_metatask search_interpolation search_rollout search_rollin search_passes_per_policy
   search_beta search_alpha search_total_nb_policies search_trained_nb_policies search_allowed_transitions

@@ -7,6 +7,7 @@ from typing import Any
 from hutch.core.errors import UsageError
 
 LAYERS = (
+    "offset_tree",
     "bandit_per_class",
     "explore_classes",
     "simulate_bandit_per_class",
@@ -28,11 +29,16 @@ def class_bandit_layers(options: Namespace, costs: dict[str, Any]) -> list[Any]:
     Raises:
         UsageError: options that contradict each other.
     """
+    if options.ot is not None and options.cb_explore != 2:
+        raise UsageError(f"--ot: got --cb_explore {options.cb_explore}, wanted 2: a node has two sides")
     asked = [name for name in ("cb", "cb_explore", "cbify") if getattr(options, name) is not None]
     if len(asked) != 1 or options.cb_adf or options.cb_explore_adf:
         more = [name for name in ("cb_adf", "cb_explore_adf") if getattr(options, name)]
-        raise UsageError(f"--cb_force_legacy: got {' and '.join('--' + name for name in [*asked, *more])}, wanted one "
-                         "of --cb, --cb_explore and --cbify alone")  # fmt: skip
+        name, got = (
+            "cb_force_legacy" if options.ot is None else "ot",
+            " and ".join(f"--{each}" for each in [*asked, *more]),
+        )
+        raise UsageError(f"--{name}: got {got}, wanted one of --cb, --cb_explore and --cbify alone")
     for name in ("softmax", "squarecb", "regcb", "regcbopt", "cb_sample", "greedify", "first_only", "csoaa_rank"):
         if getattr(options, name):
             raise UsageError(f"--{name}: got it with --cb_force_legacy, which does not have it")
@@ -40,6 +46,8 @@ def class_bandit_layers(options: Namespace, costs: dict[str, Any]) -> list[Any]:
     layers: list[Any] = [{"bandit_per_class": classes | ({"type": kind} if kind != "dr" else {})}]
     if asked[0] != "cb":
         layers.insert(0, {"explore_classes": classes | _explorer(options)})
+    if options.ot is not None:
+        layers.insert(0, {"offset_tree": {"classes": options.ot}})
     if asked[0] == "cbify":
         name = "simulate_cost_sensitive_bandit_per_class" if options.cbify_cs else "simulate_bandit_per_class"
         layers.insert(0, {name: classes | costs})
@@ -73,9 +81,11 @@ def class_bandit_words(layers: Sequence[tuple[str, Any]]) -> Iterator[str]:
         layers: name and parameters of each.
     """
     given = dict(layers)
-    simulates = next((name for name in LAYERS[2:] if name in given), None)
+    simulates = next((name for name in LAYERS if name.startswith("simulate") and name in given), None)
     top = "cbify" if simulates else "cb_explore" if "explore_classes" in given else "cb"
     yield from (f"--{top}", str(given["cost_sensitive_one_against_all"].classes), "--cb_force_legacy")
+    if "offset_tree" in given:
+        yield from ("--ot", str(given["offset_tree"].classes))
     if given["bandit_per_class"].type != "dr":
         yield from ("--cb_type", given["bandit_per_class"].type)
     if simulates:

@@ -37,9 +37,9 @@ def decision_layers(options: Namespace) -> list[Any]:
     """
     exploring = any(_is_given(options, name) for name in EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
-    if options.csoaa_ldf is None and not bandit:
+    if options.csoaa_ldf is None and not bandit and options.ot is None:
         return []
-    if options.cb_force_legacy:
+    if options.cb_force_legacy or options.ot is not None:
         return class_bandit_layers(options, _costs(options))
     slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
     chooser = "choose_slate" if "slates" in slots else "choose_slots"
@@ -66,6 +66,10 @@ def decision_layers(options: Namespace) -> list[Any]:
 def _actions(options: Namespace) -> list[Any]:
     """The layer that makes actions of classes, or a bandit's test of data with classes or costs."""
     asked = [name for name in ("cb", "cb_explore", "cbify") if _is_given(options, name)]
+    if options.cbify_ldf:
+        if asked:
+            raise UsageError(f"got --cbify_ldf and --{asked[0]}, wanted one of them")
+        return [declared_layer("simulate_bandit_with_features", options)]
     if not asked:
         return []
     if len(asked) > 1 or options.cb_adf:
@@ -117,7 +121,7 @@ def _range_of_costs(options: Namespace) -> dict[str, Any]:
     Raises:
         UsageError: the options name another range.
     """
-    if options.cbify is None:
+    if options.cbify is None and not options.cbify_ldf:
         return {}
     for name, owner, default in (("cb_min_cost", "loss0", 0.0), ("cb_max_cost", "loss1", 1.0)):
         given, cost = getattr(options, name), getattr(options, owner)

@@ -187,6 +187,16 @@ LAYERS: Mapping[str, VwLayer] = {
         beside=(("epsilon", "epsilon"),),
         explores=True,
     ),
+    "explore_synthetic_cover": VwLayer(
+        learner="cb_explore_adf_synthcover",
+        options=(
+            new_flag("synthcover", "Explore by votes, each of which makes its choice dearer.", needs=EXPLORING),
+            new_int("synthcoversize", "number of votes.", default=100, sets="policies", needs=("synthcover",)),
+            new_float("synthcoverpsi", "how much dearer.", default=0.1, sets="psi", needs=("synthcover",)),
+        ),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    ),
     "explore_squarecb": VwLayer(
         learner="cb_explore_adf_squarecb",
         options=(
@@ -237,6 +247,9 @@ LAYERS: Mapping[str, VwLayer] = {
         options=(new_int("rank", "Factorize the pair of -q with rank N.", sets="rank", note="one pair only"),),
         in_place_of="linear",
     ),
+    "offset_tree": VwLayer(
+        learner="offset_tree", options=(new_int("ot", "Choose among N actions by a tree of choices.", sets="classes"),)
+    ),
     "pistol": VwLayer(
         learner="ftrl-PiSTOL",
         options=(new_flag("pistol", "Learn with PiSTOL."),),
@@ -258,13 +271,19 @@ LAYERS: Mapping[str, VwLayer] = {
         learner="cbify-adf",
         options=(
             new_int("cbify", "Learn classes 1 to N as a bandit: from costs of predictions only.", sets="classes"),
-            new_float("loss0", "cost of the right class.", default=0, needs=("cbify",), sets="right"),
-            new_float("loss1", "cost of every other class.", default=1, needs=("cbify",), sets="wrong"),
+            new_float("loss0", "cost of the right class.", default=0, needs=("cbify", "cbify_ldf"), sets="right"),
+            new_float("loss1", "cost of every other class.", default=1, needs=("cbify", "cbify_ldf"), sets="wrong"),
             new_flag("flip_loss_sign", "negate costs, so that they are rewards.", needs=("cbify",)),
         ),
         makes_actions=True,
     ),
     "simulate_bandit_per_class": VwLayer(learner="cbify"),
+    "simulate_bandit_with_features": VwLayer(
+        learner="cbify_ldf",
+        options=(new_flag("cbify_ldf", "Learn decisions as a bandit: from costs of predictions only."),),
+        beside=(("loss0", "right"), ("loss1", "wrong")),
+        makes_actions=True,
+    ),
     "simulate_cost_sensitive_bandit": VwLayer(
         learner="cbify-adf",
         options=(new_flag("cbify_cs", "labels are costs per class instead of classes.", needs=("cbify",)),),

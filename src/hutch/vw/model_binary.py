@@ -41,6 +41,7 @@ _COUNTERS = {
     "explore_squarecb": ("decisions", "<u8"),
     "explore_regcb": ("decisions", "<u8"),
     "explore_cover": ("decisions", "<u8"),
+    "explore_synthetic_cover": ("range", "<f4"),
     "explore_classes": ("decisions", "<u8"),
     "choose_slots": ("several", "<u1"),
     "choose_slate": ("several", "<u1"),

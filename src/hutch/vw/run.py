@@ -145,7 +145,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     if (given.probabilities and not chain.predicts.of_actions) or labels:
         unnamed = bool(labels) and (given.scores or given.probabilities)
         cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed)
-    elif any(layer.name == "explore_classes" for layer in chain.layers):
+    elif any(layer.name in ("explore_classes", "offset_tree") for layer in chain.layers):
         cells = ClassBanditCells(chain)
     views = [chain.plugins.on_progress]
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views, cells=cells)()
