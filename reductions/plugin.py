@@ -41,6 +41,7 @@ REDUCTIONS = {
     "freegrad": "ftrl.freegrad:FreeGrad",
     "ftrl_proximal": "ftrl.ftrl_proximal:FtrlProximal",
     "hedge": "hedge:Hedge",
+    "kernel_svm": "kernel_svm.layer:KernelSvm",
     "linear": "linear.layer:Linear",
     "link": "link:Link",
     "low_rank_quadratic": "low_rank_quadratic:LowRankQuadratic",

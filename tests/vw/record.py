@@ -145,6 +145,11 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         re.sub("shared.*\n", "", decisions(False, 20)),
         ("--cbify_ldf --squarecb --loss1 0.5 --cb_max_cost 0.5",),
     ),
+    "support vectors": (
+        BINARY,
+        ("--ksvm --reprocess 3", "--ksvm --kernel rbf --bandwidth 0.4 -q ab", "--ksvm --kernel poly --degree 3 --l2 5"),
+    ),
+    "support vectors tested": (BINARY, ("--ksvm --kernel rbf -f {M}", "--ksvm -t -i {M}")),
     "ranked": (decisions(False), ("--csoaa_ldf m",)),
     "boosted": (BINARY, ("--boosting 4 --binary", "--boosting 3 --alg logistic --binary --loss_function logistic")),
     "boosted by draws": (BINARY, ("--boosting 4 --alg adaptive --binary",)),
@@ -165,7 +170,8 @@ def record(data: str, calls: tuple[str, ...]) -> Iterator[dict[str, object]]:
         (Path(folder) / "input.vw").write_text(data)
         for k, arguments in enumerate(calls, 1):
             words = arguments.replace("{M}", "tmp0.model").split()
-            files = ["-p", "pred", "--readable_model", "text", "--hexfloat_weights"]
+            files = ["-p", "pred"]
+            files += [] if "--ksvm" in words else ["--readable_model", "text", "--hexfloat_weights"]
             command = [sys.executable, "-m", "vowpalwabbit", "-d", "input.vw", *words, *files]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
             text = Path(folder) / "text"

@@ -102,6 +102,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     ),
     "explore_synthetic_cover": (["explore_synthetic_cover", *_ADF], DECISIONS),
     "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
+    "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "freegrad": (["freegrad"], PLAIN),
     "marginal": ([{"marginal": {"namespaces": ["p"]}}, "linear"], PAIRED),

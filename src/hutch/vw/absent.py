@@ -61,7 +61,7 @@ new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 adax: use --adaptive
 interact: use -q, which multiplies every pair of features
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
-ksvm reprocess pool_greedy para_active pool_size subsample kernel degree: use --loss_function hinge, with -q
+para_active: use --ksvm without it
 bfgs conjugate_gradient hessian_on mem termination: use the default learner, with --passes
 OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init: use --passes
 lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models

@@ -22,6 +22,7 @@ _KINDS = ("adaptive", "normalized", "invariant")
 _NOT_KEPT = (
     "active",
     "distributionally_",
+    "kernel_svm",
     "marginal",
     "matrix_",
     "polynomial_",

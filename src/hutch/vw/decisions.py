@@ -143,6 +143,7 @@ _SHARED = (
 _RATES = ("learning_rate", "power_t", "initial_t", "decay")
 _KNOWN = {
     "ftrl": (*_SHARED, "l1", "l2"),
+    "ksvm": ("interactions", "permutations", "duplicate_interactions", "ignore_linear", "l2"),
     "rank": (*_SHARED[:4], "l2", *_RATES),
     "svrg": (*_SHARED, "learning_rate", "decay"),
 }
@@ -168,5 +169,7 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
             if given not in (*known, *_RATES):
                 name = next((each.name for each in OPTIONS if each.part == "base" and each.key == given), given)
                 raise UsageError(f"--{name}: --{option} does not have it")
+        if option == "ksvm" and not linear.get("l2"):
+            linear.pop("l2", None)  # VW takes 0 for 1
         return declared_layer(name, options, **{key: value for key, value in linear.items() if key in known})
     return {"linear": linear} if linear else "linear"

@@ -242,6 +242,39 @@ LAYERS: Mapping[str, VwLayer] = {
         ),
         in_place_of="linear",
     ),
+    "kernel_svm": VwLayer(
+        learner="kernel_svm",
+        options=(
+            new_flag("ksvm", "Learn a support vector machine with a kernel, by hinge loss."),
+            new_text(
+                "kernel",
+                "linear|rbf|poly",
+                "its kernel.",
+                choices=("linear", "rbf", "poly"),
+                default="linear",
+                sets="kernel",
+                needs=("ksvm",),
+            ),
+            new_float("bandwidth", "of the rbf kernel.", default=1, sets="bandwidth", needs=("ksvm",)),
+            new_int("degree", "of the poly kernel.", default=2, least=1, sets="degree", needs=("ksvm",)),
+            new_int(
+                "reprocess",
+                "support vectors to adjust per example.",
+                default=1,
+                least=0,
+                sets="reprocess",
+                needs=("ksvm",),
+            ),
+            new_int("pool_size", "learn N examples at a time.", default=1, least=1, sets="pool", needs=("ksvm",)),
+            new_int(
+                "subsample", "of no effect without --active.", note="accepted, and changes nothing", needs=("ksvm",)
+            ),
+            new_flag(
+                "pool_greedy", "of no effect without --active.", note="accepted, and changes nothing", needs=("ksvm",)
+            ),
+        ),
+        in_place_of="linear",
+    ),
     "matrix_factorization": VwLayer(
         learner="gd_mf",
         options=(new_int("rank", "Factorize the pair of -q with rank N.", sets="rank", note="one pair only"),),

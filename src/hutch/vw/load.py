@@ -41,6 +41,7 @@ _ADDABLE = (
 _FIXED = {
     "linear": {"adaptive", "normalized"},
     "matrix_factorization": {"rank"},
+    "kernel_svm": {"kernel", "bandwidth", "degree", "l2", "pool"},
     "link": {"function"},
     "contextual_bandit": {"type"},
     "cost_sensitive_with_features": {"method"},

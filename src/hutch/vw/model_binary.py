@@ -51,6 +51,7 @@ _COUNTERS = {
 _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_class", "simulate_bandit"}
 """Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
 _LOST = {
+    "kernel_svm": "--ksvm",
     "marginal": "--marginal",
     "polynomial_link": "--autolink",
     "stagewise_polynomial": "--stage_poly",
