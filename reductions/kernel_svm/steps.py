@@ -87,7 +87,7 @@ def adjust(state, position):
 @helper
 def _worst(state):
     """Where the support vector stands that is furthest from its best weight; -1 if all have it."""
-    slots, order, found, most = slots_of(state), order_of(state), int64(-1), _0
+    slots, order, found, most = slots_of(state), order_of(state), -1, _0
     for position in range(int64(state.supports)):
         slot = slots[order[position]]
         weight = slot.alpha * slot.label
