@@ -160,7 +160,13 @@ def test_learning_goes_on_exactly_from_a_saved_model(pool, tmp_path):
         np.testing.assert_array_equal(array, again.arrays()[name], err_msg=name)
 
 
-def test_memory_of_removed_examples_is_used_again():
+def test_a_weight_moves_by_at_most_1_at_a_time():
+    chain = chain_with(reprocess=0)
+    chain.learn([{"a": {"x": 0.1}, "label": 1.0, "importance": 3.0}])
+    assert chain.layers[0].saved()["numbers"][:, 2].tolist() == [1.0]
+
+
+def test_memory_of_removed_examples_is_used_again(tmp_path):
     random = np.random.default_rng(0)
     chain = chain_with(l2=1e-3)
     for k in range(1200):
@@ -171,6 +177,9 @@ def test_memory_of_removed_examples_is_used_again():
     assert state["slot_count"][0] < 600
     assert state["used"][0] - state["live"][0] <= state["live"][0] + 4096 + 61
     assert 1200 * 61 > 1.5 * state["used"][0]
+    chain.save(tmp_path / "model")
+    again, asked = Chain.load(tmp_path / "model"), [{"a": {f"w{j}": 1.0 for j in range(k, 400, 7)}} for k in range(7)]
+    np.testing.assert_array_equal(again.predict(asked), chain.predict(asked))
 
 
 @pytest.mark.parametrize(
