@@ -150,6 +150,10 @@ _KNOWN = {
 """The parameters of `linear` that other learners have, by option; unknown rates have no effect."""
 
 
+_IMPLIED = (("loss", "hinge"), ("l2", 0.0))
+"""Options of `--ksvm` that change nothing: its loss, and no regularisation, for which VW takes 1."""
+
+
 def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
     """The base learner.
 
@@ -165,11 +169,11 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
         raise UsageError(f"got {' and '.join('--' + name for name in asked.values())}, wanted one of them")
     for name, option in asked.items():
         known = _KNOWN.get(option, _SHARED)
+        if option == "ksvm":
+            linear = {key: value for key, value in linear.items() if (key, value) not in _IMPLIED}
         for given in [name for name in ("sgd", "noop") if getattr(options, name)] or linear:
             if given not in (*known, *_RATES):
                 name = next((each.name for each in OPTIONS if each.part == "base" and each.key == given), given)
                 raise UsageError(f"--{name}: --{option} does not have it")
-        if option == "ksvm" and not linear.get("l2"):
-            linear.pop("l2", None)  # VW takes 0 for 1
         return declared_layer(name, options, **{key: value for key, value in linear.items() if key in known})
     return {"linear": linear} if linear else "linear"

@@ -267,10 +267,16 @@ LAYERS: Mapping[str, VwLayer] = {
             ),
             new_int("pool_size", "learn N examples at a time.", default=1, least=1, sets="pool", needs=("ksvm",)),
             new_int(
-                "subsample", "of no effect without --active.", note="accepted, and changes nothing", needs=("ksvm",)
+                "subsample",
+                "has no effect.",
+                note="has no effect: there is no `--ksvm` with `--active`",
+                needs=("ksvm",),
             ),
             new_flag(
-                "pool_greedy", "of no effect without --active.", note="accepted, and changes nothing", needs=("ksvm",)
+                "pool_greedy",
+                "has no effect.",
+                note="has no effect: there is no `--ksvm` with `--active`",
+                needs=("ksvm",),
             ),
         ),
         in_place_of="linear",
