@@ -93,7 +93,7 @@ def _draw(layer, example, importance, offset):
 
 
 @helper
-def _cost(state, example, label, drawn):
+def cost_of(state, example, label, drawn):
     """The cost of an action according to the label, and the lowest cost of all."""
     e = example_of(example)
     if state.kind == CLASS:
@@ -138,7 +138,7 @@ def _run(layer, example, label, importance, offset, learns):
     fill_importance(decision_of(example), importance)
     probability = _draw(layer, example, importance, offset)
     drawn = int64(ranked_of(decision_of(example))[0])
-    cost, least = _cost(state, example, label, drawn)
+    cost, least = cost_of(state, example, label, drawn)
     if learns:
         _teach(layer, example, probability, drawn, cost, importance, offset)
     end_copies(state.copies, example)

@@ -6,6 +6,7 @@ it runs the same command lines with Hutch, on any machine.
 
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -117,6 +118,38 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "robust": (decisions(True, 30), ("--cb_explore_adf --cb_dro --epsilon 0.2 -q ux",)),
     "classes logged": (classes_logged(), ("--cb 3",)),
     "classes explored": (classes_logged(), ("--cb_explore 3 --epsilon 0.1",)),
+    "classes logged, a model each": (
+        classes_logged(),
+        (
+            "--cb 3 --cb_force_legacy",
+            "--cb 3 --cb_force_legacy --cb_type ips -q aa",
+            "--cb 3 --cb_force_legacy --cb_type dm",
+        ),
+    ),
+    "classes explored, a model each": (
+        classes_logged(),
+        (
+            "--cb_explore 3 --cb_force_legacy --epsilon 0.1",
+            "--cb_explore 3 --cb_force_legacy --cover 3",
+            "--cb_explore 3 --cb_force_legacy --bag 3 --cb_type dm",
+            "--cb_explore 3 --cb_force_legacy --first 5",
+        ),
+    ),
+    "classes guessed, a model each": (CLASS, ("--cbify 4 --cb_force_legacy --bag 2 --loss0 -1",)),
+    "classes by an offset tree": (classes_logged(), ("--ot 3", "--ot 4 --cb_type ips --epsilon 0.2 -q aa")),
+    "synthetic cover": (
+        decisions(True),
+        ("--cb_explore_adf --synthcover -q ux --synthcoversize 20 --synthcoverpsi 0.4",),
+    ),
+    "decisions guessed": (
+        re.sub("shared.*\n", "", decisions(False, 20)),
+        ("--cbify_ldf --squarecb --loss1 0.5 --cb_max_cost 0.5",),
+    ),
+    "support vectors": (
+        BINARY,
+        ("--ksvm --reprocess 3", "--ksvm --kernel rbf --bandwidth 0.4 -q ab", "--ksvm --kernel poly --degree 3 --l2 5"),
+    ),
+    "support vectors tested": (BINARY, ("--ksvm --kernel rbf -f {M}", "--ksvm -t -i {M}")),
     "ranked": (decisions(False), ("--csoaa_ldf m",)),
     "boosted": (BINARY, ("--boosting 4 --binary", "--boosting 3 --alg logistic --binary --loss_function logistic")),
     "boosted by draws": (BINARY, ("--boosting 4 --alg adaptive --binary",)),
@@ -137,7 +170,8 @@ def record(data: str, calls: tuple[str, ...]) -> Iterator[dict[str, object]]:
         (Path(folder) / "input.vw").write_text(data)
         for k, arguments in enumerate(calls, 1):
             words = arguments.replace("{M}", "tmp0.model").split()
-            files = ["-p", "pred", "--readable_model", "text", "--hexfloat_weights"]
+            files = ["-p", "pred"]
+            files += [] if "--ksvm" in words else ["--readable_model", "text", "--hexfloat_weights"]
             command = [sys.executable, "-m", "vowpalwabbit", "-d", "input.vw", *words, *files]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
             text = Path(folder) / "text"

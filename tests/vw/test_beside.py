@@ -84,6 +84,13 @@ MODELS = {
     "--cb 4": "logged",
     "--cb_explore 4 --epsilon 0.1": "logged",
     "--cbify 4": "class",
+    "--cb 4 --cb_force_legacy": "logged",
+    "--cb_explore 4 --cb_force_legacy --cover 2": "logged",
+    "--cbify 4 --cb_force_legacy": "class",
+    "--ot 4": "logged",
+    "--ksvm": "binary",
+    "--cb_explore_adf --synthcover": "actions",
+    "--cbify_ldf": "priced",
     "--csoaa_ldf m": "priced",
     "--csoaa_ldf mc --loss_function logistic": "priced",
     "--cb_adf": "actions",
@@ -125,7 +132,7 @@ VALUES = {
     },
     **{"initial_t": "50", "power_t": "0.9", "l1": "0.01", "l2": "0.01", "l1_state": "0.1", "l2_state": "0.5"},
     **{"learning_rate": "0.9", "first": "20", "bag": "3", "cover": "3", "rank": "3", "nn": "3", "bootstrap": "3"},
-    **{"autolink": "3", "boosting": "3", "alg": "logistic", "stage_size": "3"},
+    **{"autolink": "3", "boosting": "3", "alg": "logistic", "stage_size": "3", "degree": "3"},
 }
 """Values that no model has; of other options 0.3 or 2."""
 

@@ -117,7 +117,7 @@ def test_hexfloat(value, text):
         ("--lrqfa aba2", "--lrqfa: got 'aba2', wanted different letters"),
         ("--lrq ab2 --lrqfa ab2", "got --lrq and --lrqfa, wanted one of them"),
         ("--new_mf 3", "--new_mf is not supported: use --rank, or the `dyadic`"),
-        ("--cbify_ldf", "--cbify_ldf is not supported: use --cbify N"),
+        ("--cbify_reg", "--cbify_reg is not supported: cut the labels into N classes"),
         ("--ngram x", "--ngram: got 'x'"),
         ("--skips 2", "needs --ngram"),
         ("--l1 0.1 --l1 0.2", "--l1: got 0.1 and 0.2, wanted one value"),

@@ -45,6 +45,7 @@ _EXPLORERS: dict[str, dict[str, int]] = {
 }
 _OAA: list[Any] = [{"one_against_all": {"classes": 3}}, "linear"]
 _CSOAA: list[Any] = [{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"]
+_CLASS_BANDIT: list[Any] = [{"bandit_per_class": {"classes": 3}}, *_CSOAA]
 _CROWD = {"classes": 3, "worker": "u", "slots": 4}
 _ACTIVE = {"active": {"budget": 0.5, "memory": 0.01}}
 _MULTINOMIAL = {"multinomial": {"classes": 3}}
@@ -75,6 +76,33 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
     "boosting": ([{"boosting": {"learners": 3, "algorithm": "adaptive"}}, "linear"], PLAIN),
     "confidence": (["confidence", {"linear": {"loss": "logistic"}}], PLAIN),
+    "bandit_per_class": ([{"bandit_per_class": {"classes": 3}}, *_CSOAA], LOGGED),
+    "explore_classes": ([{"explore_classes": {"classes": 3, "method": "cover"}}, *_CLASS_BANDIT], LOGGED),
+    "simulate_bandit_per_class": (
+        [{"simulate_bandit_per_class": {"classes": 3}}, {"explore_classes": {"classes": 3}}, *_CLASS_BANDIT],
+        CLASSES,
+    ),
+    "simulate_cost_sensitive_bandit_per_class": (
+        [
+            {"simulate_cost_sensitive_bandit_per_class": {"classes": 3}},
+            {"explore_classes": {"classes": 3, "method": "bag"}},
+            *_CLASS_BANDIT,
+        ],
+        COSTS,
+    ),
+    "offset_tree": (
+        [
+            {"offset_tree": {"classes": 3}},
+            {"explore_classes": {"classes": 2}},
+            {"bandit_per_class": {"classes": 2}},
+            {"cost_sensitive_one_against_all": {"classes": 2}},
+            "linear",
+        ],
+        LOGGED,
+    ),
+    "explore_synthetic_cover": (["explore_synthetic_cover", *_ADF], DECISIONS),
+    "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
+    "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "freegrad": (["freegrad"], PLAIN),
     "marginal": ([{"marginal": {"namespaces": ["p"]}}, "linear"], PAIRED),

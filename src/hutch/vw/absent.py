@@ -32,14 +32,12 @@ automl default_lease priority_type priority_challengers verbose_metrics csv_trac
 baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
 baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
   evaluate`
-cats cats_pdf cats_tree tree_bandwidth bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
+cats cats_pdf cats_tree tree_bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
   policy: cut the range of actions into N classes, and use --cb_explore N
 cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into N classes, and use --cbify N
 ccb_no_slot_index: leave it out
 eval: use `hutch evaluate`, which estimates a chain's cost from a log of decisions
 cb_to_cbadf: use --cb, which works with features of actions
-cb_force_legacy: use --cb, --cb_explore or --cbify without it: the same labels, with all explorers
-cbify_ldf: use --cbify N on classes, or --cb_explore_adf on the costs of chosen actions
 cs_absolute_loss: use --csoaa with --loss_function quantile
 wap wap_ldf ldf_override: use --csoaa or --csoaa_ldf
 metrics: use `hutch train --events FILE`, which writes JSON lines
@@ -55,7 +53,6 @@ oaa_subsample: use --oaa, which learns every class, or the `filter_tree` layer, 
 epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
   bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf
   --squarecb, which explores less as it learns
-synthcover synthcoversize synthcoverpsi: use --cb_explore_adf with --cover or --squarecb
 rnd rnd_alpha rnd_invlambda: use --cb_explore_adf with --thompson, which knows how sure each cost is
 graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
@@ -64,12 +61,11 @@ new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 adax: use --adaptive
 interact: use -q, which multiplies every pair of features
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
-ksvm reprocess pool_greedy para_active pool_size subsample kernel degree: use --loss_function hinge, with -q
+para_active: use --ksvm without it
 bfgs conjugate_gradient hessian_on mem termination: use the default learner, with --passes
 OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init: use --passes
 lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models
 print: use --audit, which shows every example
-ot: use --cb N or --cb_explore N
 sendto: use `hutch serve`, which predicts and learns over HTTP
 search search_task search_metatask search_interpolation search_rollout search_rollin search_passes_per_policy
   search_beta search_alpha search_total_nb_policies search_trained_nb_policies search_allowed_transitions

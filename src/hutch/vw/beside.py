@@ -69,7 +69,7 @@ def of_chain(options: Namespace) -> list[Option]:
 def merged(own: Namespace, given: Namespace) -> Namespace:
     """The options of a model and those given beside it, as one command line would have them."""
     found = copy.deepcopy(own)
-    if found.ccb_explore_adf or found.slates or found.explore_eval:
+    if found.ccb_explore_adf or found.slates or found.explore_eval or found.cbify_ldf:
         found.cb_explore_adf = True  # these options imply it, and those that need it stay
     names = {option.name for option in OPTIONS if option.supported and option.given(given) is not None}
     for those, more in _INSTEAD:

@@ -7,6 +7,8 @@ from typing import Any
 from hutch.chain import Chain
 from hutch.core.config.chain_config import ChainConfig
 from hutch.core.errors import HutchError, UsageError
+from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
+from hutch.vw.class_bandits import class_bandit_words
 from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.option import Option
@@ -20,6 +22,7 @@ _KINDS = ("adaptive", "normalized", "invariant")
 _NOT_KEPT = (
     "active",
     "distributionally_",
+    "kernel_svm",
     "marginal",
     "matrix_",
     "polynomial_",
@@ -102,6 +105,7 @@ def _as_it_is(layer: Any) -> Layer:
     if layer.name == "freegrad" and given.project and given.radius is None:
         raise UsageError("VW models do not keep the radius that freegrad has reached")
     counts = layer.name == "boosting" and given.algorithm != "majority"  # examples, by which its steps become smaller
+    counts |= layer.name == "explore_classes" and given.method == "first"
     if counts or getattr(given, "dropout", False) or layer.name.startswith(_NOT_KEPT):
         raise UsageError(f"VW models do not keep the state of {layer.name}")
     if hasattr(given, "interactions"):
@@ -136,6 +140,10 @@ def _check(chain: Chain, again: Chain, layers: list[Layer], found: list[Layer]) 
 
 def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
     names = [name for name, _ in layers]
+    if "bandit_per_class" in names:
+        yield from class_bandit_words(layers)
+        left_out = (*CLASS_BANDITS, "cost_sensitive_one_against_all")
+        layers, names = [layer for layer in layers if layer[0] not in left_out], []
     explores = any(name.startswith("explore_") for name in names)
     of_classes = any(DECLARED[name].makes_actions for name in names if name in DECLARED)
     unsaid = {"cb" if explores else "cb_explore", "cb_explore_adf", "noop"}  # or implied by others

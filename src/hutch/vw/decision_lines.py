@@ -14,21 +14,38 @@ from hutch.core.run.predictions import number_line
 
 def decision_prediction_lines(chain: Chain) -> Lines:
     """The writer of `-p`."""
+    if any(layer.name in ("explore_classes", "offset_tree") for layer in chain.layers):
+        return class_probabilities
     if chain.takes is not Labels.ACTION_COSTS:
         return lines_of(chain)
     if chain.layers[0].name == "action_probabilities":
         return probabilities
+    if chain.layers[0].name == "simulate_bandit_with_features":
+        return drawn_classes
     return chosen_classes if chain.layers[0].parameters.lists == "best" else ranked_classes
 
 
-def chosen_classes(batch: Batch, outputs: Outputs) -> bytes:
-    """A line for each action: its class, as a float32, if that is the one chosen, else 0."""
+def class_probabilities(batch: Batch, outputs: Outputs) -> bytes:
+    """A line for each example: the probability of each class, and the tag."""
+    found = []
+    for i, values in enumerate(outputs.scores.tolist()):
+        found.append("".join(f"{value:.6f} " for value in values).encode() + tail(batch, i))
+    return b"".join(found)
+
+
+def drawn_classes(batch: Batch, outputs: Outputs) -> bytes:
+    """`--cbify_ldf`: a line for each action: its class if that is the one drawn, else 0; no blank lines."""
+    return chosen_classes(batch, outputs, b"")
+
+
+def chosen_classes(batch: Batch, outputs: Outputs, end: bytes = b"\n") -> bytes:
+    """A line for each action: its class, as a float32, if that is the one chosen, else 0; and a blank line."""
     found, classes = [], classes_of(batch)
     for _, first, stop in decisions_of(batch):
         best = classes[first + int(outputs.ranked[first])] if stop > first else 0
         chosen, rows = b"%d" % int(np.float32(best)), range(first, stop)
         found += [(chosen if classes[row] == best else b"0") + tail(batch, row) for row in rows]
-        found.append(b"\n")
+        found.append(end)
     return b"".join(found)
 
 

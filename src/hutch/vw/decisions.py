@@ -5,6 +5,7 @@ from typing import Any
 
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
+from hutch.vw.class_bandits import class_bandit_layers
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.option import EXPLORING
 from hutch.vw.table import NAMED, OPTIONS
@@ -36,8 +37,10 @@ def decision_layers(options: Namespace) -> list[Any]:
     """
     exploring = any(_is_given(options, name) for name in EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
-    if options.csoaa_ldf is None and not bandit:
+    if options.csoaa_ldf is None and not bandit and options.ot is None:
         return []
+    if options.cb_force_legacy or options.ot is not None:
+        return class_bandit_layers(options, _costs(options))
     slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
     chooser = "choose_slate" if "slates" in slots else "choose_slots"
     layers = [declared_layer(chooser, options)] if slots else _actions(options)
@@ -63,16 +66,24 @@ def decision_layers(options: Namespace) -> list[Any]:
 def _actions(options: Namespace) -> list[Any]:
     """The layer that makes actions of classes, or a bandit's test of data with classes or costs."""
     asked = [name for name in ("cb", "cb_explore", "cbify") if _is_given(options, name)]
+    if options.cbify_ldf:
+        if asked:
+            raise UsageError(f"got --cbify_ldf and --{asked[0]}, wanted one of them")
+        return [declared_layer("simulate_bandit_with_features", options)]
     if not asked:
         return []
     if len(asked) > 1 or options.cb_adf:
         raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them and no --cb_adf")
     if asked[0] in ("cb", "cb_explore"):
         return [declared_layer("action_per_class", options)]
-    right, wrong = _losses(options)
-    costs = {"right": right if right != 0 else None, "wrong": wrong if wrong != 1 else None}
     name = "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit"
-    return [declared_layer(name, options, **costs)]
+    return [declared_layer(name, options, **({"right": None, "wrong": None} | _costs(options)))]
+
+
+def _costs(options: Namespace) -> dict[str, float]:
+    """Those of a right and a wrong class in a simulation that are not the usual ones."""
+    given = dict(zip(("right", "wrong"), _losses(options), strict=True))
+    return {name: cost for name, cost in given.items() if cost != (name == "wrong")}
 
 
 def _losses(options: Namespace) -> tuple[float, float]:
@@ -110,7 +121,7 @@ def _range_of_costs(options: Namespace) -> dict[str, Any]:
     Raises:
         UsageError: the options name another range.
     """
-    if options.cbify is None:
+    if options.cbify is None and not options.cbify_ldf:
         return {}
     for name, owner, default in (("cb_min_cost", "loss0", 0.0), ("cb_max_cost", "loss1", 1.0)):
         given, cost = getattr(options, name), getattr(options, owner)
@@ -132,10 +143,15 @@ _SHARED = (
 _RATES = ("learning_rate", "power_t", "initial_t", "decay")
 _KNOWN = {
     "ftrl": (*_SHARED, "l1", "l2"),
+    "ksvm": ("interactions", "permutations", "duplicate_interactions", "ignore_linear", "l2"),
     "rank": (*_SHARED[:4], "l2", *_RATES),
     "svrg": (*_SHARED, "learning_rate", "decay"),
 }
 """The parameters of `linear` that other learners have, by option; unknown rates have no effect."""
+
+
+_IMPLIED = (("loss", "hinge"), ("l2", 0.0))
+"""Options of `--ksvm` that change nothing: its loss, and no regularisation, for which VW takes 1."""
 
 
 def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
@@ -153,6 +169,8 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
         raise UsageError(f"got {' and '.join('--' + name for name in asked.values())}, wanted one of them")
     for name, option in asked.items():
         known = _KNOWN.get(option, _SHARED)
+        if option == "ksvm":
+            linear = {key: value for key, value in linear.items() if (key, value) not in _IMPLIED}
         for given in [name for name in ("sgd", "noop") if getattr(options, name)] or linear:
             if given not in (*known, *_RATES):
                 name = next((each.name for each in OPTIONS if each.part == "base" and each.key == given), given)

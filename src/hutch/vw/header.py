@@ -7,6 +7,7 @@ from typing import Any
 from hutch.chain import Chain
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
+from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
 from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.outputs import layer_named
@@ -133,7 +134,7 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
             continue
         if name in _MERGED:
             yield _MERGER
-        above = layer.takes is not None and layer.takes.value != "simple"
+        above = layer.takes is not None and layer.takes.value != "simple" and name not in CLASS_BANDITS
         if name == _DECIDES or (above and not any(each.name == _DECIDES for each in chain.layers)):
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
@@ -159,6 +160,8 @@ def _suffix(layer: Any, given: Namespace) -> str:
         return "fa" if layer.parameters.field_aware else ""
     if layer.name == "boosting":
         return {"majority": ""}.get(layer.parameters.algorithm, f"-{layer.parameters.algorithm}")
+    if layer.name == "explore_classes":
+        return {"epsilon": "-greedy"}.get(layer.parameters.method, f"-{layer.parameters.method}")
     if layer.name == "active":
         return "-simulation" if layer.parameters.simulation else ""
     if layer.name == _DECIDES:

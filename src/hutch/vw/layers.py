@@ -13,6 +13,13 @@ LAYERS: Mapping[str, VwLayer] = {
         ),
         makes_actions=True,
     ),
+    "bandit_per_class": VwLayer(
+        learner="cb",
+        options=(
+            new_flag("cb_force_legacy", "Give every class its own weights.", needs=("cb", "cb_explore", "cbify")),
+        ),
+        beside=(("cb_type", "type"),),
+    ),
     "choose_slate": VwLayer(
         learner="ccb_explore_adf, slates",
         options=(new_flag("slates", "Slates: choose an action per slot, at one cost for all."),),
@@ -100,6 +107,7 @@ LAYERS: Mapping[str, VwLayer] = {
         beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
         explores=True,
     ),
+    "explore_classes": VwLayer(learner="cb_explore"),
     "explore_cover": VwLayer(
         learner="cb_explore_adf_cover",
         options=(
@@ -179,6 +187,16 @@ LAYERS: Mapping[str, VwLayer] = {
         beside=(("epsilon", "epsilon"),),
         explores=True,
     ),
+    "explore_synthetic_cover": VwLayer(
+        learner="cb_explore_adf_synthcover",
+        options=(
+            new_flag("synthcover", "Explore by votes, each of which makes its choice dearer.", needs=EXPLORING),
+            new_int("synthcoversize", "number of votes.", default=100, sets="policies", needs=("synthcover",)),
+            new_float("synthcoverpsi", "how much dearer.", default=0.1, sets="psi", needs=("synthcover",)),
+        ),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    ),
     "explore_squarecb": VwLayer(
         learner="cb_explore_adf_squarecb",
         options=(
@@ -224,10 +242,52 @@ LAYERS: Mapping[str, VwLayer] = {
         ),
         in_place_of="linear",
     ),
+    "kernel_svm": VwLayer(
+        learner="kernel_svm",
+        options=(
+            new_flag("ksvm", "Learn a support vector machine with a kernel, by hinge loss."),
+            new_text(
+                "kernel",
+                "linear|rbf|poly",
+                "its kernel.",
+                choices=("linear", "rbf", "poly"),
+                default="linear",
+                sets="kernel",
+                needs=("ksvm",),
+            ),
+            new_float("bandwidth", "of the rbf kernel.", default=1, sets="bandwidth", needs=("ksvm",)),
+            new_int("degree", "of the poly kernel.", default=2, least=1, sets="degree", needs=("ksvm",)),
+            new_int(
+                "reprocess",
+                "support vectors to adjust per example.",
+                default=1,
+                least=0,
+                sets="reprocess",
+                needs=("ksvm",),
+            ),
+            new_int("pool_size", "learn N examples at a time.", default=1, least=1, sets="pool", needs=("ksvm",)),
+            new_int(
+                "subsample",
+                "has no effect.",
+                note="has no effect: there is no `--ksvm` with `--active`",
+                needs=("ksvm",),
+            ),
+            new_flag(
+                "pool_greedy",
+                "has no effect.",
+                note="has no effect: there is no `--ksvm` with `--active`",
+                needs=("ksvm",),
+            ),
+        ),
+        in_place_of="linear",
+    ),
     "matrix_factorization": VwLayer(
         learner="gd_mf",
         options=(new_int("rank", "Factorize the pair of -q with rank N.", sets="rank", note="one pair only"),),
         in_place_of="linear",
+    ),
+    "offset_tree": VwLayer(
+        learner="offset_tree", options=(new_int("ot", "Choose among N actions by a tree of choices.", sets="classes"),)
     ),
     "pistol": VwLayer(
         learner="ftrl-PiSTOL",
@@ -250,10 +310,17 @@ LAYERS: Mapping[str, VwLayer] = {
         learner="cbify-adf",
         options=(
             new_int("cbify", "Learn classes 1 to N as a bandit: from costs of predictions only.", sets="classes"),
-            new_float("loss0", "cost of the right class.", default=0, needs=("cbify",), sets="right"),
-            new_float("loss1", "cost of every other class.", default=1, needs=("cbify",), sets="wrong"),
+            new_float("loss0", "cost of the right class.", default=0, needs=("cbify", "cbify_ldf"), sets="right"),
+            new_float("loss1", "cost of every other class.", default=1, needs=("cbify", "cbify_ldf"), sets="wrong"),
             new_flag("flip_loss_sign", "negate costs, so that they are rewards.", needs=("cbify",)),
         ),
+        makes_actions=True,
+    ),
+    "simulate_bandit_per_class": VwLayer(learner="cbify"),
+    "simulate_bandit_with_features": VwLayer(
+        learner="cbify_ldf",
+        options=(new_flag("cbify_ldf", "Learn decisions as a bandit: from costs of predictions only."),),
+        beside=(("loss0", "right"), ("loss1", "wrong")),
         makes_actions=True,
     ),
     "simulate_cost_sensitive_bandit": VwLayer(
@@ -262,6 +329,7 @@ LAYERS: Mapping[str, VwLayer] = {
         beside=(("cbify", "classes"), ("loss0", "right"), ("loss1", "wrong")),
         makes_actions=True,
     ),
+    "simulate_cost_sensitive_bandit_per_class": VwLayer(learner="cbify-cs"),
     "svrg": VwLayer(
         learner="svrg",
         options=(

@@ -41,12 +41,16 @@ _ADDABLE = (
 _FIXED = {
     "linear": {"adaptive", "normalized"},
     "matrix_factorization": {"rank"},
+    "kernel_svm": {"kernel", "bandwidth", "degree", "l2", "pool"},
     "link": {"function"},
     "contextual_bandit": {"type"},
     "cost_sensitive_with_features": {"method"},
     "explore_first": {"decisions"},
     "explore_cover": {"regressor"},
     "action_per_class": {"classes"},
+    "bandit_per_class": {"classes", "type"},
+    "offset_tree": {"classes"},
+    "explore_classes": {"classes", "method", "policies", "decisions"},
     "simulate_bandit": {"classes"},
 }
 """Parameters by which the layers have learned; all others of these layers, and of those not named here, may change."""

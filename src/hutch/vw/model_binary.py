@@ -41,6 +41,8 @@ _COUNTERS = {
     "explore_squarecb": ("decisions", "<u8"),
     "explore_regcb": ("decisions", "<u8"),
     "explore_cover": ("decisions", "<u8"),
+    "explore_synthetic_cover": ("range", "<f4"),
+    "explore_classes": ("decisions", "<u8"),
     "choose_slots": ("several", "<u1"),
     "choose_slate": ("several", "<u1"),
     "contextual_bandit": ("counts", "<u8"),
@@ -49,6 +51,7 @@ _COUNTERS = {
 _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_class", "simulate_bandit"}
 """Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
 _LOST = {
+    "kernel_svm": "--ksvm",
     "marginal": "--marginal",
     "polynomial_link": "--autolink",
     "stagewise_polynomial": "--stage_poly",
@@ -144,8 +147,7 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
     header = _header(reader)
     try:
         options = parse([*header.words, "-b", str(header.bits), "--no_stdin"])
-        if options.cb or options.cb_explore or options.cbify:
-            options.cb_adf = options.cb_explore_adf = False  # these options imply them
+        _leave_out_implied(options)
         seed, options.random_seed = options.random_seed, None  # VW keeps the generator's state under this name
         chain_of(options)
     except HutchError as error:
@@ -171,6 +173,16 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
     _fill(reader, chain, options.per_model_save_load, STATE if header.version >= _WITH_REGULARIZATION else STATE[:-2])
     set_regularization(chain, options)
     return chain
+
+
+def _leave_out_implied(options: Namespace) -> None:
+    """Take options back that VW adds for others."""
+    if options.cb or options.cb_explore or options.cbify:
+        options.cb_adf = options.cb_explore_adf = False
+    if options.cb_force_legacy:
+        options.csoaa = None
+        options.cb = None if options.cb_explore or options.cbify else options.cb
+        options.cb_explore = None if options.cbify else options.cb_explore
 
 
 def _check_version(reader: _Reader, version: tuple[int, ...], oldest: tuple[int, ...] = _WITH_REGULARIZATION) -> None:

@@ -15,7 +15,7 @@ from hutch.core.batch import Batch, ends_of_groups, shared_rows
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.run.decisions import decisions_of
+from hutch.core.run.decisions import decisions_of, label_cell
 from hutch.core.run.output import number_lines, predictions_of
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.progress import PlainCells
@@ -221,3 +221,32 @@ class VwCells:
             return "unknown"
         name = class_name(int(outputs.predictions[i]), self._labels)
         return f"{name}({float(outputs.scores[i].max()) * 100:.0f}%)" if self._sure else name
+
+
+class ClassBanditCells:
+    """Shows classes, counted from 1, and the probability of the likeliest.
+
+    Args:
+        chain: the chain.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self._takes, self._count = chain.takes, chain.score_count
+        self._plain = PlainCells(chain)
+
+    def label(self, batch: Batch, i: int) -> float | int | str | None:
+        """See `hutch.core.run.progress.Cells`."""
+        if self._takes is not Labels.LOGGED_CLASS:
+            return self._plain.label(batch, i)
+        if label_cell(batch, i, self._takes, classes=self._count) is None:
+            return None
+        rows = range(batch.cost_ptr[i], batch.cost_ptr[i + 1])
+        at = next(k for k in rows if batch.costs[k] != UNLABELED and batch.probabilities[k] > 0)
+        return f"{batch.cost_classes[at]}:{batch.costs[at]:g}:{batch.probabilities[at]:g}"
+
+    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
+        """See `hutch.core.run.progress.Cells`."""
+        if self._takes is not Labels.LOGGED_CLASS:
+            return self._plain.prediction(batch, i, outputs)
+        best = int(outputs.predictions[i])
+        return f"{best}:{outputs.scores[i, best - 1]:.6f}"

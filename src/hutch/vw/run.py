@@ -22,7 +22,16 @@ from hutch.vw.decision_lines import raw_lines
 from hutch.vw.header import header
 from hutch.vw.model_state import set_regularization
 from hutch.vw.outputs import costs_of, is_bounded, layer_named, prediction_lines, raw_scores_of
-from hutch.vw.reporters import Audit, DecisionLogLoss, LogLoss, Metrics, NoCosts, ReadableModels, VwCells
+from hutch.vw.reporters import (
+    Audit,
+    ClassBanditCells,
+    DecisionLogLoss,
+    LogLoss,
+    Metrics,
+    NoCosts,
+    ReadableModels,
+    VwCells,
+)
 from hutch.vw.table import NAMED
 from hutch.vw.translate import chain_of
 
@@ -136,6 +145,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     if (given.probabilities and not chain.predicts.of_actions) or labels:
         unnamed = bool(labels) and (given.scores or given.probabilities)
         cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed)
+    elif any(layer.name in ("explore_classes", "offset_tree") for layer in chain.layers):
+        cells = ClassBanditCells(chain)
     views = [chain.plugins.on_progress]
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views, cells=cells)()
 

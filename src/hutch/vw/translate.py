@@ -40,7 +40,9 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     """
     if options.ccb_explore_adf or options.slates:  # which imply them in VW, too
         options.cb_explore_adf = options.cb_sample = True
-    options.cb_explore_adf |= options.explore_eval
+    options.cb_explore_adf |= options.explore_eval or options.cbify_ldf
+    if options.ot is not None and options.cb_explore is None:
+        options.cb_explore = 2
     _check_needs(options)
     linear = linear_parameters(options)
     if _has_submodels(options):

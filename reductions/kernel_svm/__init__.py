@@ -1,0 +1,1 @@
+"""A support vector machine with a kernel, learned online: LASVM."""

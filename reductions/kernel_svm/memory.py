@@ -1,0 +1,293 @@
+"""The examples of a support vector machine: their features, sorted by row, and the kernel of each pair.
+
+An example has a slot, which stays the same as long as it is kept. The kernels of all pairs of slots form a triangle, so
+that a new slot goes behind the others. Features of slots that are free leave gaps, which are closed when they make up
+more than half of the memory.
+"""
+
+import math
+
+import numpy as np
+from numpy import uint64
+
+from hutch.core.kernel.abi import array_at, float32s_at, uint32s_at, uint64s_at
+from hutch.core.kernel.copying import copy
+from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.learner.features import features_of, gather, rows_of, values_of
+from hutch.core.learner.memory import buffer_of, reserve
+
+LINEAR, RBF, POLY = range(3)
+_0, _1, _2 = np.float32(0), np.float32(1), np.float32(2)
+_FEW = uint64(4096)
+
+SLOT = np.dtype(
+    [
+        ("start", "u8"),  # of its features
+        ("length", "u8"),
+        ("used", "u8"),  # 0: the slot is free
+        ("label", "f4"),
+        ("importance", "f4"),
+        ("square", "f4"),  # sum of squares of its values
+        ("alpha", "f4"),
+        ("delta", "f4"),
+        ("unused", "f4"),
+    ]
+)
+slots_at = array_at(SLOT)
+_SLOT_BYTES = np.uint64(SLOT.itemsize)
+
+FIELDS = (
+    ("kernel", "i8"),
+    ("degree", "i8"),
+    ("supports", "u8"),  # number of support vectors
+    ("slots", "u8"),  # BUFFER of SLOT
+    ("slot_count", "u8"),
+    ("order", "u8"),  # BUFFER of uint64: the slots of the support vectors
+    ("free", "u8"),  # BUFFER of uint64: slots to use again
+    ("free_count", "u8"),
+    ("rows", "u8"),  # BUFFER of uint32: rows of the weight table that features would have
+    ("values", "u8"),  # BUFFER of float32
+    ("used", "u8"),  # number of features in these
+    ("live", "u8"),  # of slots that are not free
+    ("spare_rows", "u8"),  # BUFFERS to close gaps with
+    ("spare_values", "u8"),
+    ("sorted", "u8"),  # BUFFER of rows and values of the present example
+    ("gram", "u8"),  # BUFFER of float32: the kernel of each pair of slots
+    ("column", "u8"),  # BUFFER of float32: kernels of one example and all support vectors
+    ("bandwidth", "f4"),
+)
+"""The fields of a state record that these kernels need."""
+
+
+@inlined
+def slots_of(state):
+    """All slots, SLOT[slot_count]."""
+    return slots_at(buffer_of(state.slots).address, state.slot_count)
+
+
+@inlined
+def order_of(state):
+    """The slots of the support vectors, uint64[supports]."""
+    return uint64s_at(buffer_of(state.order).address, state.supports)
+
+
+@inlined
+def _is_before(rows, values, i, j):
+    return rows[i] < rows[j] or (rows[i] == rows[j] and values[i] < values[j])
+
+
+@inlined
+def _swap(rows, values, i, j):
+    rows[i], rows[j] = rows[j], rows[i]
+    values[i], values[j] = values[j], values[i]
+
+
+@helper
+def _sift(rows, values, top, end):
+    """Let the entry at `top` sink in a heap that ends before `end` and has its greatest entry at the top."""
+    while 2 * top + 1 < end:
+        child = 2 * top + 1
+        if child + 1 < end and _is_before(rows, values, child, child + 1):
+            child += 1
+        if not _is_before(rows, values, top, child):
+            return
+        _swap(rows, values, top, child)
+        top = child
+
+
+@helper
+def _sort(rows, values):
+    """Sort features in place by row, those of one row by value."""
+    count, is_sorted = len(rows), True
+    for k in range(1, count):
+        is_sorted = is_sorted and not _is_before(rows, values, k, k - 1)
+    if is_sorted:
+        return
+    for top in range(count // 2 - 1, -1, -1):
+        _sift(rows, values, top, count)
+    for end in range(count - 1, 0, -1):
+        _swap(rows, values, 0, end)
+        _sift(rows, values, 0, end)
+
+
+@helper
+def _merge(rows, values):
+    """Add up the values of one row; returns the number of rows, and the sum of squares."""
+    count, square = 0, _0
+    for k in range(len(rows)):
+        if count > 0 and rows[count - 1] == rows[k]:
+            values[count - 1] += values[k]
+            continue
+        if count > 0:
+            square += values[count - 1] * values[count - 1]
+        rows[count], values[count] = rows[k], values[k]
+        count += 1
+    if count > 0:
+        square += values[count - 1] * values[count - 1]
+    return uint64(count), square
+
+
+@helper
+def flatten(state, features_at, example, offset):
+    """Sort the example's features into `sorted`; returns their number, and the sum of squares of their values.
+
+    The number is 0 without memory.
+    """
+    features = features_of(features_at)
+    n = uint64(gather(features, example, offset))
+    address = reserve(state.sorted, uint64(8) * max(n, uint64(1)))
+    if address == uint64(0):
+        return uint64(0), _0
+    rows, values = uint32s_at(address, n), float32s_at(address + uint64(4) * n, n)
+    copy(rows_of(features, n), rows)
+    copy(values_of(features, n), values)
+    _sort(rows, values)
+    count, square = _merge(rows, values)
+    moved = float32s_at(address + uint64(4) * count, count)
+    for k in range(count):  # values go right behind the rows that are left
+        moved[k] = values[k]
+    return count, square
+
+
+@inlined
+def sorted_of(state, count):
+    """Rows and values that `flatten` left."""
+    address = buffer_of(state.sorted).address
+    return uint32s_at(address, count), float32s_at(address + uint64(4) * count, count)
+
+
+@inlined
+def features_in(state, slot):
+    """Rows and values of a slot."""
+    start = uint64(4) * slot.start
+    rows, values = buffer_of(state.rows).address + start, buffer_of(state.values).address + start
+    return uint32s_at(rows, slot.length), float32s_at(values, slot.length)
+
+
+@helper
+def _dot(rows, values, others, their_values):
+    """The product of two examples, whose rows rise."""
+    total, i, j = _0, 0, 0
+    while i < len(rows) and j < len(others):
+        if rows[i] == others[j]:
+            total += values[i] * their_values[j]
+            i, j = i + 1, j + 1
+        elif rows[i] < others[j]:
+            i += 1
+        else:
+            j += 1
+    return total
+
+
+@helper
+def similarity(state, rows, values, square, slot):
+    """The kernel of an example and that of a slot."""
+    others, their_values = features_in(state, slot)
+    product = _dot(rows, values, others, their_values)
+    if state.kernel == RBF:
+        return np.float32(math.exp(-(square + slot.square - _2 * product) * state.bandwidth))
+    if state.kernel == POLY:
+        return np.float32(math.pow(np.float64(_1 + product), np.float64(state.degree)))
+    return product
+
+
+@inlined
+def pair(state, i, j):
+    """The kernel of two slots, as a place in the triangle and the triangle itself."""
+    high, low = max(i, j), min(i, j)
+    size = state.slot_count * (state.slot_count + uint64(1)) // uint64(2)
+    return high * (high + uint64(1)) // uint64(2) + low, float32s_at(buffer_of(state.gram).address, size)
+
+
+@helper
+def _close_gaps(state):
+    """Move the features of all slots together."""
+    size = uint64(4) * max(state.live, uint64(1))
+    rows_at, values_at = reserve(state.spare_rows, size), reserve(state.spare_values, size)
+    if rows_at == uint64(0) or values_at == uint64(0):
+        return
+    slots, end = slots_of(state), uint64(0)
+    for k in range(state.slot_count):
+        if slots[k].used == uint64(1):
+            rows, values = features_in(state, slots[k])
+            copy(rows, uint32s_at(rows_at + uint64(4) * end, slots[k].length))
+            copy(values, float32s_at(values_at + uint64(4) * end, slots[k].length))
+            slots[k].start = end
+            end += slots[k].length
+    state.used = end
+    state.rows, state.spare_rows = state.spare_rows, state.rows
+    state.values, state.spare_values = state.spare_values, state.values
+
+
+@helper
+def _new_slot(state):
+    """A slot that is free; 0 with False if there is no memory for one."""
+    if state.free_count > uint64(0):
+        state.free_count -= uint64(1)
+        return uint64s_at(buffer_of(state.free).address, state.free_count + uint64(1))[state.free_count], True
+    count = state.slot_count + uint64(1)
+    size = count * (count + uint64(1)) // uint64(2)
+    room = reserve(state.slots, _SLOT_BYTES * count), reserve(state.gram, uint64(4) * size)
+    more = reserve(state.free, uint64(8) * count), reserve(state.order, uint64(8) * count)
+    if room[0] == uint64(0) or room[1] == uint64(0) or more[0] == uint64(0) or more[1] == uint64(0):
+        return uint64(0), False
+    if reserve(state.column, uint64(4) * count) == uint64(0):
+        return uint64(0), False
+    state.slot_count = count
+    return count - uint64(1), True
+
+
+@helper
+def store(state, count, square, label, importance):
+    """Keep the example that `flatten` left; returns its slot, and whether there was memory for it."""
+    if state.used - state.live > state.live + _FEW:
+        _close_gaps(state)
+    total = state.used + count
+    if reserve(state.rows, uint64(4) * total) == uint64(0) or reserve(state.values, uint64(4) * total) == uint64(0):
+        return uint64(0), False
+    k, found = _new_slot(state)
+    if not found:
+        return k, False
+    slot = slots_of(state)[k]
+    slot.start, slot.length, slot.used = state.used, count, uint64(1)
+    slot.label, slot.importance, slot.square, slot.alpha, slot.delta = label, importance, square, _0, _0
+    state.used, state.live = total, state.live + count
+    own_rows, own_values = features_in(state, slot)
+    rows, values = sorted_of(state, count)
+    copy(rows, own_rows)
+    copy(values, own_values)
+    at, gram = pair(state, k, k)
+    gram[at] = similarity(state, own_rows, own_values, square, slot)
+    return k, True
+
+
+@helper
+def release(state, k):
+    """Free a slot."""
+    slot = slots_of(state)[k]
+    slot.used = uint64(0)
+    state.live -= slot.length
+    state.free_count += uint64(1)
+    uint64s_at(buffer_of(state.free).address, state.free_count)[state.free_count - uint64(1)] = k
+
+
+@helper
+def compare(state, k):
+    """Write the kernels of a slot and all support vectors."""
+    slots, order = slots_of(state), order_of(state)
+    rows, values = features_in(state, slots[k])
+    for position in range(state.supports):
+        other = order[position]
+        if other != k:
+            at, gram = pair(state, k, other)
+            gram[at] = similarity(state, rows, values, slots[k].square, slots[other])
+
+
+@helper
+def column_of(state, k):
+    """The kernels of a slot and all support vectors, in their order, as `compare` wrote them."""
+    order, found = order_of(state), float32s_at(buffer_of(state.column).address, state.supports)
+    for position in range(state.supports):
+        at, gram = pair(state, k, order[position])
+        found[position] = gram[at]
+    return found
