@@ -20,8 +20,9 @@ from hutch.core.run.output import number_lines, predictions_of
 from hutch.core.run.passes import PassesDone
 from hutch.core.run.progress import PlainCells
 from hutch.core.run.run import Reporter, Run
-from hutch.vw.declared import DECLARED
+from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.header import kept_options
+from hutch.vw.model_state import COLUMNS
 from hutch.vw.outputs import FirstClass, class_name
 
 
@@ -155,10 +156,16 @@ class ReadableModels(Reporter):
 
 
 class Metrics(Reporter):
-    """Writes `--extra_metrics`: counts of examples, and of decisions their actions and costs, by VW's names."""
+    """Writes `--extra_metrics`: counts of examples, and of decisions their actions and costs, by VW's names.
+
+    Args:
+        chain: the chain.
+        path: of the file; empty for none.
+    """
 
     def __init__(self, chain: Chain, path: str) -> None:
         self._path, self._decides = path, chain.takes is Labels.LOGGED_ACTION
+        self._base: Any = chain.layers[-1]
         names = [DECLARED[layer.name].learner for layer in chain.layers if layer.name in DECLARED]
         self._name = next((name for name in names if name.startswith("cb_explore_adf")), "cb_adf")
         self._examples, self._sizes = 0, Counter[int]()
@@ -178,9 +185,9 @@ class Metrics(Reporter):
                 self._not_zero += bool(cost != 0)
                 self._cost, self._baseline = self._cost + cost, self._baseline + cost * np.float32(is_first)
 
-    def close(self, run: Run, done: PassesDone) -> None:
-        """See `Reporter`."""
-        found: dict[str, Any] = {"number_of_examples": self._examples}
+    def found(self) -> dict[str, Any]:
+        """The counts so far, by VW's names of the parts of a chain."""
+        found: dict[str, Any] = {}
         if self._decides:
             found[self._name] = {
                 "cbea_labeled_ex": self._labeled,
@@ -193,7 +200,20 @@ class Metrics(Reporter):
                 "cbea_sum_cost": float(self._cost),
                 "cbea_sum_cost_baseline": float(self._baseline),
             }
-        write_text(self._path, json.dumps(found) + "\n")
+        if self._base.name in BASES and BASES[self._base.name].learner.startswith("ftrl-"):
+            learner, given = BASES[self._base.name].learner, self._base.parameters
+            found[learner] = {
+                "ftrl_algorithm": learner.removeprefix("ftrl-"),
+                "ftrl_alpha": given.alpha,
+                "ftrl_beta": given.beta,
+                "ftrl_size": COLUMNS[self._base.name],
+            }
+        return found
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        if self._path:
+            write_text(self._path, json.dumps({"number_of_examples": self._examples, **self.found()}) + "\n")
 
 
 class VwCells:
