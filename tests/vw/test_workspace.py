@@ -207,8 +207,8 @@ def test_names_of_classes_stand_in_labels() -> None:
 
 
 def test_options_that_only_a_run_over_data_has_are_refused() -> None:
-    with pytest.raises(UsageError, match="--cache needs data"):
-        ours.Workspace("--quiet -c")
+    with pytest.raises(UsageError, match="--audit_regressor needs data"):
+        ours.Workspace("--quiet --audit_regressor names")
     with pytest.raises(UsageError, match="unknown option '--foo'"):
         ours.Workspace("--foo")
     with pytest.raises(AttributeError):

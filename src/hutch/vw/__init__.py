@@ -60,7 +60,7 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     """Names of the Python interface, imported when first asked for: the command line needs none of them."""
-    if name in ("dftovw", "pyvw", "sklearn"):
+    if name in ("dftovw", "pyvw", "sklearn", "version"):
         return import_module(f"hutch.vw.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'hutch.vw' has no attribute {name!r}")

@@ -35,6 +35,12 @@ cbandits_label = CBLabel
 """The names before VW 9."""
 
 
+class pylibvw:
+    """The names of VW's extension module that scripts use: `pyvw.pylibvw.vw.lContextualBandit`."""
+
+    vw, example = Workspace, Example
+
+
 def get_all_vw_options() -> Config:
     """All options that Hutch has, by layer and heading, with their defaults."""
     return config_of(parse([]))

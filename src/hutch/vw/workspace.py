@@ -20,7 +20,7 @@ from hutch.vw.running import REPORTS, Running
 
 Lines = str | Example | Sequence[str] | Sequence[Example]
 
-_NEED_DATA = ("cache", "cache_file", "audit_regressor", "daemon")
+_NEED_DATA = ("audit_regressor", "daemon")
 _LABELS = {
     "simple": LabelType.SIMPLE,
     "multiclass": LabelType.MULTICLASS,

@@ -9,7 +9,7 @@ import pytest
 import hutch.vw as vw
 from hutch import Chain
 from hutch.core.errors import ConfigError, DataError, UsageError
-from hutch.vw import pyvw
+from hutch.vw import pyvw, sklearn_vw
 
 
 def test_a_feature_by_name_and_by_its_row_is_the_same() -> None:
@@ -166,4 +166,6 @@ def test_names_of_the_package() -> None:
     assert vw.Workspace.pACTION_PROBS is vw.PredictionType.ACTION_PROBS and vw.Workspace.lSlates == 7
     assert pyvw.get_label_class_from_enum(2) is vw.MulticlassLabel
     options = {option.name for groups in pyvw.get_all_vw_options().values() for _, each in groups for option in each}
+    assert pyvw.pylibvw.vw.lContextualBandit == 4 and vw.version.__version__ == pyvw.__version__
+    assert sklearn_vw.VWClassifier is vw.sklearn.VWClassifier
     assert {"oaa", "learning_rate", "quadratic", "squarecb"} <= options and "bfgs" not in options

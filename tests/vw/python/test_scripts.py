@@ -90,6 +90,32 @@ def examples_from_mappings(vw: Any) -> Any:
 
 
 @script
+def decisions_from_mappings(vw: Any) -> Any:
+    """As libraries of bandits hand over their records."""
+    found = []
+    for options in (
+        "--cb_explore_adf --epsilon 0.05 --interactions xxa --interactions xa --ignore_linear x --random_seed 1",
+        "--cb_adf --interactions xa --noconstant",
+        "--cb_explore_adf --squarecb",
+    ):
+        model = vw.Workspace(f"{options} --quiet")
+        for k in range(8):
+            shared = {"x": [("0", 0.25 + k), "user=ann", ("age", 0.1 * k + 0.7)]}
+            examples = []
+            for action in range(3):
+                example = vw.Example(
+                    model, {**shared, "a": [f"id={action}", ("1", 0.3), (action + 5, 1.5)]}, vw.LabelType(4)
+                )
+                if action == k % 3:
+                    example.set_label_string(f"{action + 1}:{k % 2}:0.33333")
+                example.setup_example()
+                examples.append(example)
+            found.append(model.predict(examples))
+            model.learn(examples)
+    return found
+
+
+@script
 def updated_predictions(vw: Any) -> Any:
     found = []
     options = ("", "--sgd -l 0.05", "--loss_function logistic", "--loss_function hinge", "--ftrl", "--invariant")
@@ -281,7 +307,8 @@ def record() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         found = {name: SCRIPTS[name](vowpalwabbit) for name in SCRIPTS}
-    FILE.write_text(json.dumps(found, indent=1) + "\n")
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in found.items())
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
