@@ -145,13 +145,7 @@ def cells_of(chain: Chain, given: Namespace) -> Cells | None:
 
 
 def reporters_of(chain: Chain, options: RunOptions, given: Namespace) -> list[Reporter]:
-    """The reporters of the command line, in VW's order.
-
-    Raises:
-        UsageError: the chain cannot name its features.
-    """
-    if (given.audit or given.invert_hash or given.audit_regressor) and chain.takes is Labels.LOGGED_CLASS:
-        raise UsageError("--audit and --invert_hash: got --cb, --cb_explore or --cbify, wanted --cb_adf")
+    """The reporters of the command line, in VW's order."""
     return list(_reporters(chain, options, given))
 
 
