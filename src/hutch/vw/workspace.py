@@ -1,11 +1,13 @@
 """Vowpal Wabbit's Python interface over Hutch's engine: a script is moved by changing where `Workspace` comes from."""
 
+import atexit
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stderr
 from copy import copy
 from io import StringIO
 from typing import Any, Self
+from weakref import WeakSet
 
 from hutch.chain import Chain
 from hutch.core.errors import UsageError
@@ -31,6 +33,17 @@ _LABELS = {
     "logged_slots": LabelType.CONDITIONAL_CONTEXTUAL_BANDIT,
     "logged_slate": LabelType.SLATES,
 }
+
+
+_UNFINISHED: WeakSet["Workspace"] = WeakSet()
+"""Workspaces that have something to write."""
+
+
+@atexit.register
+def _finish_all() -> None:
+    """Finish the workspaces that a program leaves open, while Python can still write."""
+    for workspace in list(_UNFINISHED):
+        workspace.finish()
 
 
 class Workspace(Running):
@@ -79,6 +92,8 @@ class Workspace(Running):
             with nullcontext() if self._log is None else redirect_stderr(self._log):
                 run_vw(chain, run_options(given), given)
         self._begin(chain)
+        if self._model or self._text or self._session is not None:
+            _UNFINISHED.add(self)
 
     def with_chain(self, chain: Chain) -> "Workspace":
         """A workspace of the same options with another chain, which writes no file."""
@@ -212,6 +227,7 @@ class Workspace(Running):
         if self.finished:
             return
         self.finished = True
+        _UNFINISHED.discard(self)
         if self._model:
             self.chain.save(self._model)
         if self._session is not None:
@@ -223,7 +239,7 @@ class Workspace(Running):
             write_model_text(self.chain, self._text, kept_options(self.chain, self.options))
 
     def __del__(self) -> None:
-        if not self.finished:
+        if not self.finished and self in _UNFINISHED:
             self.finish()
 
     def get_prediction_type(self) -> PredictionType:

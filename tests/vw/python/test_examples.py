@@ -1,6 +1,8 @@
 """What examples, labels and workspaces refuse, and where they differ from VW's."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +161,16 @@ def test_a_workspace_that_is_forgotten_writes_its_model(tmp_path: Path) -> None:
     before = model.predict("|f a")
     del model
     assert vw.Workspace(quiet=True, i=str(tmp_path / "a model")).predict("|f a") == before
+
+
+def test_a_program_that_ends_writes_what_its_workspaces_owe(tmp_path: Path) -> None:
+    program = """import hutch.vw as vw
+model = vw.Workspace("--quiet -f model --readable_model text -p predictions")
+model.learn("1 |f a")
+raise SystemExit(3)"""
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (3, "")
+    assert {path.name for path in tmp_path.iterdir()} == {"model", "text", "predictions"}
 
 
 def test_names_of_the_package() -> None:

@@ -47,7 +47,12 @@ def features_of_a_line(vw: Any) -> Any:
     found += [list(pair) for pair in example["word"].iter_features()]
     found += [example.feature("word", 1), example.feature_weight("x", 0), example.num_features_in("none")]
     example.unsetup_example()
-    return [*found, listed(example)]
+    found.append(listed(example))
+    for options in ("--oaa 3", "--csoaa 2", "--bootstrap 5"):
+        model = vw.Workspace(f"--quiet {options}")
+        example = model.example("|word good film:0.5")
+        found += [[list(pair) for pair in example.iter_features()], example.feature("word", 1)]
+    return found
 
 
 @script

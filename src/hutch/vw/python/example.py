@@ -212,10 +212,15 @@ class Example:
         return sum(1 for _ in self.iter_features())
 
     def iter_features(self) -> Iterator[tuple[int, float]]:
-        """Row and value of each feature, interactions not included."""
-        yield from self._edited().pairs()
+        """Row and value of each feature, interactions not included.
+
+        Once the example is set up, rows are those that `Workspace.get_weight` takes, of the first sub-model.
+        """
+        times = self._rows_per_feature
+        for row, value in self._edited().pairs():
+            yield row * times, value
         if self._has_constant:
-            yield CONSTANT_PAIR
+            yield CONSTANT_PAIR[0] * times, CONSTANT_PAIR[1]
 
     def setup_example(self) -> None:
         """Add the constant to its features.
@@ -236,6 +241,10 @@ class Example:
         if not self.setup_done:
             raise RuntimeError("unsetup_example: the example is not set up")
         self.setup_done = False
+
+    @property
+    def _rows_per_feature(self) -> int:
+        return int(self.vw.chain.shared["multiplier"][0]) if self.setup_done else 1
 
     @property
     def _has_constant(self) -> bool:
@@ -286,8 +295,8 @@ class Example:
         return len(self._pairs(ns))
 
     def feature(self, ns: Named, i: int) -> int:
-        """The row of a feature of a namespace."""
-        return self._pairs(ns)[i][0]
+        """The row of a feature of a namespace, as in `iter_features`."""
+        return self._pairs(ns)[i][0] * self._rows_per_feature
 
     def feature_weight(self, ns: Named, i: int) -> float:
         """The value of a feature of a namespace."""
