@@ -43,6 +43,28 @@ def test_slots_have_names(here, capsys):
     assert all(f"_ccb_slot_index^index{k // 2}:" in line for k, line in enumerate(printed))
 
 
+def test_classes_are_actions_with_names(here, capsys):
+    """The numbers are those that VW 9.11.9 prints; the draws of `--cbify` are those of a run without `--audit`."""
+    (here / "log.vw").write_text("1:1:0.5 |u ann |v b:2\n2:0:0.25 't|u bob |v b\n")
+    run("-d log.vw --cb 2 --audit --invert_hash names.txt --quiet".split())
+    assert capsys.readouterr().out.splitlines() == [
+        "0",
+        "\tu^ann:111312:1:0@0\tv^b:119328:2:0@0\tConstant:116060:1:0@0",
+        "0",
+        "\tu^ann:111313:1:0@0\tv^b:119329:2:0@0\tConstant:116061:1:0@0",
+        "0.289690 t",
+        "\tConstant:116060:1:0.193127@4\tv^b:119328:1:0.0965633@16\tu^bob:223124:1:0@0",
+        "0 t",
+        "\tu^bob:223125:1:0@0\tv^b:119329:1:0@0\tConstant:116061:1:0@0",
+    ]
+    assert "u^ann:111312:0.193127 4 1" in (here / "names.txt").read_text()
+    (here / "classes.vw").write_text("".join(f"{k % 3 + 1} |u a{k % 4} |v b{k % 3}\n" for k in range(40)))
+    for more, name in (("", "plain"), ("--audit --invert_hash names.txt", "shown")):
+        run(f"-d classes.vw --cbify 3 --epsilon 0.3 -q uv --readable_model {name} -p {name}.p --quiet {more}".split())
+    assert (here / "plain.p").read_text() == (here / "shown.p").read_text()
+    assert (here / "plain").read_text() == (here / "shown").read_text()
+
+
 def test_decisions_are_counted(here):
     (here / "log.vw").write_text(DECISIONS)
     run("-d log.vw --cb_explore_adf --squarecb --extra_metrics counts.json --quiet".split())

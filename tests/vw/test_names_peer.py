@@ -26,6 +26,19 @@ shared |u q
 
 """
 
+LOGGED = """\
+1:1:0.5 |u ann |v b:2 c
+2:0:0.25 't|u bob |v c
+1:0:0.5 |u ann |v d c
+|u ann |v b
+"""
+CLASSES = """\
+1 |u ann |v b:2 c
+2 't|u bob |v c
+1 |u ann |v d c
+|u ann |v b
+"""
+
 
 def both(tmp_path, monkeypatch, words):
     """Runs of both, and what they print, theirs first."""
@@ -57,6 +70,30 @@ def test_same_names(arguments, text, tmp_path, monkeypatch, capfd):
     assert weights(tmp_path / "ours") == weights(tmp_path / "theirs")
     features = {line for line in theirs.splitlines() if line.startswith("\t")}
     assert features == {line for line in capfd.readouterr().out.splitlines() if line.startswith("\t")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("--cb 3 -q uv", LOGGED),
+        ("--cb 2 --cb_type dr", LOGGED),
+        ("--cb_explore 2 -q :: --l2 0.01", LOGGED),
+        ("--cb_explore 2 --bag 2", LOGGED),
+        ("--cb_explore 2 --cover 2", LOGGED),
+        ("--cb 2 -t", LOGGED),
+        ("--cbify 3 --epsilon 0.3 -q uv", CLASSES),
+        ("--cbify 2 --ngram 2", CLASSES),
+        ("--cb_explore_adf --epsilon 0.2 -q ua", DECISIONS),
+    ],
+)
+def test_same_scores_and_names_of_actions(arguments, text, tmp_path, monkeypatch, capfd):
+    """VW prints an action again for each of its sub-models, and when it is learned."""
+    (tmp_path / "data").write_text(text)
+    theirs = both(tmp_path, monkeypatch, ["-d", "data", "--audit", *arguments.split()]).splitlines()
+    ours = capfd.readouterr().out.splitlines()
+    printed = iter(zip(theirs[::2], theirs[1::2], strict=True))
+    assert ours and all(pair in printed for pair in zip(ours[::2], ours[1::2], strict=True))
+    assert weights(tmp_path / "ours") == weights(tmp_path / "theirs")
 
 
 @pytest.mark.parametrize("arguments", ["--l1 0.05", "--l1 0.05 --l2 0.1", "--l2 0.1 -q xy"])

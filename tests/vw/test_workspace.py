@@ -191,7 +191,7 @@ def test_a_mapping_is_predicted_as_its_line_is() -> None:
         example.set_label_string("3")
         assert model.predict(mapping) == model.predict("|a x:2 y |b z:0.5") == model.predict(example) != 0
         assert example.get_label().label == 3 and example.get_feature_number() == 4
-        for wrong in ({"a": [3]}, {"a b": ["x"]}, {"a": {"x:1": 2}}):
+        for wrong in ({"a": [("x", "2")]}, {"|a": ["x y"]}):
             with pytest.raises(DataError, match="example: got"):
                 model.example(wrong)
 
@@ -207,8 +207,8 @@ def test_names_of_classes_stand_in_labels() -> None:
 
 
 def test_options_that_only_a_run_over_data_has_are_refused() -> None:
-    with pytest.raises(UsageError, match="--predictions needs data"):
-        ours.Workspace("--quiet -p out")
+    with pytest.raises(UsageError, match="--audit_regressor needs data"):
+        ours.Workspace("--quiet --audit_regressor names")
     with pytest.raises(UsageError, match="unknown option '--foo'"):
         ours.Workspace("--foo")
     with pytest.raises(AttributeError):
@@ -273,7 +273,7 @@ def test_one_decision_at_a_time_is_a_batch_of_one(labels: str, options: str) -> 
             except DataError as error:
                 told.append(str(error).rpartition(":")[2])
         assert told[0] == told[1]
-    one, other = (model._chain.arrays() for model in (quick, slow))
+    one, other = (model.chain.arrays() for model in (quick, slow))
     assert one.keys() == other.keys()
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], name)

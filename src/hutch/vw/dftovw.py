@@ -15,6 +15,13 @@ def valid_name(name: Any) -> str:
     return str(name).replace(":", " ").replace("|", " ").strip().replace(" ", "_")
 
 
+def _error(kind: type[Exception], text: str, place: str) -> Exception:
+    """An error with the text of VW's own, for programs that compare it, and a note of the place and what was wanted."""
+    error = kind(text)
+    error.add_note(place)
+    return error
+
+
 def _texts(table: Any, column: Hashable) -> Any:
     """A column as text, empty where it has no value."""
     return table[column].astype(object).where(table[column].notna(), "").astype(str)
@@ -35,22 +42,39 @@ class _Wanted:
     least: float | None = None
     most: float | None = None
 
+    @property
+    def _types(self) -> str:
+        names = {"iuf": ("int", "float"), "iu": ("int",), "f": ("float",)}[self.kinds]
+        return ", ".join(map(repr, names))
+
+    @property
+    def _range(self) -> str:
+        return f">= {self.least}" + (f" and <= {self.most}" if self.most is not None else "")
+
     def check(self, table: Any, column: Hashable, name: str) -> None:
         """Check a column.
+
+        Args:
+            table: that has it.
+            column: its name.
+            name: of the label and its argument, with a point between.
 
         Raises:
             TypeError: it has another type.
             ValueError: a number is too small or too large, or missing.
         """
-        values = table[column]
+        values, (label, _, argument) = table[column], name.partition(".")
+        where = f"In argument {argument!r} of {label!r}, column {column!r}"
         if values.dtype.kind not in self.kinds or str(values.dtype) == "category":
-            raise TypeError(f"{name}: column {column!r}: got {values.dtype}, wanted {self.what}")
+            text = f"{where} should be either of the following type(s): {self._types}."
+            raise _error(TypeError, text, f"{name}: column {column!r}: got {values.dtype}, wanted {self.what}")
         bad = values.isna() & (self.least is not None)
         bad |= (values < self.least).fillna(False) if self.least is not None else False
         bad |= (values > self.most).fillna(False) if self.most is not None else False
         if bad.any():
             row = int(bad.to_numpy().argmax())
-            raise ValueError(f"{name}: column {column!r}, row {row}: got {values.iloc[row]}, wanted {self.what}")
+            place = f"{name}: column {column!r}, row {row}: got {values.iloc[row]}, wanted {self.what}"
+            raise _error(ValueError, f"{where} must be {self._range}.", place)
 
 
 class _Label(ABC):
@@ -168,7 +192,9 @@ class Namespace:
 
     def __post_init__(self) -> None:
         if self.value is not None and not self.name:
-            raise ValueError("Namespace: got a value without a name, wanted both")
+            without = "without a 'name' argument or an empty string 'name' argument"
+            text = f"Namespace can't have a 'value' argument {without}"
+            raise _error(ValueError, text, "Namespace: got a value without a name, wanted both")
         for key, given, wanted in (("name", self.name, (str, int, float)), ("value", self.value, (int, float))):
             if given is not None and not isinstance(given, wanted):
                 kinds = " or ".join(kind.__name__ for kind in wanted)
@@ -193,7 +219,9 @@ def _all_of(name: str, given: Any, kind: type) -> list[Any]:
     found = list(given) if isinstance(given, list | tuple | set) else [given]
     for each in found:
         if not isinstance(each, kind):
-            raise TypeError(f"{name}: got {type(each).__name__}, wanted {kind.__name__.strip('_')} or a list of these")
+            wanted = kind.__name__.strip("_")
+            text = f"Argument {name!r} should be a {wanted} or a list of {wanted}."
+            raise _error(TypeError, text, f"{name}: got {type(each).__name__}, wanted {wanted} or a list of these")
     return found
 
 
@@ -236,7 +264,10 @@ class DFtoVW:
         kinds = {type(each) for each in self.labels}
         if isinstance(label, list) and (len(kinds) > 1 or not kinds <= {ContextualbanditLabel, MultiLabel}):
             got = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise TypeError(f"label: got a list of {got}, wanted one label, or a list of ContextualbanditLabel")
+            place = f"label: got a list of {got}, wanted one label, or a list of ContextualbanditLabel"
+            alike = "The only labels that can be used with list are 'ContextualbanditLabel', 'MultiLabel'."
+            text = "The list passed in 'label' has mixed label types." if len(kinds) > 1 else alike
+            raise _error(TypeError, text, place)
         self._check()
 
     def _check(self) -> None:
@@ -248,8 +279,15 @@ class DFtoVW:
         used = [(type(each).__name__, column) for each in self.labels for _, column in each.columns()]
         used += [("tag", self.tag)] if self.tag is not None else []
         used += [("Feature", feature.value) for space in self.namespaces for feature in space.features]
-        if absent := [f"{name}: got column {column!r}" for name, column in used if column not in self.df.columns]:
-            raise ValueError(f"{'; '.join(absent)}, wanted columns of {', '.join(map(str, self.df.columns))}")
+        if absent := [(name, column) for name, column in used if column not in self.df.columns]:
+            kinds = {kind: [repr(column) for name, column in absent if name == kind] for kind, _ in absent}
+            parts = [
+                f"In {kind!r}: column(s) {', '.join(columns)} not found in dataframe."
+                for kind, columns in kinds.items()
+            ]
+            place = "; ".join(f"{name}: got column {column!r}" for name, column in absent)
+            wanted = ", ".join(map(str, self.df.columns))
+            raise _error(ValueError, " ".join(parts), f"{place}, wanted columns of {wanted}")
         for label in self.labels:
             label.check(self.df)
 

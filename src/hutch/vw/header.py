@@ -62,7 +62,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"power_t = {getattr(base, 'power_t', 0.5):g}",
         f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
         *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
-        f"Enabled learners: {', '.join(_learners(chain, given))}",
+        f"Enabled learners: {', '.join(learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
         f"Output pred = {output_kind(chain, given)}",
         TABLE_HEADER,
@@ -124,7 +124,7 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     return _PREDICTIONS.get(chain.predicts.value, chain.predicts.value.upper())
 
 
-def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
+def learners(chain: Chain, given: Namespace) -> Iterator[str]:
     """Learners from bottom to top, by VW's names; VW puts its scorer above an active layer."""
     base, link = chain.layers[-1].parameters, layer_named(chain, "link")
     scorer = f"scorer-{link.parameters.function if link else 'identity'}"

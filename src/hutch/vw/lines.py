@@ -19,6 +19,7 @@ from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
 from hutch.core.text.parser import TextParser
 from hutch.core.text.problems import UNKNOWN_CLASS, Problem
+from hutch.vw.declared import DECLARED
 
 Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""
@@ -154,6 +155,8 @@ def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[
     base: Any = chain.layers[-1]
     if not hasattr(base, "gathered"):
         raise UsageError(f"--audit and --invert_hash: got a chain on {base.name!r}, wanted 'linear'")
+    if (maker := maker_of_actions(chain)) is not None:
+        return list(_of_classes(maker, chain, names, batch))
     if not chain.takes.of_decisions:
         return [_features(chain, names, batch, _spaces(chain, names, batch, 0))]
     if chain.takes.of_slots:
@@ -168,6 +171,29 @@ def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[
                 spaces = _merged([*spaces, *_without_constant(_spaces(chain, names, batch, start))])
             found.append(_features(chain, names, alone, spaces))
     return found
+
+
+def maker_of_actions(chain: Chain) -> Any:
+    """The layer that makes the actions of an example, which has none of its own; None in other chains."""
+    if chain.takes.of_decisions:
+        return None
+    return next((each for each in chain.layers if each.name in DECLARED and DECLARED[each.name].makes_actions), None)
+
+
+def _of_classes(maker: Any, chain: Chain, names: dict[int, str], batch: Batch) -> Iterator[list[Named]]:
+    """The features of the actions that a layer makes of the classes of an example."""
+    copies = maker.state.targets["copies"]
+    kept, classes = maker.state.array.copy(), int(copies["classes"][0])
+    width, low = int(copies["width"][0]), (1 << int(copies["cleared"][0])) - 1
+    try:
+        for k in range(classes):
+            copies["classes"] = k + 1  # so that the base learner sees this class last
+            found = _features(chain, names, batch, _spaces(chain, names, batch, 0))
+            submodel = (found[0][1] & low) - k * width if found else 0
+            yield [(name, row - submodel, value) for name, row, value in found]
+    finally:
+        copies["classes"] = classes
+        maker.state.array[...] = kept  # with the number of its draws
 
 
 def _of_slots(chain: Chain, names: dict[int, str], batch: Batch) -> Iterator[list[Named]]:
@@ -255,17 +281,32 @@ def _products(spaces: list[list[str]], term: list[int], permutations: bool) -> I
             yield "*".join(space[place] for space, place in zip(spaces, places, strict=True))
 
 
+def audit_score(chain: Chain, features: list[Named]) -> np.float32:
+    """The score of the base learner for an example or an action, from its features."""
+    score = np.float32(0)
+    for _, row, value in features:
+        score += _shown_weight(chain, row) * np.float32(value)
+    return score
+
+
+def _shown_weight(chain: Chain, row: int) -> np.float32:
+    """A weight as L1 and L2 regularization leave it."""
+    contraction, gravity = map(np.float32, chain.layers[-1].saved().get("regularization", (1.0, 0.0)))
+    weight = chain.weights[row, 0]
+    return np.float32(np.sign(weight) * max(abs(float(weight)) - float(gravity), 0.0)) * contraction
+
+
 def audit_line(chain: Chain, features: list[Named], learns: bool) -> str:
     """A line of VW's `--audit` for an example: `name:index:value:weight@G` by falling contribution, tabs between.
 
     G, the sum of squared gradients, is present only if the run learns.
     """
-    contraction, gravity = map(np.float32, chain.layers[-1].saved().get("regularization", (1.0, 0.0)))
     adaptive = learns and getattr(chain.layers[-1].parameters, "adaptive", False)
     parts = []
     for name, row, value in features:
         weight = chain.weights[row, 0]
-        shrunk = np.float32(np.sign(weight) * max(abs(float(weight)) - float(gravity), 0.0)) * contraction
         tail = f"@{chain.weights[row, 1]:g}" if adaptive else ""
-        parts.append((abs(float(weight * np.float32(value))), f"\t{name}:{row}:{value:g}:{shrunk:g}{tail}"))
+        parts.append(
+            (abs(float(weight * np.float32(value))), f"\t{name}:{row}:{value:g}:{_shown_weight(chain, row):g}{tail}")
+        )
     return "".join(text for _, text in sorted(parts, key=lambda part: -part[0]))

@@ -41,7 +41,7 @@ PER_MODEL = ("norm normalizer", "total_weight")
 FACTORS = "matrix_factorization"
 """The learner that VW's `--rank` stands for, of which a model has every row and nothing but rows."""
 
-_COLUMNS = {"coin_betting": 6, "freegrad": 6, "ftrl_proximal": 3, "pistol": 4}
+COLUMNS = {"coin_betting": 6, "freegrad": 6, "ftrl_proximal": 3, "pistol": 4}
 """Numbers per row of the learners for VW's `--ftrl` and its kin."""
 
 
@@ -85,13 +85,13 @@ def set_regularization(chain: Engine, options: Namespace) -> None:
 
 def is_learner(base: Any) -> bool:
     """Whether VW has this base learner."""
-    return base.name == "linear" or base.name in _COLUMNS
+    return base.name == "linear" or base.name in COLUMNS
 
 
 def columns_of(base: Any) -> int:
     """Numbers per row of a model that can go on learning."""
-    if base.name in _COLUMNS:
-        return _COLUMNS[base.name]
+    if base.name in COLUMNS:
+        return COLUMNS[base.name]
     if base.name == FACTORS:
         return 1 + 2 * int(base.parameters.rank)
     return 1 + int(base.parameters.adaptive) + int(base.parameters.normalized)

@@ -16,12 +16,13 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.decisions import decisions_of, label_cell
-from hutch.core.run.output import number_lines, predictions_of
 from hutch.core.run.passes import PassesDone
+from hutch.core.run.predictions import PredictionText
 from hutch.core.run.progress import PlainCells
 from hutch.core.run.run import Reporter, Run
-from hutch.vw.declared import DECLARED
+from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.header import kept_options
+from hutch.vw.model_state import COLUMNS
 from hutch.vw.outputs import FirstClass, class_name
 
 
@@ -97,33 +98,43 @@ class Audit(Reporter):
 
     def __init__(self, chain: Chain, *, learns: bool) -> None:
         self._chain, self._learns = chain, learns
+        self._scores: list[np.float32] = []
         self._texts: list[str] = []
-        self._prediction = number_lines(predictions_of)
+        self._number = PredictionText()
 
     def line(self, names: dict[int, str], batch: Batch) -> None:
         """Look at an example before it is learned."""
-        from hutch.vw.lines import audit_line, features_of
+        from hutch.vw.lines import audit_line, audit_score, features_of
 
-        self._texts = [audit_line(self._chain, found, self._learns) for found in features_of(self._chain, names, batch)]
+        actions = features_of(self._chain, names, batch)
+        self._texts = [audit_line(self._chain, found, self._learns) for found in actions]
+        self._scores = [audit_score(self._chain, found) for found in actions]
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
         """See `Reporter`."""
         if self._chain.takes.of_slots:
             print("\n".join(self._texts))
             return
-        predictions = bytes(self._prediction(batch, outputs)).decode(errors="replace").splitlines(keepends=True)
-        shared = shared_rows(batch) if self._chain.takes.of_decisions else np.zeros(len(batch), np.bool_)
-        of_rows = (line for line, is_shared in zip(predictions, shared, strict=True) if not is_shared)
-        for prediction, text in zip(of_rows, self._texts, strict=True):
-            print(prediction + text)
+        from hutch.vw.lines import maker_of_actions
+
+        decides = self._chain.takes.of_decisions
+        rows = np.flatnonzero(~shared_rows(batch)) if decides else np.zeros(len(self._texts), np.int64)
+        scores = self._scores if decides or maker_of_actions(self._chain) else outputs.predictions
+        for row, score, text in zip(rows.tolist(), scores, self._texts, strict=True):
+            line = self._number.lines(np.full(1, score, np.float32), batch.tag_ptr[row : row + 2], batch.tags)
+            print(bytes(line).decode(errors="replace") + text)
 
 
 class ReadableModels(Reporter):
     """Writes `--readable_model` and `--invert_hash`."""
 
     def __init__(self, chain: Chain, given: Namespace) -> None:
+        from hutch.vw.lines import maker_of_actions
+
         self._chain, self._given = chain, given
         self._names: dict[int, str] = {}
+        maker = maker_of_actions(chain)
+        self._submodels = chain.layers[-1].context.submodels if maker is None else maker.context.step
 
     def line(self, names: dict[int, str], batch: Batch) -> None:
         """Record the names of an example's features."""
@@ -131,7 +142,7 @@ class ReadableModels(Reporter):
 
         for found in features_of(self._chain, names, batch):
             for name, row, _ in found:
-                for k in range(self._chain.layers[-1].context.submodels):
+                for k in range(self._submodels):
                     self._names.setdefault(row + k, f"{name}[{k}]" if k else name)
 
     def close(self, run: Run, done: PassesDone) -> None:
@@ -155,10 +166,16 @@ class ReadableModels(Reporter):
 
 
 class Metrics(Reporter):
-    """Writes `--extra_metrics`: counts of examples, and of decisions their actions and costs, by VW's names."""
+    """Writes `--extra_metrics`: counts of examples, and of decisions their actions and costs, by VW's names.
+
+    Args:
+        chain: the chain.
+        path: of the file; empty for none.
+    """
 
     def __init__(self, chain: Chain, path: str) -> None:
         self._path, self._decides = path, chain.takes is Labels.LOGGED_ACTION
+        self._base: Any = chain.layers[-1]
         names = [DECLARED[layer.name].learner for layer in chain.layers if layer.name in DECLARED]
         self._name = next((name for name in names if name.startswith("cb_explore_adf")), "cb_adf")
         self._examples, self._sizes = 0, Counter[int]()
@@ -178,9 +195,9 @@ class Metrics(Reporter):
                 self._not_zero += bool(cost != 0)
                 self._cost, self._baseline = self._cost + cost, self._baseline + cost * np.float32(is_first)
 
-    def close(self, run: Run, done: PassesDone) -> None:
-        """See `Reporter`."""
-        found: dict[str, Any] = {"number_of_examples": self._examples}
+    def found(self) -> dict[str, Any]:
+        """The counts so far, by VW's names of the parts of a chain."""
+        found: dict[str, Any] = {}
         if self._decides:
             found[self._name] = {
                 "cbea_labeled_ex": self._labeled,
@@ -193,7 +210,20 @@ class Metrics(Reporter):
                 "cbea_sum_cost": float(self._cost),
                 "cbea_sum_cost_baseline": float(self._baseline),
             }
-        write_text(self._path, json.dumps(found) + "\n")
+        if self._base.name in BASES and BASES[self._base.name].learner.startswith("ftrl-"):
+            learner, given = BASES[self._base.name].learner, self._base.parameters
+            found[learner] = {
+                "ftrl_algorithm": learner.removeprefix("ftrl-"),
+                "ftrl_alpha": given.alpha,
+                "ftrl_beta": given.beta,
+                "ftrl_size": COLUMNS[self._base.name],
+            }
+        return found
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        if self._path:
+            write_text(self._path, json.dumps({"number_of_examples": self._examples, **self.found()}) + "\n")
 
 
 class VwCells:

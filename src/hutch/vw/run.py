@@ -110,12 +110,10 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     if options.holdout and chain.takes.of_decisions:
         notes.say("decisions that are held out are learned, too, as in VW; `hutch train` only tests them")
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh, "readers": {}}
-    reporters = list(_reporters(chain, options, given))
+    reporters = reporters_of(chain, options, given)
     watchers: list[Any] = [found.line for found in reporters if isinstance(found, Audit)]
     names_asked = given.invert_hash or given.audit_regressor
     watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and names_asked]
-    if watchers and chain.takes is Labels.LOGGED_CLASS:
-        raise UsageError("--audit and --invert_hash: got --cb, --cb_explore or --cbify, wanted --cb_adf")
     if given.classweight:
         from hutch.vw.lines import class_weights
 
@@ -141,18 +139,27 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
             reader.watchers += watchers
             how |= {"read_text": reader, "passes": 1, "cache": None}  # each line is processed in every pass
     files = chain.files(options.data, lambda problem: notes.say(str(problem)), strict=options.strict, **how)
-    cells: Cells | None = None
-    if (given.probabilities and not chain.predicts.of_actions) or labels:
-        unnamed = bool(labels) and (given.scores or given.probabilities)
-        cells = VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed)
-    elif any(layer.name in ("explore_classes", "offset_tree") for layer in chain.layers):
-        cells = ClassBanditCells(chain)
+    cells = cells_of(chain, given)
     views = [chain.plugins.on_progress]
     return Run(chain, files, options, reporters, save=chain.save, notes=notes, views=views, cells=cells)()
 
 
-def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[Reporter]:
+def cells_of(chain: Chain, given: Namespace) -> Cells | None:
+    """The cells of the table, where they are not plain numbers."""
+    labels = given.named_labels.split(",") if given.named_labels else []
+    if not labels and (not given.probabilities or chain.predicts.of_actions):
+        per_class = any(layer.name in ("explore_classes", "offset_tree") for layer in chain.layers)
+        return ClassBanditCells(chain) if per_class else None
+    unnamed = bool(labels) and (given.scores or given.probabilities)
+    return VwCells(chain, labels, sure=given.probabilities, unnamed=unnamed)
+
+
+def reporters_of(chain: Chain, options: RunOptions, given: Namespace) -> list[Reporter]:
     """The reporters of the command line, in VW's order."""
+    return list(_reporters(chain, options, given))
+
+
+def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[Reporter]:
     log_loss = None
     if given.probabilities:
         log_loss = DecisionLogLoss(chain) if chain.predicts.of_actions else LogLoss(chain)
@@ -177,7 +184,7 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         yield Bar()
     yield MalformedData()
     yield UnexpectedLabels(chain)
-    if given.extra_metrics:
+    if given.extra_metrics is not None:
         yield Metrics(chain, given.extra_metrics)
     if chain.takes is Labels.ACTION_COSTS:
         yield NoCosts()

@@ -11,10 +11,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_X_y, shuffle
 
 from hutch.core.batch import CONSTANT_INDEX
+from hutch.vw.table import OPTIONS
 from hutch.vw.workspace import Workspace
 
 _OWN = ("convert_to_vw", "convert_labels")
 _CLASSES = ("csoaa", "ect", "oaa")
+_NAMES = {name for option in OPTIONS for name in (option.name, option.short) if name}
 
 
 def tovw(x: Any, y: Any = None, sample_weight: Any = None, convert_labels: bool = False) -> list[str]:
@@ -63,8 +65,19 @@ class VW(BaseEstimator):  # type: ignore[misc]
 
     def __init__(self, convert_to_vw: bool = True, convert_labels: bool = True, **options: Any) -> None:
         self.convert_to_vw, self.convert_labels = convert_to_vw, convert_labels
-        self.options = options
+        self.options = {"passes": 1, "quiet": True, **options}
         self.vw_: Workspace | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """An option's value, None if it is not given."""
+        options = self.__dict__.get("options", {})
+        if name not in options and name not in _NAMES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return options.get(name)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        given = sorted((name, value) for name, value in self.get_params().items() if value is not None)
+        return f"{type(self).__name__}({', '.join(f'{name}: {value}' for name, value in given)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """See scikit-learn."""

@@ -1,0 +1,1 @@
+"""Examples, namespaces, labels and kinds of Vowpal Wabbit's Python interface."""
