@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,8 @@ from hutch.durable.records import LONGEST_NAME, NEIGHBOURS, nearest
 
 DECISION = "decision"
 """The kind of an entry in the log whose body is the id of a decision."""
+_DEFERRED = "deferred"
+"""Key of a stored answer: the decision came deferred."""
 
 
 class Choice(NamedTuple):
@@ -44,6 +46,7 @@ class Decided:
         action, probability: of the choice, as in `Choice`.
         answer: to the client.
         beside: if an apprentice made it, how it stands to the choice of the caller.
+        deferred: nothing is learned of it until it is activated.
     """
 
     id: str
@@ -53,6 +56,7 @@ class Decided:
     probability: float
     answer: dict[str, Any]
     beside: Beside | None = None
+    deferred: bool = False
 
 
 class Default(NamedTuple):
@@ -76,15 +80,19 @@ class Reward:
         cost: finite.
         place: (source, line, column) it was read from, for messages.
         told: how: `cost`, or `reward`, the negative cost.
+        called: the name of `id` in the client's interface, for messages.
     """
 
     id: str
     cost: float
     place: tuple[str, int | None, int | None]
     told: Literal["cost", "reward"] = "cost"
+    called: str = "id"
 
 
-def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, now: float) -> dict[str, Any]:
+def add_decision(
+    connection: sqlite3.Connection, model: int, decided: Decided, now: float, called: str = "id"
+) -> dict[str, Any]:
     """Store a decision unless its id is known; returns the answer to the client.
 
     Args:
@@ -92,23 +100,44 @@ def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, n
         model: its number in the store.
         decided: the decision.
         now: seconds of service, see `hutch.durable.log.Log.now`.
+        called: the name of the id in the client's interface, for messages.
 
     Raises:
-        Contradiction: the id belongs to another decision.
+        Contradiction: the id belongs to another decision, or to one that is deferred while this is not, or the reverse.
     """
     query = f"SELECT kind, body, answer FROM serve_decisions WHERE model = ? AND id = ? AND {sound('serve_decisions')}"
     found = connection.execute(query, [model, decided.id]).fetchone()
     if found is not None:
         if found[:2] != (decided.kind, decided.body):
-            raise Contradiction(f"id: got {decided.id!r} with another body than before, wanted a new id")
-        return {**json.loads(found[2]), "repeated": True}
+            raise Contradiction(f"{called}: got {decided.id!r} with another body than before, wanted a new id")
+        answer = json.loads(found[2])
+        check_deferred(answer, decided.deferred, decided.id, called)
+        return {**answer, "repeated": True}
     row = [model, decided.id, decided.kind, decided.body, decided.action, decided.probability]
+    kept = decided.answer | ({_DEFERRED: True} if decided.deferred else {})
     connection.execute(
         "INSERT INTO serve_decisions (model, id, kind, body, action, probability, answer, time)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [*row, json.dumps(decided.answer), now],
+        [*row, json.dumps(kept), now],
     )
     return decided.answer
+
+
+def check_deferred(answer: Mapping[str, Any], deferred: bool, id: str, called: str) -> None:
+    """See that a decision that comes again is deferred as it was before, also if it has been activated since.
+
+    Args:
+        answer: of the first time, as it is stored.
+        deferred: whether it is deferred now.
+        id: of the decision.
+        called: the name of the id in the client's interface.
+
+    Raises:
+        Contradiction: it is not.
+    """
+    if answer.get(_DEFERRED, False) != deferred:
+        now, before = ("deferred", "not") if deferred else ("not deferred", "it was")
+        raise Contradiction(f"{called}: got {id!r} {now}, and before {before}, wanted a new id")
 
 
 def answers_of(connection: sqlite3.Connection, model: int, beginning: str) -> dict[str, tuple[bytes, dict[str, Any]]]:
@@ -137,7 +166,9 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
         query = "SELECT id FROM serve_decisions WHERE model = ? ORDER BY rowid DESC LIMIT ?"
         ids = [row[0] for row in connection.execute(query, [model, NEIGHBOURS])]
         hint = nearest(reward.id, ids)
-        text = f"id: there is no decision {shortened(reward.id, LONGEST_NAME)!r} of the model {name!r}{hint}"
+        text = (
+            f"{reward.called}: there is no decision {shortened(reward.id, LONGEST_NAME)!r} of the model {name!r}{hint}"
+        )
         raise UnknownDecision(at(*reward.place, text))
     if found[0] is None:
         query = "UPDATE serve_decisions SET cost = ? WHERE model = ? AND id = ?"

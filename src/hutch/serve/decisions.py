@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -70,7 +70,14 @@ class Caller(NamedTuple):
 
 
 async def rank(
-    served: Served, kind: str, body: bytes, id: str = "", *, deferred: bool = False, caller: Caller | None = None
+    served: Served,
+    kind: str,
+    body: bytes,
+    id: str = "",
+    *,
+    deferred: bool = False,
+    caller: Caller | None = None,
+    called: str = "id",
 ) -> dict[str, Any]:
     """Draw an action of a decision, and store it with its probability.
 
@@ -81,22 +88,23 @@ async def rank(
         id: under which the client will report its cost; empty: one is made. The same id gets the same answer.
         deferred: nothing is learned of it until it is activated.
         caller: the model is its apprentice; None: the model draws.
+        called: the name of the id in the client's interface, for messages.
 
     Raises:
         DataError: the first place that cannot be used, or a chain that learns no decisions.
-        Contradiction: the id belongs to another decision.
+        Contradiction: the id belongs to another decision, or to one that is deferred while this is not, or the reverse.
     """
-    decided = decide(served, kind, body, id or uuid.uuid4().hex, caller)
+    decided = replace(decide(served, kind, body, id or uuid.uuid4().hex, caller), deferred=deferred)
     answer: dict[str, Any] = await served.log.commits.done(
-        lambda connection: store(connection, served, decided, deferred=deferred)
+        lambda connection: store(connection, served, decided, called)
     )
     return answer
 
 
-def store(connection: sqlite3.Connection, served: Served, decided: Decided, *, deferred: bool) -> dict[str, Any]:
+def store(connection: sqlite3.Connection, served: Served, decided: Decided, called: str = "id") -> dict[str, Any]:
     """Store a decision within a transaction; returns the answer to the client, as `rank` does."""
-    told = add_decision(connection, served.key, decided, served.log.now())
-    if deferred and "repeated" not in told:
+    told = add_decision(connection, served.key, decided, served.log.now(), called)
+    if decided.deferred and "repeated" not in told:
         defer(connection, served.key, decided.id)
     if decided.beside is not None and "repeated" not in told:
         put_beside(connection, served.key, decided.id, decided.beside)
@@ -121,10 +129,15 @@ def decide(served: Served, kind: str, body: bytes, id: str, caller: Caller | Non
     return _decide(served, id, kind, body, _values(served, batch, outputs), outputs.ranked, caller)
 
 
-async def activate(served: Served, ids: Sequence[str]) -> None:
+async def activate(served: Served, ids: Sequence[str], called: str = "id") -> None:
     """Let deferred decisions be learned, with the cost that came meanwhile, or comes, or with the default.
 
     One that is not deferred stays as it is, and so does one whose reward is overdue.
+
+    Args:
+        served: the model that decided.
+        ids: of the decisions.
+        called: the name of an id in the client's interface, for messages.
 
     Raises:
         UnknownDecision: there is none of an id.
@@ -135,7 +148,7 @@ async def activate(served: Served, ids: Sequence[str]) -> None:
         held = []
         for id in ids:
             if choice_of(connection, served.key, id) is None:
-                raise UnknownDecision(f"id: there is no decision {shortened(id)!r} of the model {served.name!r}")
+                raise UnknownDecision(f"{called}: there is no decision {shortened(id)!r} of the model {served.name!r}")
             cost = end_waiting(connection, served.key, id, since)
             held += [] if cost is None else [Reward(id, cost, (SOURCE, None, None))]
         return _accept(served, held, connection)

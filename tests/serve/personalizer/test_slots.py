@@ -145,6 +145,8 @@ def test_the_same_event_gets_the_same_actions_also_at_once_and_over_a_restart(mo
         assert await ask(service, "rank", request(eventId="a")) == first[0]
         for body in (request(("films",), eventId="a"), {**request(eventId="a"), "contextFeatures": []}):
             assert "another body" in (await ask(service, "rank", body, 409))["error"]["message"]
+        found = await ask(service, "rank", request(eventId="a", deferActivation=True), 409)
+        assert "eventId: got 'a' deferred, and before not" in found["error"]["message"]
         one = {**request(eventId="a"), "slots": request()["slots"][:1]}
         assert "other slots" in (await ask(service, "rank", one, 409))["error"]["message"]
 
