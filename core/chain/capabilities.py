@@ -3,7 +3,7 @@
 Rooms ask for these, never for a layer's name, so that a plugin's layer gets all that Hutch's own get.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
@@ -107,6 +107,26 @@ class AddsFeatures(Protocol):
 
         Args:
             names: of the namespace's features, in order.
+        """
+
+
+class WeighsMetrics(Protocol):
+    """A layer that learns several metrics of a decision, and weighs its predictions of them.
+
+    Attributes:
+        metrics: the weight of each, by name.
+        incomplete: decisions so far of which some metrics were not seen.
+    """
+
+    metrics: Mapping[str, float]
+    incomplete: int
+
+    def with_metrics(self, action: Mapping[str, Any], seen: Mapping[str, float]) -> dict[str, Any]:
+        """The chosen action of a decision with what was seen of its metrics.
+
+        Args:
+            action: by namespace.
+            seen: the value of each metric that was seen, by name.
         """
 
 
