@@ -62,6 +62,7 @@ class Names:
         slots: a decision has several slots.
         slates: they have one joint cost.
         classes: labels are classes.
+        zeros: features of value 0 are kept, too.
         kept: features' names are kept.
         left_out: names of namespaces, ` ` for none, and keys in them whose texts are skipped.
         by_index: the names of features, as far as they were kept.
@@ -76,7 +77,7 @@ class Names:
         self.logged = options.label == "logged_action"
         self.slots, self.slates = options.label in ("logged_slots", "logged_slate"), options.label == "logged_slate"
         self.classes = options.label == "multiclass"
-        self.kept = False
+        self.zeros, self.kept = options.zeros, False
         self.left_out: frozenset[tuple[str, str]] = frozenset()
         self.by_index = {CONSTANT_INDEX & self._mask: CONSTANT}
 
@@ -202,7 +203,7 @@ class Line:
             for key, value in pairs:
                 kind = type(value)
                 if kind is float or kind is int:
-                    if value != 0:
+                    if value != 0 or names.zeros:
                         index = known.get(key)
                         if index is None:
                             index = names.index(space, key)
@@ -245,7 +246,7 @@ class Line:
         for at, item in enumerate(items):
             kind = type(item)
             if kind is float or kind is int:
-                if item != 0:
+                if item != 0 or self._names.zeros:
                     indices.append(self._names.place(space, k))
                     values.append(_finite(item, at))
                     own += 1
