@@ -110,6 +110,10 @@ class AddsFeatures(Protocol):
         """
 
 
+METRICS = "metrics"
+"""The namespace of a chosen action that holds what was seen of its metrics."""
+
+
 class WeighsMetrics(Protocol):
     """A layer that learns several metrics of a decision, and weighs its predictions of them.
 
@@ -120,6 +124,15 @@ class WeighsMetrics(Protocol):
 
     metrics: Mapping[str, float]
     incomplete: int
+
+    def with_seen(self, batch: Batch, row: int, seen: Mapping[str, float]) -> Batch:
+        """A batch in which a row that has none holds what was seen of its metrics.
+
+        Args:
+            batch: stays as it is.
+            row: of the chosen action.
+            seen: the value of each metric that was seen, by name.
+        """
 
     def with_metrics(self, action: Mapping[str, Any], seen: Mapping[str, float]) -> dict[str, Any]:
         """The chosen action of a decision with what was seen of its metrics.

@@ -16,6 +16,7 @@ scalarisation, D. Roijers et al., "A survey of multi-objective sequential decisi
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
@@ -24,6 +25,7 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import SLOT_ROW, Batch
+from hutch.core.chain.capabilities import METRICS
 from hutch.core.chain.declarations import Inputs, Parallel
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
@@ -60,11 +62,9 @@ class WeightedMetricsParameters(Parameters):
 
     Attributes:
         weights: of each metric, by its name: what one more of it is worth; below 0 where less is better.
-        namespace: of the chosen action that holds what was seen of its metrics.
     """
 
     weights: Annotated[Mapping[str, float], ExampleValue({"right": 1.0, "price": -0.5})]
-    namespace: str = "metrics"
 
 
 STATE = np.dtype(
@@ -211,7 +211,7 @@ class WeightedMetrics(Reduction):
             raise ConfigError(f"weighted_metrics.weights: got {got}, wanted a finite weight for each of some metrics")
         if parser.namespaces != "name":
             raise ConfigError(f"weighted_metrics: got namespaces by {parser.namespaces}, wanted them by name")
-        seed = hash_namespace(p.namespace, parser.hash_seed, parser.hash)
+        seed = hash_namespace(METRICS, parser.hash_seed, parser.hash)
         rows = (1 << context.bits) - 1
         names = np.array([hash_text(name, seed, parser.hash) & rows for name in self.metrics], np.uint32)
         order = np.argsort(names)
@@ -232,7 +232,7 @@ class WeightedMetrics(Reduction):
             count=len(names),
             weights=np.array(list(self.metrics.values())),
             names=names,
-            namespace=namespace_id(p.namespace, parser.namespaces),
+            namespace=namespace_id(METRICS, parser.namespaces),
             loss=context.loss(answers.loss),
             built=Buffer(),
         )
@@ -255,7 +255,29 @@ class WeightedMetrics(Reduction):
             action: by namespace.
             seen: the value of each metric that was seen, by name.
         """
-        return {**action, self.parameters.namespace: dict(seen)}
+        return {**action, METRICS: dict(seen)}
+
+    def with_seen(self, batch: Batch, row: int, seen: Mapping[str, float]) -> Batch:
+        """A batch in which a row that has none holds what was seen of its metrics.
+
+        Args:
+            batch: stays as it is.
+            row: of the chosen action.
+            seen: the value of each metric that was seen, by name.
+        """
+        start, space, count = int(batch.row_ptr[row]), int(batch.row_namespaces[row]), len(seen)
+        names = self._names[[list(self.metrics).index(name) for name in seen]]
+        behind = np.arange(len(batch) + 1) > row
+        starts = batch.namespace_ptr + count * (np.arange(len(batch.namespace_ptr)) >= space)
+        return replace(
+            batch,
+            row_ptr=batch.row_ptr + count * behind,
+            indices=np.insert(batch.indices, start, names),
+            values=np.insert(batch.values, start, np.array(list(seen.values()), np.float32)),
+            row_namespaces=batch.row_namespaces + behind,
+            namespace_ptr=np.insert(starts, space, start),
+            namespace_id=np.insert(batch.namespace_id, space, self.state["namespace"][0]),
+        )
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """See that metrics are those of chosen actions, and let the cost of each be that of its metrics.
@@ -289,10 +311,11 @@ class WeightedMetrics(Reduction):
         other = np.setdiff1d(np.flatnonzero(seen), labelled[given], assume_unique=True)
         self._refuse(batch, other, "metrics of an action that has no label, wanted them in the chosen action")
         if learn:
-            wanted = f"{self.parameters.namespace!r} in the chosen action, with some of {', '.join(self.metrics)}"
+            wanted = f"{METRICS!r} in the chosen action, with some of {', '.join(self.metrics)}"
             self._refuse(batch, labelled[given][~seen[labelled[given]]], f"a cost without metrics, wanted {wanted}")
         weights = np.array(list(self.metrics.values()))
         worth = np.bincount(rows, weights[metrics] * values, len(batch))
+        self._refuse(batch, np.flatnonzero(~(np.abs(worth) < float(UNLABELED))), "metrics whose worth is beyond 3.4e38")
         told = given[seen[labelled[given]]]
         costs[told] = -worth[labelled[told]]
         self.incomplete += int((~often[seen].all(axis=1)).sum())

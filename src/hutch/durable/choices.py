@@ -29,11 +29,13 @@ class Choice(NamedTuple):
         action: counted from 0; a class, counted from 1, where examples are single lines.
         cost: of the action.
         probability: with which it was chosen.
+        metrics: what was seen of it, as `hutch.durable.seen.text_of` writes it, if the model learns metrics.
     """
 
     action: int
     cost: float
     probability: float
+    metrics: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Reward:
         place: (source, line, column) it was read from, for messages.
         told: how: `cost`, or `reward`, the negative cost.
         called: the name of `id` in the client's interface, for messages.
+        seen: the metrics that the cost is made of, by name; None where the model learns costs.
     """
 
     id: str
@@ -88,6 +91,7 @@ class Reward:
     place: tuple[str, int | None, int | None]
     told: Literal["cost", "reward"] = "cost"
     called: str = "id"
+    seen: Mapping[str, float] | None = None
 
 
 def add_decision(
@@ -163,13 +167,7 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
     query = "SELECT cost, number FROM serve_decisions WHERE model = ? AND id = ?"
     found = connection.execute(query, [model, reward.id]).fetchone()
     if found is None:
-        query = "SELECT id FROM serve_decisions WHERE model = ? ORDER BY rowid DESC LIMIT ?"
-        ids = [row[0] for row in connection.execute(query, [model, NEIGHBOURS])]
-        hint = nearest(reward.id, ids)
-        text = (
-            f"{reward.called}: there is no decision {shortened(reward.id, LONGEST_NAME)!r} of the model {name!r}{hint}"
-        )
-        raise UnknownDecision(at(*reward.place, text))
+        raise unknown(connection, model, reward, name)
     if found[0] is None:
         query = "UPDATE serve_decisions SET cost = ? WHERE model = ? AND id = ?"
         connection.execute(query, [reward.cost, model, reward.id])
@@ -180,6 +178,16 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
         text = f"{reward.told}: got {got!r} for decision {reward.id!r}, but it was {before!r} before"
         raise DataError(at(*reward.place, text))
     return int(found[1])
+
+
+def unknown(connection: sqlite3.Connection, model: int, reward: Reward, name: str) -> "UnknownDecision":
+    """The error about a reward whose decision the model of that name does not have."""
+    query = "SELECT id FROM serve_decisions WHERE model = ? ORDER BY rowid DESC LIMIT ?"
+    hint = nearest(reward.id, [row[0] for row in connection.execute(query, [model, NEIGHBOURS])])
+    id = shortened(reward.id, LONGEST_NAME)
+    return UnknownDecision(
+        at(*reward.place, f"{reward.called}: there is no decision {id!r} of the model {name!r}{hint}")
+    )
 
 
 def overdue(connection: sqlite3.Connection, model: int, since: float, before: float, most: int) -> list[str]:

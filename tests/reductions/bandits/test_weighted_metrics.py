@@ -332,6 +332,6 @@ def test_it_goes_on_where_it_was_saved(tmp_path: Path) -> None:
 
 
 def test_the_contract() -> None:
-    for parameters, below in (({"weights": {"b": 1.0, "a": 2.0}, "namespace": "seen"}, None), (None, ["dyadic"])):
+    for parameters, below in (({"weights": {"b": 1.0, "a": 2.0}}, None), (None, ["dyadic"])):
         for check in checks_of_reduction(WeightedMetrics, parameters, below):
             check()

@@ -55,6 +55,10 @@ class Calls:
         if served.chain.takes is not Labels.LOGGED_ACTION:
             got = f"the model {name!r} takes labels {served.chain.takes.value!r}"
             raise DataError(f"{got}, wanted a chain of decisions over actions with features")
+        if served.weigher is not None:
+            raise DataError(
+                f"the model {name!r} learns metrics, and Personalizer's rewards are numbers; wanted /v1/reward"
+            )
         return served
 
     @staticmethod
