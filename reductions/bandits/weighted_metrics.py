@@ -22,15 +22,14 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import uint64
-from numpy.typing import NDArray
 
-from hutch.core.batch import SLOT_ROW, Batch
+from hutch.core.batch import Batch
 from hutch.core.chain.capabilities import METRICS
 from hutch.core.chain.declarations import Inputs, Parallel
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
-from hutch.core.errors import ConfigError, DataError, ModelError
+from hutch.core.errors import ConfigError, ModelError
 from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
@@ -53,6 +52,7 @@ from hutch.core.loss import kinds
 from hutch.core.loss.kernels import value_of
 from hutch.core.parameters import ExampleValue, Parameters
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
+from hutch.reductions.bandits.seen_metrics import weigh_metrics
 
 _0 = np.float32(0)
 
@@ -214,8 +214,7 @@ class WeightedMetrics(Reduction):
         seed = hash_namespace(METRICS, parser.hash_seed, parser.hash)
         rows = (1 << context.bits) - 1
         names = np.array([hash_text(name, seed, parser.hash) & rows for name in self.metrics], np.uint32)
-        order = np.argsort(names)
-        for i, j in pairwise(order):
+        for i, j in pairwise(np.argsort(names)):
             if names[i] == names[j]:
                 one, other = (list(self.metrics)[k] for k in (i, j))
                 raise ConfigError(f"weighted_metrics.weights: {one!r} and {other!r} have the same hash, wanted others")
@@ -225,12 +224,12 @@ class WeightedMetrics(Reduction):
             raise ConfigError(f"weighted_metrics: got the loss {got} below, wanted squared: weights need expectations")
         if not answers.sensitivity_is_variance:
             self.kernels = Kernels(learn, predict)
-        self._names, self._order = names, order
+        self._names, self._weights = names, np.array(list(self.metrics.values()))
         self.incomplete = 0
         self.state = Record(
             STATE,
             count=len(names),
-            weights=np.array(list(self.metrics.values())),
+            weights=self._weights,
             names=names,
             namespace=namespace_id(METRICS, parser.namespaces),
             loss=context.loss(answers.loss),
@@ -285,43 +284,5 @@ class WeightedMetrics(Reduction):
         Raises:
             DataError: unknown metrics, one twice, those of an action without a label, or a label without metrics.
         """
-        batch = batch.rows(0, len(batch))
-        low, high = int(batch.row_namespaces[0]), int(batch.row_namespaces[-1])
-        spaces = np.flatnonzero(batch.namespace_id[low:high] == self.state["namespace"][0]) + low
-        if not learn and not len(spaces):
-            return
-        starts, lengths = batch.namespace_ptr[spaces], batch.namespace_ptr[spaces + 1] - batch.namespace_ptr[spaces]
-        at = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
-        rows = np.repeat(np.searchsorted(batch.row_namespaces, spaces, "right") - 1, lengths)
-        known, values = self._names[self._order], batch.values[at].astype(np.float64)
-        places = np.minimum(np.searchsorted(known, batch.indices[at]), len(known) - 1)
-        self._refuse(
-            batch, rows[known[places] != batch.indices[at]], f"unknown metric, wanted {', '.join(self.metrics)}"
-        )
-        metrics, count = self._order[places], len(known)
-        often = np.bincount(rows * count + metrics, minlength=len(batch) * count).reshape(len(batch), count)
-        self._refuse(batch, np.flatnonzero((often > 1).any(axis=1)), "the same metric twice")
-        if (batch.probabilities == SLOT_ROW).any():
-            raise DataError("weighted_metrics: got decisions with slots, wanted decisions for one action each")
-        labelled, costs = np.arange(len(batch)), batch.labels
-        if len(batch.cost_ptr):
-            labelled, costs = np.repeat(labelled, np.diff(batch.cost_ptr)), batch.costs[batch.cost_ptr[0] :]
-        given = np.flatnonzero(costs[: len(labelled)] != UNLABELED)
-        seen: NDArray[np.bool_] = often.sum(axis=1) > 0
-        other = np.setdiff1d(np.flatnonzero(seen), labelled[given], assume_unique=True)
-        self._refuse(batch, other, "metrics of an action that has no label, wanted them in the chosen action")
-        if learn:
-            wanted = f"{METRICS!r} in the chosen action, with some of {', '.join(self.metrics)}"
-            self._refuse(batch, labelled[given][~seen[labelled[given]]], f"a cost without metrics, wanted {wanted}")
-        weights = np.array(list(self.metrics.values()))
-        worth = np.bincount(rows, weights[metrics] * values, len(batch))
-        self._refuse(batch, np.flatnonzero(~(np.abs(worth) < float(UNLABELED))), "metrics whose worth is beyond 3.4e38")
-        told = given[seen[labelled[given]]]
-        costs[told] = -worth[labelled[told]]
-        self.incomplete += int((~often[seen].all(axis=1)).sum())
-
-    @staticmethod
-    def _refuse(batch: Batch, rows: NDArray[np.int64], got: str) -> None:
-        """Refuse a batch in which there are rows that cannot be used."""
-        if len(rows):
-            raise DataError(f"decision {int(batch.group[rows[0]]) + 1}: got {got}")
+        namespace = int(self.state["namespace"][0])
+        self.incomplete += weigh_metrics(batch, list(self.metrics), self._names, self._weights, namespace, learn)

@@ -18,7 +18,7 @@ _SHARES, _RANGES, _BANDIT = (
     "reductions/bandits/cost_ranges.py",
     "reductions/bandits/contextual_bandit.py",
 )
-_METRICS = "reductions/bandits/weighted_metrics.py"
+_METRICS, _SEEN = "reductions/bandits/weighted_metrics.py", "reductions/bandits/seen_metrics.py"
 _LOG, _COMMIT, _LOCK = (f"src/hutch/durable/{name}.py" for name in ("log", "commit", "lock"))
 
 _T = "tests/core/text/test_"
@@ -42,6 +42,7 @@ TESTS: dict[str, list[str]] = {
     _DRIFT: ["tests/em/constrained/test_drift.py"],
     _HASHING: [f"{_T}hashing.py", *_PARSER[:3]],
     _METRICS: ["tests/reductions/bandits/test_weighted_metrics.py"],
+    _SEEN: ["tests/reductions/bandits/test_weighted_metrics.py"],
     _SCHEDULE: ["tests/em/base/test_schedule.py", "tests/em/test_engine.py"],
     _SHARES: [
         "tests/reductions/bandits/test_probabilities.py",
@@ -161,7 +162,11 @@ FAULTS: tuple[Fault, ...] = (
           "            if True:\n"),
     Fault("bandits", "metrics are features, too", _METRICS,
           "        if uint64(old_ids[j]) == state.namespace:\n            continue\n", ""),
-    Fault("bandits", "the cost of metrics has the wrong sign", _METRICS, "costs[told] = -worth", "costs[told] = worth"),
+    Fault("bandits", "the cost of metrics has the wrong sign", _SEEN, "costs[at] = -worth[row]",
+          "costs[at] = worth[row]"),
+    Fault("bandits", "metrics of an action that was not chosen are learned", _SEEN, 
+          "if seen > 0 and not _is_labelled(ends, costs, row):", "if False:"),
+    Fault("bandits", "a cost without metrics teaches nothing", _SEEN, "range(len(worth) if learn else 0)", "range(0)"),
     Fault("bandits", "a model with other metrics is taken", _METRICS,
           'if not np.array_equal(dense(arrays["names"]), self._names):', "if False:"),
     Fault("bandits", "equal scores are not equal", _SHARES, "if not abs(a - b) <= _TOLERANCE * (abs(a) + abs(b)):",

