@@ -114,7 +114,7 @@ def weigh_metrics(
     Raises:
         DataError: unknown metrics, one twice, those of an action without a label, or a label without metrics.
     """
-    batch = batch.rows(0, len(batch))
+    given, batch = batch, batch.rows(0, len(batch))
     low, high = batch.row_namespaces[0], batch.row_namespaces[-1]
     if not learn and not (batch.namespace_id[low:high] == namespace).any():
         return 0
@@ -123,6 +123,9 @@ def weigh_metrics(
     ends, costs = batch.cost_ptr, batch.costs
     if not len(ends):
         ends, costs = np.arange(len(batch) + 1), batch.labels
+    if not costs.flags.writeable:  # of a cache file
+        costs = costs.copy()
+        setattr(given, "costs" if len(batch.cost_ptr) else "labels", costs)
     worth, room = np.empty(len(batch)), np.zeros(len(names), np.int64)
     features = (batch.namespace_ptr, batch.namespace_id, batch.indices, batch.values, batch.row_namespaces)
     wrong, row, lacking = weigh_rows(*features, ends, costs, names, weights, namespace, room, learn, worth)
