@@ -335,3 +335,14 @@ def test_the_contract() -> None:
     for parameters, below in (({"weights": {"b": 1.0, "a": 2.0}}, None), (None, ["dyadic"])):
         for check in checks_of_reduction(WeightedMetrics, parameters, below):
             check()
+
+
+def test_decisions_with_slots_are_refused() -> None:
+    chain = Chain.from_config({"chain": ["choose_slots", "explore_epsilon", *layers({"right": 1.0})]})
+    with pytest.raises(DataError, match="got decisions with slots"):
+        chain.learn("ccb shared |u a\nccb action |m x\nccb action |m y\nccb slot 0:1:0.5 |s t\n\n")
+
+
+def test_the_worth_of_metrics_beyond_float32_is_refused() -> None:
+    with pytest.raises(DataError, match="decision 1: got metrics whose worth is beyond 3.4e38"):
+        chain_of({"right": 1e10}).learn([metrics_of({"right": 1e30})])
