@@ -69,6 +69,7 @@ REDUCTIONS = {
     "stagewise_polynomial": "stagewise_polynomial:StagewisePolynomial",
     "standardise": "features.standardise:Standardise",
     "svrg": "ftrl.svrg:Svrg",
+    "weighted_metrics": "bandits.weighted_metrics:WeightedMetrics",
 }
 
 

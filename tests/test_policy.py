@@ -206,3 +206,121 @@ def test_settings_may_be_numbers_of_numpy(tmp_path: Path) -> None:
     policy.save(tmp_path / "model")
     found = Policy.load(tmp_path / "model")
     assert found.settle(now=20) == policy.settle(now=20) == found.defaulted == 1
+
+
+METRICS: dict[str, Any] = {
+    "weights": {"bits": 10},
+    "chain": [
+        {"explore_posterior": {"width": 1}},
+        "contextual_bandit",
+        "cost_sensitive_with_features",
+        {"weighted_metrics": {"weights": {"right": 1, "price": -20}}},
+        {"bayesian_linear": {"covariance": "blocks", "dimension": 16, "loss": "squared", "interactions": [["s", "m"]]}},
+    ],
+}
+
+
+def told(k: int, decided: hutch.policy.Decided, **seen: float) -> dict[str, Any]:
+    """The decision as a log has it, with metrics."""
+    actions = decision(k)["actions"]
+    actions[decided.action]["metrics"] = seen
+    label = {"chosen": decided.action, "cost": 0.0, "probability": decided.probability}
+    return {**decision(k), "actions": actions, **label}
+
+
+def learned(policy: Policy) -> list[float]:
+    """How much each metric has learned: price, right."""
+    found: list[float] = weights(policy)["layer.4.bayesian_linear.importance"].tolist()
+    return found
+
+
+def test_metrics_are_learned_as_from_the_log() -> None:
+    policy, chain = Policy(METRICS), Chain.from_config(METRICS)
+    for k in range(30):
+        decided = policy.decide(decision(k))
+        seen = {"right": float(k % 4 > 1), "price": 0.01 * (1 + decided.action)}
+        assert policy.reward(decided.id, seen) and not policy.reward(decided.id, seen)
+        chain.learn([told(k, decided, **seen)])
+    for name, array in weights(policy).items():
+        np.testing.assert_array_equal(array, chain.arrays()[name], name)
+    assert (policy.open, policy.rewarded) == (0, 30) and "mean reward" in repr(policy)
+
+
+def test_metrics_come_one_after_the_other_and_each_is_learned_once() -> None:
+    policy, chain = Policy(METRICS, wait=10), Chain.from_config(METRICS)
+    decided = policy.decide(decision(0), id="a", now=0)
+    assert policy.reward("a", {"price": 0.01}, now=1) and learned(policy) == [1, 0] and policy.open == 1
+    assert not policy.reward("a", {"price": 0.5}, now=2)  # the first counts
+    assert policy.reward("a", {"price": 0.5, "right": 1}, now=3) and learned(policy) == [1, 1] and policy.open == 0
+    chain.learn([told(0, decided, price=0.01)])
+    chain.learn([told(0, decided, right=1.0)])
+    for name, array in weights(policy).items():
+        np.testing.assert_array_equal(array, chain.arrays()[name], name)
+    policy.decide(decision(1), id="b", now=4)
+    policy.reward("b", {"price": 0.01}, now=5)
+    assert policy.settle(now=14) == 1 and learned(policy) == [2, 1] and policy.rewarded == 2
+    assert not policy.reward("b", {"right": 1}, now=15)  # too late
+
+
+@pytest.mark.parametrize(("several", "wanted"), [("last", 0.03), ("sum", 0.04)])
+def test_metrics_are_collected_until_the_wait_is_over(several: Any, wanted: float) -> None:
+    policy, chain = Policy(METRICS, wait=10, several=several, default={"right": 0.5}), Chain.from_config(METRICS)
+    decided = policy.decide(decision(0), id="a", now=0)
+    policy.reward("a", {"price": 0.01}, now=1)
+    policy.reward("a", {"price": 0.03}, now=2)
+    assert learned(policy) == [0, 0]
+    policy.settle(now=11)
+    chain.learn([told(0, decided, price=wanted, right=0.5)])
+    for name, array in weights(policy).items():
+        np.testing.assert_array_equal(array, chain.arrays()[name], name)
+    assert (policy.rewarded, policy.defaulted) == (1, 0)
+    policy.decide(decision(1), now=12)
+    policy.settle(now=30)
+    assert (policy.rewarded, policy.defaulted) == (1, 1) and learned(policy) == [1, 2]
+
+
+def test_a_restart_keeps_metrics_and_may_change_their_weights(tmp_path: Path) -> None:
+    policy = Policy(METRICS, wait=100, default={"right": 0.0})
+    for k in range(20):
+        policy.decide(decision(k), id=f"d{k}", now=k)
+        policy.reward(f"d{k}", {"price": 0.01} if k % 2 else {"price": 0.01, "right": 1}, now=k)
+    policy.save(tmp_path / "policy")
+    same(policy, other := Policy.load(tmp_path / "policy"))
+    for each in (policy, other):
+        assert each.open == 10 and each.reward("d3", {"right": 1}, now=30) and each.settle(now=200) == 9
+    same(policy, other)
+    dear = Policy.load(tmp_path / "policy", ["weighted_metrics.weights.price=-5"])
+    assert dear.chain.layers[3].parameters.weights == {"right": 1, "price": -5}
+    with pytest.raises(ConfigError, match="did you mean 'weights'"):
+        Policy.load(tmp_path / "policy", ["weighted_metrics.wieghts.prise=-5"])
+
+
+def test_rewards_that_the_chain_does_not_learn_are_refused() -> None:
+    plain, policy = Policy(CHAIN), Policy(METRICS)
+    for each in (plain, policy):
+        each.decide(decision(0), id="a")
+    for chosen, value, said in (
+        (plain, {"right": 1}, "wanted a number: no layer of the chain weighs metrics"),
+        (policy, 1.0, "wanted some of the chain's metrics by name: price, right"),
+        (policy, {}, "wanted some of the chain's metrics"),
+        (policy, {"rigth": 1}, "got 'rigth'; did you mean 'right'"),
+        (policy, {"right": float("nan")}, "right: got nan, wanted a number"),
+        (policy, {"right": True, "price": "1"}, "price: got '1', wanted a number"),
+    ):
+        with pytest.raises(DataError, match=said):
+            chosen.reward("a", value)  # type: ignore[arg-type]
+    assert (plain.open, policy.open) == (1, 1) and learned(policy) == [0, 0]
+    with pytest.raises(ConfigError, match="default: got 0.0, wanted some of the chain's metrics"):
+        Policy(METRICS, wait=1, default=0.0)
+    with pytest.raises(ConfigError, match="default: got {'right': 0}, wanted a number"):
+        Policy(CHAIN, wait=1, default={"right": 0})
+    with pytest.raises(DataError, match="metrics of an action that has no label"):
+        policy.decide({"actions": [{"m": ["a"], "metrics": {"right": 1}}, {"m": ["b"]}]})
+
+
+def test_a_sum_of_a_metric_beyond_float32_is_refused() -> None:
+    policy = Policy(METRICS, wait=10, several="sum")
+    policy.decide(decision(0), id="a", now=0)
+    policy.reward("a", {"price": 3e38}, now=1)
+    with pytest.raises(DataError, match=r"value: got price 3e\+38 after 3e\+38, wanted a sum below"):
+        policy.reward("a", {"price": 3e38}, now=2)

@@ -3,7 +3,7 @@
 Rooms ask for these, never for a layer's name, so that a plugin's layer gets all that Hutch's own get.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
@@ -107,6 +107,39 @@ class AddsFeatures(Protocol):
 
         Args:
             names: of the namespace's features, in order.
+        """
+
+
+METRICS = "metrics"
+"""The namespace of a chosen action that holds what was seen of its metrics."""
+
+
+class WeighsMetrics(Protocol):
+    """A layer that learns several metrics of a decision, and weighs its predictions of them.
+
+    Attributes:
+        metrics: the weight of each, by name.
+        incomplete: decisions so far of which some metrics were not seen.
+    """
+
+    metrics: Mapping[str, float]
+    incomplete: int
+
+    def with_seen(self, batch: Batch, row: int, seen: Mapping[str, float]) -> Batch:
+        """A batch in which a row that has none holds what was seen of its metrics.
+
+        Args:
+            batch: stays as it is.
+            row: of the chosen action.
+            seen: the value of each metric that was seen, by name.
+        """
+
+    def with_metrics(self, action: Mapping[str, Any], seen: Mapping[str, float]) -> dict[str, Any]:
+        """The chosen action of a decision with what was seen of its metrics.
+
+        Args:
+            action: by namespace.
+            seen: the value of each metric that was seen, by name.
         """
 
 

@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
+from hutch.core.chain.capabilities import WeighsMetrics, has
 from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels, Predictions, Reduction
-from hutch.core.errors import UsageError
+from hutch.core.errors import UsageError, counted
 from hutch.core.intervals import quantile, wilson
 from hutch.core.kernel.abi import UNLABELED
 
@@ -99,7 +100,7 @@ def evaluate(
         confidence: of the intervals, between 0 and 1.
 
     Raises:
-        UsageError: a chain of another kind, or a log without labels.
+        UsageError: a chain of another kind, a log without labels, or one that lacks some of the chain's metrics.
     """
     if chain.takes not in (Labels.LOGGED_ACTION, Labels.LOGGED_CLASS):
         raise UsageError(f"got a chain that takes labels {chain.takes.value!r}, wanted one of logged decisions")
@@ -116,6 +117,10 @@ def evaluate(
             found = np.zeros(len(found))
             found[choices.first + policy.ranked[choices.first]] = 1
         terms.append(_terms(batch, choices, found, estimates.ravel().astype(np.float64)))
+    for layer in chain.layers:
+        if has(layer, WeighsMetrics) and layer.incomplete:
+            text = f"got {counted(layer.incomplete, 'decision')} without some of the metrics {', '.join(layer.metrics)}"
+            raise UsageError(f"{text}, wanted all of them: a decision costs their weighted sum")
     table = np.concatenate([*terms, np.zeros((0, 4))])
     if not len(table):
         raise UsageError("got a log without labels, wanted action:cost:probability at the actions that were chosen")

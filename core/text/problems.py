@@ -129,6 +129,7 @@ class Problem:
         source: file name.
         line, column: counted from 1; columns in characters.
         got: the offending text, shortened.
+        wanted: in its place; empty: what its kind says.
     """
 
     kind: int
@@ -136,10 +137,11 @@ class Problem:
     line: int
     column: int
     got: str
+    wanted: str = ""
 
     def __str__(self) -> str:
         kind = KINDS[self.kind]
-        text = f"{kind.name}: {kind.what}, got {self.got!r}, wanted {kind.wanted}"
+        text = f"{kind.name}: {kind.what}, got {self.got!r}, wanted {self.wanted or kind.wanted}"
         return at(self.source, self.line, self.column, text)
 
 

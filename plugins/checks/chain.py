@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import WeighsMetrics, has
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.model_file import load_compact, save_model
 from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
@@ -132,11 +133,20 @@ def batches(engine: Engine, records: Sequence[Example]) -> list[Batch]:
         return list(to_batches("\n".join(_slots(engine.takes, records)), engine.parser))
     if engine.takes.of_decisions:
         return list(to_batches(list(_decisions(engine.takes, records)), engine.parser))
-    found = list(to_batches(list(records), engine.parser))
+    found = list(to_batches(_with_metrics(engine, records), engine.parser))
     groups = iter(record["group"] for record in records)
     for batch in found:
         batch.group[:] = [next(groups) for _ in range(len(batch))]
     return found
+
+
+def _with_metrics(engine: Engine, records: Sequence[Example]) -> list[Example]:
+    """The records; for a layer that weighs metrics the labels as one of these, which is worth as much."""
+    layer = next((layer for layer in engine.layers if has(layer, WeighsMetrics)), None)
+    if layer is None:
+        return list(records)
+    name, weight = next(iter(layer.metrics.items()))
+    return [layer.with_metrics(each, {name: -each["label"] / weight}) if "label" in each else each for each in records]
 
 
 def _decisions(takes: Labels, records: Sequence[Example]) -> Iterator[Example]:

@@ -41,6 +41,7 @@ from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.learner.memory import Buffer
 from hutch.core.parameters import Within
+from hutch.reductions.bandits.metrics_below import refuse_metrics
 from hutch.reductions.bandits.probabilities import softmax
 from hutch.reductions.bandits.scratch import floats, make_columns, numbers
 
@@ -238,6 +239,8 @@ class ContextualBandit(Reduction):
 
     def __init__(self, parameters: ContextualBanditParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        if parameters.type != "mtr":
+            refuse_metrics(f"contextual_bandit.type: {parameters.type}", context, "mtr")
         self.state = Record(
             STATE,
             type=TYPES[parameters.type],

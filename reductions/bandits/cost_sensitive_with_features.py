@@ -19,6 +19,7 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
+from hutch.reductions.bandits.metrics_below import refuse_metrics
 
 _0, _1 = np.float32(0), np.float32(1)
 Lists = Literal["all", "best"]
@@ -123,4 +124,6 @@ class CostSensitiveWithFeatures(Reduction):
 
     def __init__(self, parameters: CostSensitiveWithFeaturesParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        if parameters.method == "classification":
+            refuse_metrics("cost_sensitive_with_features.method: classification", context, "regression")
         self.state = Record(STATE, classifies=parameters.method == "classification")

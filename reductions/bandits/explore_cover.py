@@ -27,6 +27,7 @@ from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.bandits.contextual_bandit import DR, IPS, MTR, TYPES, regress
 from hutch.reductions.bandits.explorer import Explorer, Probability
+from hutch.reductions.bandits.metrics_below import refuse_metrics
 from hutch.reductions.bandits.probabilities import conclude, enforce_minimum, leaders, sort_by_probability, teach_next
 from hutch.reductions.bandits.scratch import floats, make_columns
 
@@ -183,6 +184,7 @@ class ExploreCover(Explorer):
 
     def __init__(self, parameters: ExploreCoverParameters, context: Context) -> None:
         p = parameters
+        refuse_metrics(self.name, context, "another explorer")
         kind = getattr(context.below.parameters, "type", "mtr") if context.below else "mtr"
         if TYPES[kind] not in (MTR, DR, IPS):
             raise ConfigError(f"explore_cover needs contextual_bandit.type mtr, dr or ips below it: got {kind!r}")

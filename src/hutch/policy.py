@@ -4,8 +4,8 @@ import json
 import math
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from hutch.chain import Chain
+from hutch.core.chain.capabilities import WeighsMetrics, has
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.data.assemble import is_number
 from hutch.core.errors import ConfigError, DataError, ModelError, counted, did_you_mean, shortened
@@ -43,12 +44,19 @@ class Decided:
 
 @dataclass(slots=True)
 class _Open:
-    """A decision that waits for its reward."""
+    """A decision that waits for its reward, or for the rest of its metrics.
+
+    Attributes:
+        told: metrics that came and are not learned yet.
+        learned: metrics that are.
+    """
 
     record: dict[str, Any]
     since: float
     reward: float | None = None
     importance: float = 1.0
+    told: dict[str, float] = field(default_factory=dict)
+    learned: dict[str, float] = field(default_factory=dict)
 
 
 class Policy:
@@ -61,9 +69,10 @@ class Policy:
         chain: one of decisions over actions with features that explores, or its configuration as
             `Chain.from_config` takes it.
         wait: seconds that a decision waits for its reward; None: for ever, and in memory.
-        default: the reward of a decision that had none by then; None: nothing is learned from it.
+        default: the reward of a decision that had none by then; None: nothing is learned from it. Of a chain with
+            `weighted_metrics` the values of metrics, by name, that had not come by then.
         several: which reward counts of those that come while a decision waits: the `first`, which is learned at once,
-            or the `last` or the `sum`, which are learned when the wait is over.
+            or the `last` or the `sum`, which are learned when the wait is over. With metrics it holds for each.
         seed: of the draws, ≥ 0.
 
     Attributes:
@@ -91,7 +100,7 @@ class Policy:
         chain: Chain | str | Path | Mapping[str, Any],
         *,
         wait: float | None = None,
-        default: float | None = None,
+        default: float | Mapping[str, float] | None = None,
         several: Several = "first",
         seed: int = 0,
     ) -> None:
@@ -102,8 +111,12 @@ class Policy:
             raise ConfigError(f"chain: got {got}, wanted {wanted}")
         if wait is not None and not (isinstance(wait, Real) and 0 < wait < math.inf):
             raise ConfigError(f"wait: got {wait!r}, wanted a number of seconds above 0, or None")
-        if default is not None and not is_number(default):
-            raise ConfigError(f"default: got {default!r}, wanted a number, or None")
+        self._weigher = next((layer for layer in self.chain.layers if has(layer, WeighsMetrics)), None)
+        if default is not None:
+            try:
+                self._checked_value("default", default)
+            except DataError as error:
+                raise ConfigError(f"{error}, or None") from None
         if not isinstance(seed, int | np.integer) or seed < 0:
             raise ConfigError(f"seed: got {seed!r}, wanted an integer ≥ 0")
         if several not in get_args(Several):
@@ -112,7 +125,7 @@ class Policy:
             setting = f"default: got {default}" if default is not None else f"several: got {several!r}"
             raise ConfigError(f"{setting} without an end, wanted wait, the seconds after which it is learned")
         self._wait = None if wait is None else float(wait)
-        self._default = None if default is None else float(default)
+        self._default = dict(default) if isinstance(default, Mapping) else None if default is None else float(default)
         self._several: Several = several
         self._seed = int(seed)
         self.decided = self.rewarded = self.defaulted = 0
@@ -148,25 +161,29 @@ class Policy:
             self.decided += 1
         return Decided(name, action, probability, shares.tolist())
 
-    def reward(self, id: str, value: float, *, importance: float = 1.0, now: float | None = None) -> bool:
+    def reward(
+        self, id: str, value: float | Mapping[str, float], *, importance: float = 1.0, now: float | None = None
+    ) -> bool:
         """Tell the reward of a decision.
 
         Args:
             id: of the decision.
-            value: the greater the better, finite.
+            value: the greater the better, finite. Of a chain with `weighted_metrics` the metrics seen, by name: all, or
+                some now and others later. The decision waits until it has all.
             importance: ≥ 0; where rewards are seen with a known chance only, one over that chance. Of several rewards
                 that of the last.
             now: as of `decide`.
 
         Returns:
-            Whether it counts: False where the decision was learned before, since its reward came twice or too late.
+            Whether it counts: False where the decision was learned before, since its reward came twice or too late; of
+            metrics, where all of them were.
 
         Raises:
             DataError: a decision that this policy did not make, or numbers that cannot be learned.
         """
-        for name, number in (("value", value), ("importance", importance)):
-            if not is_number(number) or (name == "importance" and number < 0):
-                raise DataError(f"{name}: got {number!r}, wanted a number{' ≥ 0' if name == 'importance' else ''}")
+        self._checked_value("value", value)
+        if not is_number(importance) or importance < 0:
+            raise DataError(f"importance: got {importance!r}, wanted a number ≥ 0")
         _checked(id)
         with self.chain.turn:
             self.settle(now)
@@ -176,6 +193,8 @@ class Policy:
                 text = f"id: there is no decision {shortened(id)!r} that waits for a reward"
                 raise DataError(f"{text}; {did_you_mean(id, self._open)}" if self._open else text)
             found = self._open[id]
+            if isinstance(value, Mapping):
+                return self._note(id, found, value, float(importance))
             summed = self._several == "sum" and found.reward is not None
             total = float(value) + (found.reward or 0.0) if summed else float(value)
             if not is_number(total):
@@ -184,6 +203,39 @@ class Policy:
             if self._several == "first":
                 self._learn(id)
             return True
+
+    def _note(self, id: str, found: _Open, seen: Mapping[str, float], importance: float) -> bool:
+        """Note metrics of a decision; returns whether any of them counts."""
+        told = dict(found.told)
+        for name, value in seen.items():
+            if name in found.learned:
+                continue
+            told[name] = float(value) + (told.get(name, 0.0) if self._several == "sum" else 0.0)
+            if not is_number(told[name]):
+                raise DataError(f"value: got {name} {value!r} after {found.told[name]!r}, wanted a sum below 3.4e38")
+        if not told.keys() & seen.keys():
+            return False
+        before, found.told, found.importance = (found.told, found.importance), told, importance
+        if self._several == "first":
+            try:
+                self._learn_metrics(found)
+            except BaseException:
+                found.told, found.importance = before
+                raise
+            if self._weigher is not None and found.learned.keys() == self._weigher.metrics.keys():
+                self._learn(id)
+        return True
+
+    def _learn_metrics(self, found: _Open) -> None:
+        """Let the chain learn the metrics that have come."""
+        assert self._weigher is not None
+        if found.told:
+            actions, chosen = list(found.record["actions"]), found.record["chosen"]
+            actions[chosen] = self._weigher.with_metrics(actions[chosen], found.told)
+            record = {**found.record, "actions": actions, "cost": 0.0}  # the layer knows the cost
+            self.chain.learn({**record, "importance": found.importance})
+            self._sum += sum(self._weigher.metrics[name] * value for name, value in found.told.items())
+            found.learned, found.told = found.learned | found.told, {}
 
     def settle(self, now: float | None = None) -> int:
         """Learn the decisions whose wait is over, which `decide` and `reward` do as well; returns their number.
@@ -206,7 +258,15 @@ class Policy:
     def _learn(self, id: str) -> None:
         found = self._open[id]
         reward = self._default if found.reward is None else found.reward
-        if reward is not None:
+        if self._weigher is not None:
+            came = found.learned or found.told
+            if isinstance(self._default, dict):
+                late = {name: value for name, value in self._default.items() if name not in found.learned}
+                found.told = late | found.told
+            self._learn_metrics(found)
+            self.rewarded += bool(came)
+            self.defaulted += not came and bool(found.learned)
+        elif isinstance(reward, Real):
             self.chain.learn({**found.record, "cost": -reward, "importance": found.importance})
             self._sum += reward
             self.defaulted += found.reward is None
@@ -215,6 +275,26 @@ class Policy:
         self._settled[id] = None
         if len(self._settled) > _REMEMBERED:
             del self._settled[next(iter(self._settled))]
+
+    def _checked_value(self, what: str, value: Any) -> None:
+        """See that a reward is what the chain learns: a number, or metrics.
+
+        Raises:
+            DataError: it is not.
+        """
+        if self._weigher is None:
+            if not is_number(value):
+                wanted = "a number: no layer of the chain weighs metrics" if isinstance(value, Mapping) else "a number"
+                raise DataError(f"{what}: got {value!r}, wanted {wanted}")
+            return
+        names = ", ".join(self._weigher.metrics)
+        if not isinstance(value, Mapping) or not value:
+            raise DataError(f"{what}: got {value!r}, wanted some of the chain's metrics by name: {names}")
+        for name, number in value.items():
+            if name not in self._weigher.metrics:
+                raise DataError(f"{what}: got {name!r}; {did_you_mean(str(name), self._weigher.metrics)}")
+            if not is_number(number):
+                raise DataError(f"{what}: {name}: got {number!r}, wanted a number")
 
     @property
     def open(self) -> int:
@@ -256,13 +336,18 @@ class Policy:
                 del self.chain.remarks[_REMARK]
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Self:
         """Read a policy back; it goes on exactly where it was saved.
+
+        Args:
+            path: a file that `save` wrote.
+            overrides: as of `Chain.load`, such as `weighted_metrics.weights.price=-5`.
 
         Raises:
             ModelError: no model file, or one that no policy wrote.
+            ConfigError: a wrong override.
         """
-        chain = Chain.load(path)
+        chain = Chain.load(path, overrides)
         if _REMARK not in chain.remarks:
             raise ModelError(f"{path}: holds no policy; Policy(Chain.load({str(path)!r})) makes one")
         state = json.loads(chain.remarks.pop(_REMARK))

@@ -85,3 +85,45 @@ def test_lines_that_cannot_be_used(hutch, log):
     assert first.startswith("bad.dsjson:1:8: bad JSON: ") and counted == "1 x bad JSON, first at bad.dsjson:1:8"
     strict = hutch("train", "bad.dsjson", "-C", "chain.yaml", "--quiet", "--strict")
     assert strict.code == 1 and strict.err.startswith("bad.dsjson:1:8: bad JSON")
+
+
+METRICS = """chain:
+- contextual_bandit
+- cost_sensitive_with_features
+- weighted_metrics: {{weights: {{right: 1, price: {price}}}}}
+- bayesian_linear: {{covariance: blocks, dimension: 8, loss: squared}}
+"""
+
+
+def test_metrics_are_learned_from_a_cache_whatever_their_weights(hutch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = []
+    for k in range(60):
+        chosen, seen = k // 2 % 2, {"right": int(k % 3 > 0), "price": 0.5 + k % 2}
+        words = f" |metrics right:{seen['right']} price:{seen['price']}"
+        texts += [
+            f"{'0:0:0.5' if p == chosen else ''} |m {m}{words if p == chosen else ''}" for p, m in enumerate("ab")
+        ]
+        texts.append("")
+    (tmp_path / "log.vw").write_text("\n".join(texts) + "\n")
+    (tmp_path / "other.yaml").write_text(METRICS.format(price=1).replace("- weighted", "#"))
+    assert hutch("train", "log.vw", "-C", "other.yaml", "--quiet", "--cache").code == 0  # it keeps no zeros
+    learned = []
+    for price in (-1, -1, 2):  # the first run writes the cache, the others read it: it is read-only
+        (tmp_path / "chain.yaml").write_text(METRICS.format(price=price))
+        words = ["train", "log.vw", "-C", "chain.yaml", "--quiet", "--passes", "2", "--holdout_off"]
+        for more in (["-f", "plain"], ["--cache", "-f", "cached"]):
+            found = hutch(*words, *more)
+            assert found.code == 0, found.err
+        assert (tmp_path / "plain").read_bytes() == (tmp_path / "cached").read_bytes()
+        learned.append((tmp_path / "plain").read_bytes())
+    assert learned[0] == learned[1] != learned[2]
+
+
+def test_a_metric_that_the_chain_does_not_know_ends_the_run(hutch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chain.yaml").write_text(METRICS.format(price=-1))
+    (tmp_path / "log.vw").write_text("0:0:0.5 |m a |metrics right:1\n|m b\n\n0:0:0.5 |m a |metrics speed:1\n|m b\n\n")
+    found = hutch("train", "log.vw", "-C", "chain.yaml", "--quiet", "-f", "model")
+    assert (found.code, found.err) == (1, "decision 2: got unknown metric, wanted price, right\n")
+    assert not (tmp_path / "model").exists()

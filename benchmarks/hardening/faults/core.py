@@ -18,6 +18,7 @@ _SHARES, _RANGES, _BANDIT = (
     "reductions/bandits/cost_ranges.py",
     "reductions/bandits/contextual_bandit.py",
 )
+_METRICS, _SEEN = "reductions/bandits/weighted_metrics.py", "reductions/bandits/seen_metrics.py"
 _LOG, _COMMIT, _LOCK = (f"src/hutch/durable/{name}.py" for name in ("log", "commit", "lock"))
 
 _T = "tests/core/text/test_"
@@ -40,6 +41,8 @@ TESTS: dict[str, list[str]] = {
     _COIN: _LEVEL_TESTS[::-1],
     _DRIFT: ["tests/em/constrained/test_drift.py"],
     _HASHING: [f"{_T}hashing.py", *_PARSER[:3]],
+    _METRICS: ["tests/reductions/bandits/test_weighted_metrics.py"],
+    _SEEN: ["tests/reductions/bandits/test_weighted_metrics.py"],
     _SCHEDULE: ["tests/em/base/test_schedule.py", "tests/em/test_engine.py"],
     _SHARES: [
         "tests/reductions/bandits/test_probabilities.py",
@@ -148,6 +151,24 @@ FAULTS: tuple[Fault, ...] = (
     Fault("batch crowd", "the coin's other classes get the whole rest", _COIN,
           "(1 - skill) / max(classes - 1, 1))",
           "1 - skill)"),
+    Fault("bandits", "all metrics share a sub-model", _METRICS,
+          "learn_next(layer, example, value, importance, submodel(layer, offset, k))",
+          "learn_next(layer, example, value, importance, offset)"),
+    Fault("bandits", "a score is the sum of rewards", _METRICS, "score -= weights[k]", "score += weights[k]"),
+    Fault("bandits", "variances of metrics are not weighed by the squares", _METRICS,
+          "total += weights[k] * weights[k] * np.float64(variance)",
+          "total += abs(weights[k]) * np.float64(variance)"),
+    Fault("bandits", "zeros that are kept for metrics reach the layer below", _METRICS, "            if x[i] != _0:\n",
+          "            if True:\n"),
+    Fault("bandits", "metrics are features, too", _METRICS,
+          "        if uint64(old_ids[j]) == state.namespace:\n            continue\n", ""),
+    Fault("bandits", "the cost of metrics has the wrong sign", _SEEN, "costs[at] = -worth[row]",
+          "costs[at] = worth[row]"),
+    Fault("bandits", "metrics of an action that was not chosen are learned", _SEEN, 
+          "if seen > 0 and not _is_labelled(ends, costs, row):", "if False:"),
+    Fault("bandits", "a cost without metrics teaches nothing", _SEEN, "range(len(worth) if learn else 0)", "range(0)"),
+    Fault("bandits", "a model with other metrics is taken", _METRICS,
+          'if not np.array_equal(dense(arrays["names"]), self._names):', "if False:"),
     Fault("bandits", "equal scores are not equal", _SHARES, "if not abs(a - b) <= _TOLERANCE * (abs(a) + abs(b)):",
           "if not a == b:"),
     Fault("bandits", "softmax prefers the greatest whatever its sign", _SHARES,

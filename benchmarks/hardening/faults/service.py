@@ -11,7 +11,7 @@ _LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS, _LAST = (
     for name in ("log", "commit", "choices", "lock", "model_file", "records", "last_entry")
 )
 
-_DEFERRED, _LOOPS = (f"src/hutch/durable/{name}.py" for name in ("deferred", "loops"))
+_DEFERRED, _LOOPS, _SEEN = (f"src/hutch/durable/{name}.py" for name in ("deferred", "loops", "seen"))
 _REQUESTS, _SLOTS, _CALLS = (f"src/hutch/serve/personalizer/{name}.py" for name in ("requests", "slots", "calls"))
 _PATHS = "src/hutch/net/paths.py"
 
@@ -31,10 +31,18 @@ TESTS: dict[str, list[str]] = {
     _INFLATED: [f"{_SERVE}inflated.py"],
     "Personalizer's calls": [f"tests/serve/personalizer/test_{name}.py" for name in ("calls", "slots", "loop")],
     _LOOPS: ["tests/durable/test_loops.py"],
-    "decisions served": ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
+    "decisions served": [
+        f"{_SERVE}decision_metrics.py",
+        "tests/durable/test_log_over_time.py",
+        f"{_SERVE}decisions.py",
+    ],
     _LAST: ["tests/durable", "tests/reliability/test_world.py"],
     _BODIES: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py"],
-    _CHOICES: ["tests/durable/test_log_over_time.py", f"{_SERVE}decisions.py"],
+    _CHOICES: [
+        "tests/durable/test_log_over_time.py",
+        f"{_SERVE}decisions.py",
+        "tests/serve/personalizer/test_calls.py",
+    ],
     _SERVED: [f"{_SERVE}served.py", f"{_SERVE}decisions.py", f"{_SERVE}http.py", f"{_SERVE}service.py"],
 }
 """The tests that are to notice a fault in an area, or in a file where these are others."""
@@ -131,8 +139,25 @@ FAULTS: tuple[Fault, ...] = (
           'if given == ["cost"] else float(value)'),
     Fault("decisions served", "true is a cost", _DECISIONS, " and not isinstance(value, bool)\n", "\n"),
     Fault("decisions served", "who sends a decision again is not told so", _CHOICES,
-          'return {**json.loads(found[2]), "repeated": True}',
-          "return json.loads(found[2])"),
+          'return {**answer, "repeated": True}', "return answer"),
+    Fault("Personalizer's calls", "an event may be deferred now and not before", _CHOICES,
+          "if answer.get(_DEFERRED, False) != deferred:", "if False:"),
+    Fault("decisions served", "a metric is learned as often as it is told", _DECISIONS,
+          "for name, value in told.items() if name not in known}", "for name, value in told.items()}"),
+    Fault("decisions served", "a metric may change its value", _DECISIONS,
+          "if known.get(name, value) != value:", "if False:"),
+    Fault("decisions served", "metrics taken back stay known", _LOG,
+          "        seen.take_back(connection, model, first, last)\n", ""),
+    Fault("decisions served", "metrics of forgotten decisions stay", _LOG,
+          "            seen.forget(connection, model)\n", ""),
+    Fault("decisions served", "the entry of metrics holds no metrics", _LOG,
+          "choice = found[2]._replace(cost=0.0, metrics=metrics) if metrics else found[2]", "choice = found[2]"),
+    Fault("decisions served", "the second part of the metrics counts as another decision", _SEEN,
+          "    return first\n", "    return True\n"),
+    Fault("decisions in a program", "metrics that came before are learned again", _POLICY,
+          "            if name in found.learned:\n                continue\n", ""),
+    Fault("decisions in a program", "a decision does not wait for its other metrics", _POLICY,
+          "found.learned.keys() == self._weigher.metrics.keys()", "found.learned"),
     Fault("decisions served", "a decision of another kind is taken for the same", _CHOICES,
           "if found[:2] != (decided.kind, decided.body):", "if found[1] != decided.body:"),
     Fault("decisions served", "the names of the oldest decisions are searched", _CHOICES, "ORDER BY rowid DESC LIMIT",

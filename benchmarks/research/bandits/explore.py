@@ -3,6 +3,7 @@
     python benchmarks/research/bandits/explore.py bakeoff  # 31 sets with classes, as bandits
     python benchmarks/research/bandits/explore.py unseen        # scikit-learn's sets and made ones, as bandits
     python benchmarks/research/bandits/explore.py clicks        # noisy clicks: features of user, article and all pairs
+    python benchmarks/research/bandits/explore.py unseen --first 1000  # made sets and orders that nothing was chosen on
 
 Choices are drawn and only their cost is told: 0 for the right class or a click, 1 for any other. A win or a loss is a
 set on which two explorers differ by more than 1.96 binomial standard errors. Vowpal Wabbit's explorers are Hutch's
@@ -51,16 +52,19 @@ EXPLORERS = {
     "explore.yaml": EXPLORE,
     "the same, for logs": changed(EXPLORE, "explore_posterior", method="thompson", width=0.25, epsilon=0.02),
     "the same, prior 16": changed(EXPLORE, "bayesian_linear", priors=[16.0]),
+    "the same, clip 1": changed(EXPLORE, "contextual_bandit", clip=1.0),
     **PEERS,
 }
 
 
-def bakeoff() -> Sets:
-    """The first 2,000 rows of each set."""
+def bakeoff(first: int) -> Sets:
+    """The first 2,000 rows of each set; in an order of its own if the first seed is not 0."""
     for line in (BAKEOFF / "sets.tsv").read_text().splitlines():
         name, _, classes = line.split("\t")
         with gzip.open(BAKEOFF / f"{name}.vw.gz", "rt") as file:
-            yield name, int(classes), file.read().splitlines()[:2000]
+            lines = np.array(file.read().splitlines(), object)
+            order = np.random.default_rng(first).permutation(len(lines)) if first else np.arange(len(lines))
+            yield name, int(classes), lines[order][:2000].tolist()
 
 
 def to_lines(features: NDArray[Any], classes: NDArray[Any]) -> list[str]:
@@ -71,16 +75,16 @@ def to_lines(features: NDArray[Any], classes: NDArray[Any]) -> list[str]:
     ]
 
 
-def unseen() -> Sets:
+def unseen(first: int) -> Sets:
     """Sets of scikit-learn, scaled or as they are, and made ones, easy and hard, with few and many classes."""
     for name in ("wine", "digits", "breast_cancer", "iris"):
         rows, classes = getattr(datasets, f"load_{name}")(return_X_y=True)
-        order = np.random.default_rng(5).permutation(len(rows))
+        order = np.random.default_rng(5 + first).permutation(len(rows))
         scaled = (rows - rows.mean(0)) / np.maximum(rows.std(0), 1e-9)
         yield f"{name}, scaled", len(set(classes)), to_lines(scaled[order], classes[order])
         if name != "iris":
             yield name, len(set(classes)), to_lines(rows[order], classes[order])
-    for seed in range(24):
+    for seed in range(first, first + 24):
         random = np.random.default_rng(seed)
         columns, count = int(random.integers(4, 60)), int(random.integers(2, 11))
         informative = max(int(columns * random.uniform(0.3, 1)), int(np.ceil(np.log2(count))) + 1)
@@ -169,13 +173,13 @@ class World:
         return self.effects[names]
 
 
-def show_clicks(only: str, rounds: int = 1500) -> None:
+def show_clicks(only: str, first: int, rounds: int = 1500) -> None:
     """Print the mean expected cost of the choices, in worlds of much and of less noise."""
     print("| explorer | noisy | five times the effects |\n|---|---|---|")
     found: dict[str, list[float]] = {name: [] for name in ("best", "uniform", *EXPLORERS) if only in name}
     for effect in (0.3, 1.5):
         runs: dict[str, list[float]] = {name: [] for name in found}
-        for seed in range(4):
+        for seed in range(first, first + 4):
             for name in found:
                 layers = EXPLORERS.get(name, [])
                 world, random, costs = World(seed, effect), np.random.default_rng(100 + seed), []
@@ -205,13 +209,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("bakeoff", "unseen", "clicks"))
     parser.add_argument("--only", default="", help="part of an explorer's name")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--every", action="store_true", help="print each set")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     if options.what == "clicks":
-        show_clicks(options.only)
+        show_clicks(options.only, options.first)
     else:
-        compare({"bakeoff": bakeoff, "unseen": unseen}[options.what](), options.only, options.every)
+        compare({"bakeoff": bakeoff, "unseen": unseen}[options.what](options.first), options.only, options.every)
 
 
 if __name__ == "__main__":

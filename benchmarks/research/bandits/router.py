@@ -1,10 +1,11 @@
 """A router between a small and a large model: cost a prompt in one pass, beside rules that people write by hand.
 
-    python benchmarks/research/bandits/router.py prompts.tsv.gz [--orders 20] [--delay 0] [--price 0.125]
+    python benchmarks/research/bandits/router.py prompts.tsv.gz [--orders 20] [--delay 0] [--price 0.125] [--then 0.4]
 
 The file has the columns subject, weak_right and strong_right (1 or 0), as RouteLLM's prompts of MMLU with the answers
 of two models (lm-sys/RouteLLM, Apache-2.0). The cost of an answer is 1 if it is wrong, and the price if the large model
-gave it. Only the chosen model's cost is seen, `--delay` decisions later.
+gave it. Only the chosen model's cost is seen, `--delay` decisions later. With `--then` the price is another from the
+middle on, and rules that learn right answers and prices apart stand beside those that learn their sum.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch import Policy
+from hutch import Chain, Policy
 
 PAIRS = {"interactions": [["subject", "model"]]}
 LEARNER = {"bayesian_linear": {"covariance": "blocks", "dimension": 256, "loss": "squared", **PAIRS}}
@@ -81,6 +82,63 @@ def lin_ucb(subjects: list[str], width: float = 1.0) -> tuple[Choose, Tell]:
     return choose, tell
 
 
+def changing(
+    right: NDArray[np.float64],
+    subjects: list[str],
+    order: NDArray[np.int64],
+    prices: tuple[float, float],
+    metrics: bool,
+    anew: bool = False,
+) -> NDArray[np.float64]:
+    """The cost of each decision of Hutch's policy, whose large model has another price from the middle on.
+
+    Args:
+        right: float64 (prompts, models): 1 for a right answer.
+        subjects: of the prompts.
+        order: of the prompts.
+        prices: of the large model, before and after.
+        metrics: right answers and prices are learned apart.
+        anew: the policy forgets all in the middle.
+    """
+    weighted = [{"weighted_metrics": {"weights": {"right": 1.0, "large": -prices[0]}}}] if metrics else []
+    top = [{"explore_posterior": {"width": 1}}, "contextual_bandit", "cost_sensitive_with_features"]
+    made, found = Policy({"chain": [*top, *weighted, LEARNER]}), np.zeros(len(order))
+    for k, i in enumerate(order.tolist()):
+        price = prices[int(k >= len(order) // 2)]
+        if k == len(order) // 2 and metrics:
+            overrides = [f"weighted_metrics.weights.large={-price}"]
+            made = Policy(Chain.from_arrays(made.chain.arrays(), made.chain.metadata(), "the model", overrides), seed=1)
+        elif k == len(order) // 2 and anew:
+            made = Policy({"chain": [*top, LEARNER]}, seed=1)
+        decided = made.decide({"shared": {"subject": [subjects[i]]}, "actions": MODELS})
+        large, is_right = float(decided.action), float(right[i, decided.action])
+        found[k] = 1 - is_right + price * large
+        made.reward(decided.id, {"right": is_right, "large": large} if metrics else -found[k])
+    return found
+
+
+def show_change(right: NDArray[np.float64], subjects: list[str], prices: tuple[float, float], orders: int) -> None:
+    """Print the cost of each half, with the price of its own."""
+    halves = [1 - right + np.array([0.0, price]) for price in prices]
+    for name, price, costs in zip(("first", "second"), prices, halves, strict=True):
+        means = {each: costs[np.array(subjects) == each].mean(0).min() for each in set(subjects)}
+        best = np.mean([means[each] for each in subjects])
+        print(
+            f"{name} half, price {price:g}: always the small {costs[:, 0].mean():.4f}, the large "
+            f"{costs[:, 1].mean():.4f}, the better of each subject {best:.4f}"
+        )
+    ways = {"metrics": (True, False), "sum, goes on": (False, False), "sum, begins anew": (False, True)}
+    print(f"{'':20}{'1st half':>10}{'2nd half':>10}{'deviation':>11}")
+    for name, (metrics, anew) in ways.items():
+        found = []
+        for seed in range(orders):
+            order = np.random.default_rng(seed).permutation(len(right))
+            each = changing(right, subjects, order, prices, metrics, anew)
+            found.append((each[: len(each) // 2].mean(), each[len(each) // 2 :].mean()))
+        (first, second), deviation = np.mean(found, 0), np.std(found, 0)[1]
+        print(f"{name:20}{first:10.4f}{second:10.4f}{deviation:11.4f}", flush=True)
+
+
 def run(costs: NDArray[np.float64], order: NDArray[np.int64], way: tuple[Choose, Tell], delay: int) -> Any:
     """The cost of each decision, in order."""
     choose, tell = way
@@ -102,6 +160,7 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=20)
     parser.add_argument("--delay", type=int, default=0)
     parser.add_argument("--price", type=float, default=0.125)
+    parser.add_argument("--then", type=float, help="the price from the middle on")
     options = parser.parse_args()
     opened = gzip.open if options.prompts.suffix == ".gz" else open
     with opened(options.prompts, "rt", newline="") as file:
@@ -109,6 +168,9 @@ def main() -> None:
     rows = [row for row in rows if row.get("suite", "mmlu") == "mmlu"]
     subjects = [row["subject"] for row in rows]
     right = np.array([[float(row["weak_right"]), float(row["strong_right"])] for row in rows])
+    if options.then is not None:
+        show_change(right, subjects, (options.price, options.then), options.orders)
+        return
     costs = 1 - right + np.array([0.0, options.price])
     print(f"{len(rows):,} prompts; always the small model {costs[:, 0].mean():.4f}, the large {costs[:, 1].mean():.4f}")
     by_subject = {name: costs[[name == each for each in subjects]].mean(0).argmin() for name in set(subjects)}

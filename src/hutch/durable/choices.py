@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,8 @@ from hutch.durable.records import LONGEST_NAME, NEIGHBOURS, nearest
 
 DECISION = "decision"
 """The kind of an entry in the log whose body is the id of a decision."""
+_DEFERRED = "deferred"
+"""Key of a stored answer: the decision came deferred."""
 
 
 class Choice(NamedTuple):
@@ -27,11 +29,13 @@ class Choice(NamedTuple):
         action: counted from 0; a class, counted from 1, where examples are single lines.
         cost: of the action.
         probability: with which it was chosen.
+        metrics: what was seen of it, as `hutch.durable.seen.text_of` writes it, if the model learns metrics.
     """
 
     action: int
     cost: float
     probability: float
+    metrics: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Decided:
         action, probability: of the choice, as in `Choice`.
         answer: to the client.
         beside: if an apprentice made it, how it stands to the choice of the caller.
+        deferred: nothing is learned of it until it is activated.
     """
 
     id: str
@@ -53,6 +58,7 @@ class Decided:
     probability: float
     answer: dict[str, Any]
     beside: Beside | None = None
+    deferred: bool = False
 
 
 class Default(NamedTuple):
@@ -76,15 +82,21 @@ class Reward:
         cost: finite.
         place: (source, line, column) it was read from, for messages.
         told: how: `cost`, or `reward`, the negative cost.
+        called: the name of `id` in the client's interface, for messages.
+        seen: the metrics that the cost is made of, by name; None where the model learns costs.
     """
 
     id: str
     cost: float
     place: tuple[str, int | None, int | None]
     told: Literal["cost", "reward"] = "cost"
+    called: str = "id"
+    seen: Mapping[str, float] | None = None
 
 
-def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, now: float) -> dict[str, Any]:
+def add_decision(
+    connection: sqlite3.Connection, model: int, decided: Decided, now: float, called: str = "id"
+) -> dict[str, Any]:
     """Store a decision unless its id is known; returns the answer to the client.
 
     Args:
@@ -92,23 +104,44 @@ def add_decision(connection: sqlite3.Connection, model: int, decided: Decided, n
         model: its number in the store.
         decided: the decision.
         now: seconds of service, see `hutch.durable.log.Log.now`.
+        called: the name of the id in the client's interface, for messages.
 
     Raises:
-        Contradiction: the id belongs to another decision.
+        Contradiction: the id belongs to another decision, or to one that is deferred while this is not, or the reverse.
     """
     query = f"SELECT kind, body, answer FROM serve_decisions WHERE model = ? AND id = ? AND {sound('serve_decisions')}"
     found = connection.execute(query, [model, decided.id]).fetchone()
     if found is not None:
         if found[:2] != (decided.kind, decided.body):
-            raise Contradiction(f"id: got {decided.id!r} with another body than before, wanted a new id")
-        return {**json.loads(found[2]), "repeated": True}
+            raise Contradiction(f"{called}: got {decided.id!r} with another body than before, wanted a new id")
+        answer = json.loads(found[2])
+        check_deferred(answer, decided.deferred, decided.id, called)
+        return {**answer, "repeated": True}
     row = [model, decided.id, decided.kind, decided.body, decided.action, decided.probability]
+    kept = decided.answer | ({_DEFERRED: True} if decided.deferred else {})
     connection.execute(
         "INSERT INTO serve_decisions (model, id, kind, body, action, probability, answer, time)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [*row, json.dumps(decided.answer), now],
+        [*row, json.dumps(kept), now],
     )
     return decided.answer
+
+
+def check_deferred(answer: Mapping[str, Any], deferred: bool, id: str, called: str) -> None:
+    """See that a decision that comes again is deferred as it was before, also if it has been activated since.
+
+    Args:
+        answer: of the first time, as it is stored.
+        deferred: whether it is deferred now.
+        id: of the decision.
+        called: the name of the id in the client's interface.
+
+    Raises:
+        Contradiction: it is not.
+    """
+    if answer.get(_DEFERRED, False) != deferred:
+        now, before = ("deferred", "not") if deferred else ("not deferred", "it was")
+        raise Contradiction(f"{called}: got {id!r} {now}, and before {before}, wanted a new id")
 
 
 def answers_of(connection: sqlite3.Connection, model: int, beginning: str) -> dict[str, tuple[bytes, dict[str, Any]]]:
@@ -134,11 +167,7 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
     query = "SELECT cost, number FROM serve_decisions WHERE model = ? AND id = ?"
     found = connection.execute(query, [model, reward.id]).fetchone()
     if found is None:
-        query = "SELECT id FROM serve_decisions WHERE model = ? ORDER BY rowid DESC LIMIT ?"
-        ids = [row[0] for row in connection.execute(query, [model, NEIGHBOURS])]
-        hint = nearest(reward.id, ids)
-        text = f"id: there is no decision {shortened(reward.id, LONGEST_NAME)!r} of the model {name!r}{hint}"
-        raise UnknownDecision(at(*reward.place, text))
+        raise unknown(connection, model, reward, name)
     if found[0] is None:
         query = "UPDATE serve_decisions SET cost = ? WHERE model = ? AND id = ?"
         connection.execute(query, [reward.cost, model, reward.id])
@@ -149,6 +178,16 @@ def add_cost(connection: sqlite3.Connection, model: int, reward: Reward, name: s
         text = f"{reward.told}: got {got!r} for decision {reward.id!r}, but it was {before!r} before"
         raise DataError(at(*reward.place, text))
     return int(found[1])
+
+
+def unknown(connection: sqlite3.Connection, model: int, reward: Reward, name: str) -> "UnknownDecision":
+    """The error about a reward whose decision the model of that name does not have."""
+    query = "SELECT id FROM serve_decisions WHERE model = ? ORDER BY rowid DESC LIMIT ?"
+    hint = nearest(reward.id, [row[0] for row in connection.execute(query, [model, NEIGHBOURS])])
+    id = shortened(reward.id, LONGEST_NAME)
+    return UnknownDecision(
+        at(*reward.place, f"{reward.called}: there is no decision {id!r} of the model {name!r}{hint}")
+    )
 
 
 def overdue(connection: sqlite3.Connection, model: int, since: float, before: float, most: int) -> list[str]:

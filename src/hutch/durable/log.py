@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hutch.core.errors import StoreError, at, counted, did_you_mean
-from hutch.durable import deferred, loops
+from hutch.durable import deferred, loops, seen
 from hutch.durable.checksums import sound
 from hutch.durable.choices import DECISION, Choice, Contradiction, choice_of
 from hutch.durable.commit import Deliver, GroupCommit
@@ -73,7 +73,7 @@ class Entry:
     @property
     def checksum(self) -> int:
         """CRC-32 of the content to learn."""
-        choice = None if self.choice is None else tuple(self.choice)
+        choice = self.choice and (tuple(self.choice) if self.choice.metrics else tuple(self.choice)[:3])
         return zlib.crc32(self.body, zlib.crc32(f"{self.kind}\0{self.audit}\0{choice}".encode()))
 
 
@@ -185,7 +185,7 @@ class Log:
         generation = secrets.token_hex(8)
         self._last.reopen(last, self._commits)
         with self.store.transaction() as connection:
-            for statement in (*TABLES, deferred.TABLE, *loops.TABLES):
+            for statement in (*TABLES, deferred.TABLE, *loops.TABLES, seen.TABLE):
                 connection.execute(statement)
             connection.execute("INSERT OR REPLACE INTO store VALUES ('generation', ?, NULL)", [generation])
             note_start(connection, last, maker(), time.time())
@@ -411,6 +411,8 @@ class Log:
         checksum = entry.checksum
         chain = _chained(before, checksum)
         kind, body = (DECISION, decision.encode()) if decision else (entry.kind, entry.body)
+        if decision and entry.choice is not None and entry.choice.metrics:
+            kind, body = seen.METRICS, seen.body_of(decision, entry.choice.metrics)
         number = connection.execute(
             "INSERT INTO serve_log (model, kind, body, audit, time, checksum, chain) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [entry.model, kind, body, entry.audit, time.time(), checksum, chain],
@@ -444,6 +446,7 @@ class Log:
         connection.execute("DELETE FROM serve_ids WHERE model = ? AND number BETWEEN ? AND ?", key)
         query = "UPDATE serve_decisions SET cost = NULL, number = NULL WHERE model = ? AND number BETWEEN ? AND ?"
         connection.execute(query, key)
+        seen.take_back(connection, model, first, last)
 
     def waiting(self, model: int, after: int) -> int:
         """How many entries a model has after a number."""
@@ -474,7 +477,9 @@ class Log:
                     except UnicodeDecodeError:
                         found["base64"] = base64.b64encode(entry.body).decode()
                     if entry.choice is not None:
-                        found |= entry.choice._asdict()
+                        parts = entry.choice._asdict()
+                        metrics = parts.pop("metrics")
+                        found |= parts | ({"metrics": json.loads(metrics)} if metrics else {})
                 yield found
 
     def refused(self, model: int) -> list[tuple[int, int, int, bool]]:
@@ -497,16 +502,22 @@ class Log:
                     stored = checksum = -1
                 elif kind == DECISION:
                     entry = self._decided(model, body.decode(errors="replace"), seconds, receipt)
+                elif kind == seen.METRICS:
+                    parts = seen.parts_of(body)
+                    entry = self._decided(model, parts[0], seconds, receipt, parts[1]) if parts else None
                 else:
                     entry = Entry(model, kind, body, "", audit, None, seconds, receipt)
                 follows, chain = stored == _chained(chain, checksum), stored
                 yield number, entry if entry and entry.checksum == checksum else None, follows
             after = rows[-1][0]
 
-    def _decided(self, model: int, id: str, seconds: float, receipt: int) -> Entry | None:
+    def _decided(self, model: int, id: str, seconds: float, receipt: int, metrics: str = "") -> Entry | None:
         with self.store.transaction() as connection:
             found = choice_of(connection, model, id)
-        return found and Entry(model, found[0], found[1], choice=found[2], time=seconds, receipt=receipt)
+        if found is None:
+            return None
+        choice = found[2]._replace(cost=0.0, metrics=metrics) if metrics else found[2]  # the layer knows the cost
+        return Entry(model, found[0], found[1], choice=choice, time=seconds, receipt=receipt)
 
     def _damage(self, model: int, after: int) -> str:
         """The damage in the log after an entry; empty without any."""
@@ -567,6 +578,7 @@ class Log:
                 connection.execute(f"DELETE FROM {table} WHERE model = :model AND ({oldest}){held}", given)
             deferred.forget(connection, model)
             loops.forget(connection, model)
+            seen.forget(connection, model)
             connection.execute("INSERT OR REPLACE INTO store VALUES ('served_seconds', ?, NULL)", [str(self.now())])
 
     @contextmanager

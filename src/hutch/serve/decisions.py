@@ -6,8 +6,8 @@ import math
 import sqlite3
 import sys
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
+from hutch.core.chain.capabilities import WeighsMetrics
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Labels, Predictions
-from hutch.core.errors import DataError, at, shortened
+from hutch.core.errors import DataError, at, did_you_mean, shortened
 from hutch.core.kernel.abi import UNLABELED
 from hutch.durable.choices import (
     Decided,
@@ -31,12 +32,14 @@ from hutch.durable.choices import (
     has_cost,
     note_entry,
     overdue,
+    unknown,
 )
 from hutch.durable.deferred import activate as end_waiting
 from hutch.durable.deferred import defer, hold
 from hutch.durable.log import Entry
 from hutch.durable.loops import Beside, Loop, count, count_reward, put_beside, said_of
 from hutch.durable.records import check_name
+from hutch.durable.seen import entry_of, note_seen, seen_of, text_of
 from hutch.serve.bodies import SOURCE, batches_of, parse_json
 from hutch.serve.served import Served
 
@@ -70,7 +73,14 @@ class Caller(NamedTuple):
 
 
 async def rank(
-    served: Served, kind: str, body: bytes, id: str = "", *, deferred: bool = False, caller: Caller | None = None
+    served: Served,
+    kind: str,
+    body: bytes,
+    id: str = "",
+    *,
+    deferred: bool = False,
+    caller: Caller | None = None,
+    called: str = "id",
 ) -> dict[str, Any]:
     """Draw an action of a decision, and store it with its probability.
 
@@ -81,22 +91,23 @@ async def rank(
         id: under which the client will report its cost; empty: one is made. The same id gets the same answer.
         deferred: nothing is learned of it until it is activated.
         caller: the model is its apprentice; None: the model draws.
+        called: the name of the id in the client's interface, for messages.
 
     Raises:
         DataError: the first place that cannot be used, or a chain that learns no decisions.
-        Contradiction: the id belongs to another decision.
+        Contradiction: the id belongs to another decision, or to one that is deferred while this is not, or the reverse.
     """
-    decided = decide(served, kind, body, id or uuid.uuid4().hex, caller)
+    decided = replace(decide(served, kind, body, id or uuid.uuid4().hex, caller), deferred=deferred)
     answer: dict[str, Any] = await served.log.commits.done(
-        lambda connection: store(connection, served, decided, deferred=deferred)
+        lambda connection: store(connection, served, decided, called)
     )
     return answer
 
 
-def store(connection: sqlite3.Connection, served: Served, decided: Decided, *, deferred: bool) -> dict[str, Any]:
+def store(connection: sqlite3.Connection, served: Served, decided: Decided, called: str = "id") -> dict[str, Any]:
     """Store a decision within a transaction; returns the answer to the client, as `rank` does."""
-    told = add_decision(connection, served.key, decided, served.log.now())
-    if deferred and "repeated" not in told:
+    told = add_decision(connection, served.key, decided, served.log.now(), called)
+    if decided.deferred and "repeated" not in told:
         defer(connection, served.key, decided.id)
     if decided.beside is not None and "repeated" not in told:
         put_beside(connection, served.key, decided.id, decided.beside)
@@ -121,10 +132,15 @@ def decide(served: Served, kind: str, body: bytes, id: str, caller: Caller | Non
     return _decide(served, id, kind, body, _values(served, batch, outputs), outputs.ranked, caller)
 
 
-async def activate(served: Served, ids: Sequence[str]) -> None:
+async def activate(served: Served, ids: Sequence[str], called: str = "id") -> None:
     """Let deferred decisions be learned, with the cost that came meanwhile, or comes, or with the default.
 
     One that is not deferred stays as it is, and so does one whose reward is overdue.
+
+    Args:
+        served: the model that decided.
+        ids: of the decisions.
+        called: the name of an id in the client's interface, for messages.
 
     Raises:
         UnknownDecision: there is none of an id.
@@ -135,7 +151,7 @@ async def activate(served: Served, ids: Sequence[str]) -> None:
         held = []
         for id in ids:
             if choice_of(connection, served.key, id) is None:
-                raise UnknownDecision(f"id: there is no decision {shortened(id)!r} of the model {served.name!r}")
+                raise UnknownDecision(f"{called}: there is no decision {shortened(id)!r} of the model {served.name!r}")
             cost = end_waiting(connection, served.key, id, since)
             held += [] if cost is None else [Reward(id, cost, (SOURCE, None, None))]
         return _accept(served, held, connection)
@@ -217,7 +233,8 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
 
     Args:
         served: the model that decided.
-        body: JSON, `{"id": …, "cost": …}` or a list of these; `reward` is the same as the negative cost.
+        body: JSON, `{"id": …, "cost": …}` or a list of these; `reward` is the same as the negative cost. Where the
+            model learns metrics, it is an object with these by name: all, or some now and others later.
 
     Raises:
         DataError: a malformed reward, an unknown decision, or one that has another cost.
@@ -225,7 +242,7 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
     _require_choices(served)
     found = parse_json(body)
     listed = found if isinstance(found, list) else [found]
-    rewards = [_read(one, place, served.limits.value) for place, one in enumerate(listed, 1)]
+    rewards = [_read(one, place, served.limits.value, served.weigher) for place, one in enumerate(listed, 1)]
     if not rewards:
         raise DataError(at(SOURCE, None, None, f"got no reward, wanted {_WANTED}"))
 
@@ -284,8 +301,13 @@ def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connectio
         if hold(connection, served.key, one):
             held += 1
             continue
-        if served.default is not None and came_late(connection, served.key, one, served.default):
+        if one.seen is None and served.default is not None and came_late(connection, served.key, one, served.default):
             late += 1
+            continue
+        if one.seen is not None:
+            place, seen = _accept_seen(served, one, one.seen, connection)
+            taught += [] if seen is None else [(place, seen)]
+            last = max(last, place)
             continue
         number = add_cost(connection, served.key, one, served.name)
         if number is None:
@@ -302,7 +324,56 @@ def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connectio
     return _Rewarded(taught, last, late, held, better)
 
 
-def _read(found: Any, place: int, most: float) -> Reward:
+def _accept_seen(
+    served: Served, one: Reward, told: Mapping[str, float], connection: sqlite3.Connection
+) -> tuple[int, Entry | None]:
+    """Store metrics of a decision that are new, and write an entry that teaches them; returns it with its place.
+
+    Raises:
+        UnknownDecision: there is none of this id.
+        DataError: a metric had another value before.
+    """
+    found, weigher = choice_of(connection, served.key, one.id), served.weigher
+    if found is None or weigher is None:
+        raise unknown(connection, served.key, one, served.name)
+    known = seen_of(connection, served.key, one.id)
+    for name, value in told.items():
+        if known.get(name, value) != value:
+            text = f"{name}: got {value!r} for decision {one.id!r}, but it was {known[name]!r} before"
+            raise DataError(at(*one.place, text))
+    new = {name: value for name, value in told.items() if name not in known}
+    if not new:
+        return entry_of(connection, served.key, one.id, told), None
+    worth = sum(weigher.metrics[name] * value for name, value in new.items())
+    choice = found[2]._replace(cost=0.0, metrics=text_of(new))  # the layer knows the cost
+    entry = Entry(served.key, found[0], found[1], choice=choice)
+    number = served.log.write(connection, entry, one.id)
+    first = note_seen(connection, served.key, one.id, new, -worth, number)
+    count(connection, served.key, 0, int(first), worth)
+    return number, entry
+
+
+def _read_seen(found: Any, weigher: WeighsMetrics, place: int, most: float) -> dict[str, float]:
+    """Metrics by name, each a number."""
+
+    def wrong(text: str) -> DataError:
+        return DataError(at(SOURCE, place, None, f"reward: {text}"))
+
+    names = ", ".join(weigher.metrics)
+    if not isinstance(found, dict) or not found:
+        raise wrong(f"got {json.dumps(found)[:40]}, wanted an object with some of the model's metrics: {names}")
+    for name, value in found.items():
+        if name not in weigher.metrics:
+            raise wrong(f"got {name[:40]!r}; {did_you_mean(name[:40], weigher.metrics)}")
+        if type(value) not in (int, float) or not abs(value) <= most:
+            raise wrong(f"{name}: got {json.dumps(value)[:40]}, wanted a number up to {most:g}")
+    worth = sum(weigher.metrics[name] * float(value) for name, value in found.items())
+    if not abs(worth) < float(UNLABELED):
+        raise wrong(f"got metrics worth {worth:g}, wanted less than 3.4e38")
+    return {name: float(value) for name, value in found.items()}
+
+
+def _read(found: Any, place: int, most: float, weigher: WeighsMetrics | None) -> Reward:
     def wrong(text: str) -> DataError:
         return DataError(at(SOURCE, place, None, text))
 
@@ -316,9 +387,13 @@ def _read(found: Any, place: int, most: float) -> Reward:
     given = [key for key in ("cost", "reward") if key in found]
     if len(given) != 1:
         raise wrong(f"got {' and '.join(given) or 'neither cost nor reward'}, wanted one of cost and reward")
-    value = found[given[0]]
+    value, id = found[given[0]], check_name(found["id"], "id")
+    if weigher is not None:
+        if given == ["cost"]:
+            raise wrong(f"got a cost, wanted a reward with some of the model's metrics: {', '.join(weigher.metrics)}")
+        return Reward(id, 0.0, (SOURCE, place, None), "reward", seen=_read_seen(value, weigher, place, most))
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not abs(value) <= most:
         raise wrong(f"{given[0]}: got {json.dumps(value)[:40]}, wanted a number up to {most:g}")
     cost = float(value) if given == ["cost"] else -float(value)
-    return Reward(check_name(found["id"], "id"), cost, (SOURCE, place, None), "cost" if given == ["cost"] else "reward")
+    return Reward(id, cost, (SOURCE, place, None), "cost" if given == ["cost"] else "reward")

@@ -98,7 +98,11 @@ SCHEMAS: dict[str, Any] = {
         "id",
         id={"type": "string", "description": "of the decision"},
         cost={"type": "number"},
-        reward={"type": "number", "description": "the negative cost, instead of it"},
+        reward={
+            "type": ["number", "object"],
+            "additionalProperties": {"type": "number"},
+            "description": "the negative cost, instead of it; metrics by name where the model learns these",
+        },
     ),
     "Answer": _object(
         "id worker label",

@@ -5,12 +5,13 @@ body. Learning pauses while the arrays are copied for a save, predicting does no
 """
 
 import asyncio
+import json
 import sqlite3
 import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from hutch.active.loop import active_layer, attach, labels_of
 from hutch.chain import Chain
 from hutch.core.batch import Batch, ends_of_groups, shared_rows
-from hutch.core.chain.capabilities import AsksForLabels, has
+from hutch.core.chain.capabilities import AsksForLabels, WeighsMetrics, has
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.limits import check_values
 from hutch.core.chain.model_file import overflow_of, save_model
@@ -31,7 +32,7 @@ from hutch.core.chain.state import limits_of_arrays
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at, counted
 from hutch.core.overflow import clear_flags, may_have_overflowed
 from hutch.core.run.prediction_intervals import Intervals
-from hutch.durable.choices import Contradiction, Default
+from hutch.durable.choices import Choice, Contradiction, Default
 from hutch.durable.commit import settle
 from hutch.durable.log import Entry, Log, Logged, Place
 from hutch.durable.model_file import ModelFile
@@ -98,6 +99,8 @@ class Served:
         until: whether an entry of the log that the file lacks is still learned, by its number; None: all are. With it
             the model is only read, and neither its file nor its place in the log changes.
         starting: gets each step of the replay.
+        overrides: `path=value` each, for parameters that do not change the meaning of the weights; from now on, so what
+            the log holds is learned without them.
 
     Attributes:
         chain: the model.
@@ -118,6 +121,7 @@ class Served:
 
     Raises:
         ModelError: the file cannot be used.
+        ConfigError: a wrong override.
         StoreError: the log belongs to another model, entries are lost, or another server uses the file.
     """
 
@@ -130,6 +134,7 @@ class Served:
         keep: int = 0,
         until: Callable[[int, Entry], bool] | None = None,
         starting: Starting | None = None,
+        overrides: Sequence[str] = (),
     ) -> None:
         arrays, metadata = load_chain_model(path)
         self.default: Default | None = None
@@ -154,9 +159,7 @@ class Served:
             self._tasks: set[asyncio.Task[None]] = set()
             self._saving, self._writing = asyncio.Lock(), threading.Lock()
             self.replayed = self.proved = self._differing = 0
-            if self.asks:
-                attach(self.chain, log.store).simulation = False
-                log.store.allow_labels(labels_of(self.chain))
+            self._adopt_store()
             if starting is not None:
                 starting.begin(log.waiting(self.key, self.position))
             for number, entry in log.entries(self.key, self.position):
@@ -170,12 +173,22 @@ class Served:
                     starting.step(self._save_now)
             if self.failure:
                 raise StoreError(self.failure)
+            if overrides:
+                self.chain = Chain.from_arrays(self.chain.arrays(), self.chain.metadata(), str(path), overrides)
+                self._adopt_store()
+                self._save_now()
             if self.place.note is not None:
                 self.position = max(self.position, self.place.note)
                 self._save_now()
         except BaseException:
             self._file.held.close()
             raise
+
+    def _adopt_store(self) -> None:
+        """Let a top layer that asks for labels ask those who answer from the store."""
+        if self.asks:
+            attach(self.chain, self.log.store).simulation = False
+            self.log.store.allow_labels(labels_of(self.chain))
 
     def _save_now(self) -> None:
         self._write(self.position, self.chain.arrays(), self.chain.metadata(), keep=False)
@@ -189,6 +202,11 @@ class Served:
     def asks(self) -> bool:
         """Whether its top layer asks for labels."""
         return has(self.chain.layers[0], AsksForLabels)
+
+    @property
+    def weigher(self) -> WeighsMetrics | None:
+        """Its layer that learns metrics; None if it learns costs."""
+        return next((layer for layer in self.chain.layers if has(layer, WeighsMetrics)), None)
 
     @property
     def _whole(self) -> list[str]:
@@ -346,7 +364,7 @@ class Served:
             if outputs is None:
                 batches = ready or batches_of(self.chain, entry.kind, entry.body)
                 if entry.choice is not None:
-                    batches = [with_choice(batches[0], self.chain.takes, entry.choice)]
+                    batches = [self._with_choice(batches[0], entry.choice)]
                 for batch in batches:
                     clear_flags()
                     runs.append((batch, self.chain.run_batch(batch, scores=True)[0]))
@@ -373,6 +391,13 @@ class Served:
         finally:
             if entry.audit:
                 active_layer(self.chain).examples_per_label = 0.0
+
+    def _with_choice(self, batch: Batch, choice: Choice) -> Batch:
+        """A decision with its label, and with what was seen of its metrics."""
+        if choice.metrics and self.weigher is not None:
+            row = choice.action + int(shared_rows(batch)[0])
+            batch = self.weigher.with_seen(batch, row, json.loads(choice.metrics))
+        return with_choice(batch, self.chain.takes, choice)
 
     def _prove(self, entry: Entry, done: Answered) -> None:
         """Compare the predictions of an entry with its receipt; one without gets one, if this version wrote it."""

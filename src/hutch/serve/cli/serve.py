@@ -47,6 +47,14 @@ def serve(
             help="Start although a replay of the log predicts something else than clients were told.",
         ),
     ] = False,
+    overrides: Annotated[
+        list[str] | None,
+        Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="Change the models from now on: weighted_metrics.weights.price=-5. Repeatable.",
+        ),
+    ] = None,
     keep: Annotated[
         int, Option(min=0, metavar="N", help="Keep N earlier saves of each model, and the log from the oldest on.")
     ] = 0,
@@ -119,7 +127,7 @@ def serve(
         path, seconds = store or f"{first}.log.db", remember * 86400
         log = Log(path, seconds, most, accept_loss=accept_loss, accept_difference=accept_difference)
         try:
-            served = load(models, log, limits, keep, starting)
+            served = load(models, log, limits, keep, starting, overrides or ())
         except BaseException:
             log.close()
             raise

@@ -24,7 +24,8 @@ VERSIONS = ("v1.0", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3")
 _DATED = "2022-09-01-preview"
 """The version that stands in the query."""
 _VERSION = Field("version", f"of Personalizer's interface: {', '.join(VERSIONS)}", where="path")
-_EVENT = Field("eventId", "of the event, as rank has answered it", where="path", longest=LONGEST)
+_ID = "eventId"
+_EVENT = Field(_ID, "of the event, as rank has answered it", where="path", longest=LONGEST)
 _API_VERSION = Field("api-version", _DATED)
 _OF_MODEL = Field("model", "name of the model; left out, the first")
 
@@ -54,11 +55,15 @@ class Calls:
         if served.chain.takes is not Labels.LOGGED_ACTION:
             got = f"the model {name!r} takes labels {served.chain.takes.value!r}"
             raise DataError(f"{got}, wanted a chain of decisions over actions with features")
+        if served.weigher is not None:
+            raise DataError(
+                f"the model {name!r} learns metrics, and Personalizer's rewards are numbers; wanted /v1/reward"
+            )
         return served
 
     @staticmethod
     def _event(asked: Asked) -> str:
-        return check_name(asked.parts["eventId"], "eventId", LONGEST)
+        return check_name(asked.parts[_ID], _ID, LONGEST)
 
     async def rank(self, asked: Asked) -> dict[str, Any]:
         """POST rank."""
@@ -70,6 +75,7 @@ class Calls:
             wanted.id,
             deferred=wanted.deferred,
             caller=self._loops[served.name].caller(0),  # the first action that is not excluded
+            called=_ID,
         )
         return {
             "ranking": _ranking(wanted, answer),
@@ -79,12 +85,12 @@ class Calls:
 
     async def reward(self, asked: Asked) -> None:
         """POST events/{eventId}/reward."""
-        told = Reward(self._event(asked), -reward_value(asked.body), (SOURCE, None, None), "reward")
+        told = Reward(self._event(asked), -reward_value(asked.body), (SOURCE, None, None), "reward", _ID)
         await _known(decisions.reward_first(self._model(asked), [told]))
 
     async def activate(self, asked: Asked) -> None:
         """POST events/{eventId}/activate."""
-        await _known(decisions.activate(self._model(asked), [self._event(asked)]))
+        await _known(decisions.activate(self._model(asked), [self._event(asked)], _ID))
 
     async def rank_slots(self, asked: Asked) -> dict[str, Any]:
         """POST multislot/rank."""

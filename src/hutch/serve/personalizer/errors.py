@@ -7,7 +7,7 @@ from hutch.net.application import Dialect
 _CODES = {
     501: "OperationNotAllowed",
     404: "ResourceNotFound",
-    405: "ResourceNotFound",
+    405: "OperationNotAllowed",
     409: "BadRequest",
     413: "PayloadSizeExceeded",
 }

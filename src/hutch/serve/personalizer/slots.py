@@ -9,11 +9,11 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hutch.core.errors import did_you_mean, shortened
-from hutch.durable.choices import Contradiction, Decided, Reward, UnknownDecision, answers_of
+from hutch.durable.choices import Contradiction, Decided, Reward, UnknownDecision, answers_of, check_deferred
 from hutch.serve.bodies import DSJSON, SOURCE, parse_json
 from hutch.serve.decisions import Caller, activate, decide, reward_first, store
 from hutch.serve.personalizer.requests import (
@@ -154,7 +154,7 @@ async def rank_slots(served: Served, wanted: SlotsRequest, share: float | None =
         share: of events in which it draws as an apprentice; None: in all.
 
     Raises:
-        Contradiction: the event had another body before.
+        Contradiction: the event had another body before, or was deferred and is not now, or the reverse.
         DataError: what the chain cannot use.
     """
     event = wanted.id or uuid.uuid4().hex
@@ -169,7 +169,7 @@ async def rank_slots(served: Served, wanted: SlotsRequest, share: float | None =
             if made and answers_of(connection, served.key, _beginning_of(event)):
                 return False  # the same event came twice at once
             for each in made:
-                store(connection, served, each, deferred=wanted.deferred)
+                store(connection, served, each)
             return True
 
         if await served.log.commits.done(keep):
@@ -200,12 +200,12 @@ def _draw(
             before, answer = known[name]
             if before != body:
                 raise Contradiction(f"eventId: got {wanted.id!r} with another body than before, wanted a new id")
+            check_deferred(answer, wanted.deferred, wanted.id, "eventId")
         else:
             theirs = wanted.slots[k].baseline
             is_left = share is not None and theirs in among  # a slot before may have drawn it
-            made.append(
-                decide(served, DSJSON, body, name, Caller(among.index(theirs), share or 0.0) if is_left else None)
-            )
+            caller = Caller(among.index(theirs), share or 0.0) if is_left else None
+            made.append(replace(decide(served, DSJSON, body, name, caller), deferred=wanted.deferred))
             answer = made[-1].answer
         chosen.append(among[answer["action"]])
         used |= {chosen[-1]}

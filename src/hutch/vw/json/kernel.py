@@ -83,7 +83,7 @@ def _feature(s, start, stop, at, seed, number):
         return end + 1 if end >= 0 else BAD
     if is_digit_at(at) or byte == MINUS:
         at = read_number(s, at, True)
-        if at >= 0 and s.number != 0:
+        if at >= 0 and (s.number != 0 or s.zeros == 1):
             _put(s, hash_name(start, stop, seed, s.hash_all == 1), float32(s.number), number)
         return at
     if byte == T:

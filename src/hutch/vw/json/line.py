@@ -8,7 +8,7 @@ import numpy as np
 
 from hutch.core.batch import CONSTANT_INDEX, SLOT_ROW
 from hutch.core.data.assemble import HIGHEST_CLASS
-from hutch.core.errors import DataError
+from hutch.core.errors import DataError, shortened
 from hutch.core.text.hashing import hash_namespace, hash_text, namespace_id
 from hutch.core.text.names import CONSTANT
 from hutch.core.text.parser import ParserOptions, TextParser
@@ -18,6 +18,8 @@ WITHIN = str.maketrans(dict.fromkeys(" \t|:", "_"))
 """Replacement of a blank, a bar or a colon within a word."""
 _LARGEST = float(np.finfo(np.float32).max)
 _MOST_ACTIONS = (1 << 32) - 1
+_LONGEST_SHOWN = 24
+"""Characters of a value in a message; no float has more."""
 Path = tuple[str | int, ...]
 """Keys and places that lead to a value."""
 _UNSAID = (("weight", 1.0), ("initial", 0.0), ("label", UNGIVEN))
@@ -28,14 +30,18 @@ class Wrong(Exception):
     """Something that a line must not contain.
 
     Args:
-        text: the mistake.
+        text: the mistake, `got` or `got, wanted what`.
         path: to its place, as for `column_of`.
         column: of its place if known, else 0.
+
+    Attributes:
+        got, wanted: the parts of the text; `wanted` is empty where it has none.
     """
 
     def __init__(self, text: str, *path: str | int, column: int = 0) -> None:
         super().__init__(text)
         self.text, self.path, self.column = text, path, column
+        self.got, _, self.wanted = text.partition(", wanted ")
 
     def within(self, *path: str | int) -> "Wrong":
         """The same mistake, its path prefixed by `path`."""
@@ -56,6 +62,7 @@ class Names:
         slots: a decision has several slots.
         slates: they have one joint cost.
         classes: labels are classes.
+        zeros: features of value 0 are kept, too.
         kept: features' names are kept.
         left_out: names of namespaces, ` ` for none, and keys in them whose texts are skipped.
         by_index: the names of features, as far as they were kept.
@@ -70,7 +77,7 @@ class Names:
         self.logged = options.label == "logged_action"
         self.slots, self.slates = options.label in ("logged_slots", "logged_slate"), options.label == "logged_slate"
         self.classes = options.label == "multiclass"
-        self.kept = False
+        self.zeros, self.kept = options.zeros, False
         self.left_out: frozenset[tuple[str, str]] = frozenset()
         self.by_index = {CONSTANT_INDEX & self._mask: CONSTANT}
 
@@ -165,14 +172,14 @@ class Line:
             return False
         dropped = found.get("pdrop", 0.0)
         if not _is_number(dropped) or not 0 <= dropped < 1:
-            raise Wrong(f"pdrop {dropped!r:.20}, wanted a number below 1", "pdrop")
+            raise Wrong(f"pdrop {_shown(dropped)}, wanted a number from 0, below 1", "pdrop")
         self.weight = float(np.float32(1) / np.float32(1 - np.float32(dropped)))
         for key, value in self._pairs:
             if key.startswith("_label"):
                 self._special(key, value, self.shared, None)
         self._pairs = found.get("c")  # type: ignore[assignment]
         if type(self._pairs) is not tuple:
-            raise Wrong("no features: wanted an object under 'c'", "c")
+            raise Wrong("no features, wanted an object under 'c'", "c")
         return True
 
     def read(self) -> None:
@@ -196,7 +203,7 @@ class Line:
             for key, value in pairs:
                 kind = type(value)
                 if kind is float or kind is int:
-                    if value != 0:
+                    if value != 0 or names.zeros:
                         index = known.get(key)
                         if index is None:
                             index = names.index(space, key)
@@ -239,7 +246,7 @@ class Line:
         for at, item in enumerate(items):
             kind = type(item)
             if kind is float or kind is int:
-                if item != 0:
+                if item != 0 or self._names.zeros:
                     indices.append(self._names.place(space, k))
                     values.append(_finite(item, at))
                     own += 1
@@ -255,7 +262,7 @@ class Line:
 
     def _read_actions(self, value: Any) -> None:
         if type(value) is not list or any(type(one) is not tuple for one in value):
-            raise Wrong("_multi: wanted a list of objects")
+            raise Wrong("_multi, wanted a list of objects")
         if not value:
             raise Wrong("_multi: no actions")
         self.actions = []
@@ -270,11 +277,11 @@ class Line:
 
     def _read_slots(self, value: Any) -> None:
         if type(value) is not list or any(type(one) is not tuple for one in value):
-            raise Wrong("_slots: wanted a list of objects")
+            raise Wrong("_slots, wanted a list of objects")
         self.slots = []
         outcomes = dict(self._line).get("_outcomes") or [()] * len(value)
         if type(outcomes) is not list or len(outcomes) != len(value):
-            raise Wrong(f"_outcomes: wanted a list of {len(value)}, as many as there are slots")
+            raise Wrong(f"_outcomes, wanted a list of {len(value)}, as many as there are slots")
         for k, (one, outcome) in enumerate(zip(value, outcomes, strict=True)):
             example = Example()
             try:
@@ -378,7 +385,7 @@ class Line:
         if place is None:
             raise Wrong("a label without _labelIndex, wanted it to name an action", *self._key(next(iter(self._given))))
         if type(place) is not int or not 0 <= place < len(actions):
-            text = f"_labelIndex {place!r:.20}, wanted a number below that of the actions, {len(actions)}"
+            text = f"_labelIndex {_shown(place)}, wanted a number below that of the actions, {len(actions)}"
             raise Wrong(text, *self._key("_labelindex"))
         if self._names.logged and labeled and labeled != [place]:
             path = (*self._context, "_multi", labeled[0], "_label")
@@ -405,7 +412,8 @@ def _label_of(given: dict[str, Any], classes: bool) -> Label:
     parts = {name: value for name, value in given.items() if name in _OF_LABELS and value is not None}
     for name, value in parts.items():
         if not _is_number(value) or not abs(value) < UNGIVEN:
-            raise Wrong(f"{name}: {value!r:.20}, wanted a number", name)
+            below = " below 3.4e38" if _is_number(value) else ""
+            raise Wrong(f"{name}: {_shown(value)}, wanted a number{below}", name)
     if "cost" in parts:
         probability = float(parts.get("probability", 0))
         if not 0 < probability <= 1:
@@ -430,9 +438,13 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
+def _shown(value: Any) -> str:
+    return shortened(repr(value), _LONGEST_SHOWN)
+
+
 def _finite(value: float, *path: int) -> float:
     if not -_LARGEST <= value <= _LARGEST:
-        raise Wrong(f"{value!r:.20}, wanted a number below 3.4e38", *path)
+        raise Wrong(f"{_shown(value)}, wanted a number below 3.4e38", *path)
     return value
 
 

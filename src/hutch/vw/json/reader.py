@@ -125,7 +125,7 @@ class JsonReader:
             empty = self._read(line, rows)
         except Wrong as error:
             column = error.column or column_of(line.decode(errors="replace"), error.path)
-            problem = Problem(problems.BAD_JSON, parser.source_name, number, column, error.text)
+            problem = Problem(problems.BAD_JSON, parser.source_name, number, column, error.got, error.wanted)
             parser.problems.note(problem, parser.options.strict)
             return
         for path in empty:

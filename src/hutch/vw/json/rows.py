@@ -95,6 +95,7 @@ class Store:
             by_letter=options.namespaces == "letter",
             mask=(1 << options.bits) - 1,
             log=log,
+            zeros=options.zeros,
             chained=chained,
             single={"simple": 1, "multiclass": 2}.get(options.label, 0),
             anonymous=space.number,

@@ -56,6 +56,7 @@ JSON = np.dtype(
         ("base", "f8"),
         ("tag", "i8"),  # address
         ("tag_length", "i8"),
+        ("zeros", "u8"),  # 1: features of value 0 are kept
         ("number", "f8"),  # read last
         ("whole", "u8"),  # whether it was written as an integer
     ]
