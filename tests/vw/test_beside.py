@@ -165,7 +165,7 @@ def _outcome(folder, words):
     return (folder / "p").read_bytes(), learned, [str(each.message) for each in told]
 
 
-@pytest.mark.parametrize("by", ["hutch", "vw"])
+@pytest.mark.parametrize("by", [pytest.param("hutch", marks=pytest.mark.slow), "vw"])
 @pytest.mark.parametrize("made", MODELS)
 def test_no_option_is_dropped(made, by, tmp_path, capsys):
     kind = DATA[MODELS[made]]

@@ -31,6 +31,16 @@ SLATES = [
         "",
     )
 ]
+MEASURED = [
+    line
+    for i in range(10)
+    for line in (
+        f"shared |u r{i % 4}",
+        f"0:0:0.5 |w a{i % 5} |metrics right:{i % 2} price:0.{1 + i % 3}",
+        "|w b",
+        "",
+    )
+]
 NUMBERS = [f"{1 if i % 2 else -1} |w a:{i % 3 + 0.1} b:{i % 5 - 1.0} c:{i % 7} |u r{i % 4}" for i in range(30)]
 PAIRED = [f"{0.2 + i % 3} |p user u{i % 5} shop s{i % 4} |w a{i % 5}" for i in range(30)]
 
@@ -102,6 +112,10 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     ),
     "explore_synthetic_cover": (["explore_synthetic_cover", *_ADF], DECISIONS),
     "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
+    "weighted_metrics": (
+        [{"explore_epsilon": {}}, *_ADF[:-1], {"weighted_metrics": {"weights": {"right": 1, "price": -2}}}, "linear"],
+        MEASURED,
+    ),
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "freegrad": (["freegrad"], PLAIN),
