@@ -53,6 +53,10 @@ EXPLORERS = {
     "the same, for logs": changed(EXPLORE, "explore_posterior", method="thompson", width=0.25, epsilon=0.02),
     "the same, prior 16": changed(EXPLORE, "bayesian_linear", priors=[16.0]),
     "the same, clip 1": changed(EXPLORE, "contextual_bandit", clip=1.0),
+    "personalizer.yaml": changed(EXPLORE, "explore_posterior", method="thompson", width=1, epsilon=0.02),
+    "personalizer.yaml, clip 1": changed(
+        changed(EXPLORE, "explore_posterior", method="thompson", width=1, epsilon=0.02), "contextual_bandit", clip=1.0
+    ),
     **PEERS,
 }
 
