@@ -194,6 +194,7 @@ print(refused)
 """
 
 
+@pytest.mark.slow
 def test_a_damaged_arrow_body_ends_no_server() -> None:
     bodies = damaged_arrow(300)
     done = subprocess.run([sys.executable, "-c", READ], input=pickle.dumps(bodies), capture_output=True, timeout=120)

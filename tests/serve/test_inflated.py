@@ -62,6 +62,7 @@ def test_too_much_is_refused_before_it_is_inflated(
     assert highest is None or pa.default_memory_pool().max_memory() == highest
 
 
+@pytest.mark.slow
 def test_damaged_messages_are_read_or_refused() -> None:
     good, dice = streamed(TABLES["words"], "zstd"), random.Random(5)
     tracemalloc.start()

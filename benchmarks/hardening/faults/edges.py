@@ -124,7 +124,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("ordinal crowds", "blocks of people and judges do not grow", _MIXED_STREAM,
           'GROWTH * self.state.workers["seen"].sum()', "0.0"),
     Fault("bandit layers", "the best action gets epsilon more than is left", _EPSILON,
-          "(_1 - state.epsilon) / np.float32(count)", "_1 / np.float32(count)"),
+          "(_1 - epsilon) / np.float32(count)", "_1 / np.float32(count)"),
     Fault("bandit layers", "seeds of the batch before are drawn with", _SAMPLE, '        self.state["seeds"] = 0\n',
           ""),
     Fault("bayesian", "the constant's precision is its variance", _BAYESIAN,

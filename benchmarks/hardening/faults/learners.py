@@ -159,7 +159,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("declared", "features learn by the sign of their value", "core/declared/linear.py",
           "float32(step * x.values[i])", "float32(step)"),
     Fault("votes", "a weak learner's importance ignores those before it", "reductions/boosting.py",
-          "(np.float32(state.learners - i) - s) / _2", "np.float32(state.learners - i) / _2"),
+          "(np.float32(own.learners - i) - s) / _2", "np.float32(own.learners - i) / _2"),
     Fault("votes", "a learner counts more where it was wrong", "reductions/boosting.py",
           "votes[i] + rate * margin", "votes[i] - rate * margin"),
     Fault("votes", "the share of learners that are right falls", "reductions/boosting.py",

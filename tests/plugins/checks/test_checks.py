@@ -25,6 +25,9 @@ def every_check() -> list[Check]:
 
 
 USUAL = ("logistic", "poisson", "squared")
+PEERED = ("boosting", "freegrad", "kernel_svm", "low_rank_quadratic", "marginal", "matrix_factorization", "offset_tree",
+          "one_hidden_layer", "polynomial_link", "stagewise_polynomial", "svrg")  # fmt: skip
+"""Layers whose predictions are Vowpal Wabbit's, bit for bit: tests of their own compare them."""
 FEW = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
 
 
@@ -35,7 +38,8 @@ def is_slow(check: Check) -> bool:
     if check.subject == "multinomial":  # above 4096 dimensions; its own tests check it above few
         return True
     reduction = BUILT_IN.registry.reductions.get(check.subject)
-    return bool(reduction and ".bandits." in reduction.__module__) and check.name not in FEW  # they are much alike
+    alike = reduction is not None and "bandits." in reduction.__module__
+    return (alike or check.subject in PEERED) and check.name not in FEW
 
 
 @pytest.mark.parametrize(
