@@ -44,6 +44,7 @@ REDUCTIONS = {
     "kernel_svm": "kernel_svm.layer:KernelSvm",
     "linear": "linear.layer:Linear",
     "link": "link:Link",
+    "logarithmic_tree": "logarithmic_tree:LogarithmicTree",
     "low_rank_quadratic": "low_rank_quadratic:LowRankQuadratic",
     "marginal": "marginal:Marginal",
     "matrix_factorization": "matrix_factorization:MatrixFactorization",

@@ -145,6 +145,10 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         re.sub("shared.*\n", "", decisions(False, 20)),
         ("--cbify_ldf --squarecb --loss1 0.5 --cb_max_cost 0.5",),
     ),
+    "logarithmic": (
+        CLASS,
+        ("--log_multi 4", "--log_multi 5 --swap_resistance 1 -c -k --passes 6 --holdout_off"),
+    ),
     "support vectors": (
         BINARY,
         ("--ksvm --reprocess 3", "--ksvm --kernel rbf --bandwidth 0.4 -q ab", "--ksvm --kernel poly --degree 3 --l2 5"),

@@ -116,6 +116,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         [{"explore_epsilon": {}}, *_ADF[:-1], {"weighted_metrics": {"weights": {"right": 1, "price": -2}}}, "linear"],
         MEASURED,
     ),
+    "logarithmic_tree": ([{"logarithmic_tree": {"classes": 3}}, "linear"], CLASSES),
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "freegrad": (["freegrad"], PLAIN),

@@ -43,7 +43,7 @@ wap wap_ldf ldf_override: use --csoaa or --csoaa_ldf
 metrics: use `hutch train --events FILE`, which writes JSON lines
 memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas dream_at_update: use
   --oaa, --ect or the `filter_tree` layer
-emt emt_tree emt_leaf emt_scorer emt_initial emt_router online log_multi no_progress swap_resistance: use --oaa, --ect
+emt emt_tree emt_leaf emt_scorer emt_initial emt_router online: use --oaa, --ect
   or the `filter_tree` layer
 recall_tree max_candidates bern_hyper max_depth node_only randomized_routing: use --oaa, --ect or the `filter_tree`
   layer

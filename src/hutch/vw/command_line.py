@@ -23,6 +23,7 @@ _NOT_KEPT = (
     "active",
     "distributionally_",
     "kernel_svm",
+    "logarithmic_",
     "marginal",
     "matrix_",
     "polynomial_",

@@ -58,6 +58,7 @@ _FREE = {
     "one_against_all": {"first_class", "probabilities", "predict_first"},
     "cost_sensitive_one_against_all": {"first_class"},
     "error_correcting_tournament": set[str](),
+    "logarithmic_tree": {"swap_resistance"},
     "one_hidden_layer": {"dropout"},
     "marginal": {"decay", "denominator", "numerator", "update_first", "weighted"},
     "polynomial_link": set[str](),

@@ -13,7 +13,7 @@ from hutch.vw.declared import DECLARED
 from hutch.vw.table import NAMED, OPTIONS
 
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa")
+_MULTICLASS = ("oaa", "ect", "csoaa", "log_multi")
 
 
 def decode(text: str) -> str:
@@ -88,6 +88,10 @@ def linear_parameters(options: Namespace) -> dict[str, Any]:
     found = _section("base", options)
     if (loss := loss_of(options)) is not None:
         found["loss"] = loss
+    if options.log_multi is not None:
+        if loss not in (None, "quantile", {"quantile": {"tau": 0.5}}):
+            raise UsageError("--loss_function: --log_multi learns by quantile loss, the median")
+        found["loss"] = "quantile"
     kinds = [name for name in ("adaptive", "normalized", "invariant") if getattr(options, name)]
     if kinds or options.sgd:
         found |= {name: name in kinds for name in ("adaptive", "normalized", "invariant")}
