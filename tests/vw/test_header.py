@@ -55,6 +55,16 @@ def test_the_label_of_a_slate_is_its_actions(capsys):
 
 
 @pytest.mark.parametrize(
+    ("options", "kind"),
+    [("", "dr"), ("--cb_type ips", "ips"), ("--cb_type mtr", "mtr")],  # VW learns mtr as dr, and says the former
+)
+def test_the_estimate_of_a_bandit_with_weights_per_class_is_shown(capsys, options, kind):
+    Path("logged").write_text("1:1:0.5 |f a\n")
+    lines = printed(capsys, "-d", "logged", "--cb", "2", "--cb_force_legacy", *options.split())
+    assert f"cb_type = {kind}" in lines
+
+
+@pytest.mark.parametrize(
     ("made", "options"),
     [
         ("-q ui --link logistic", " --link logistic --quadratic ui"),

@@ -1,5 +1,7 @@
 """Scripts as people have written them for VW's Python package, run under both with one import line changed."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -182,3 +184,40 @@ def test_classes():
     assert (plain.predict(X) == y).mean() > 0.9
     with pytest.raises(ValueError, match="no probabilities"):
         plain.predict_proba(X)
+
+
+def test_estimators_are_copied_with_what_they_learned():
+    pytest.importorskip("sklearn")
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+
+    from hutch.vw.sklearn import VWClassifier, VWRegressor
+
+    X = np.random.default_rng(1).normal(size=(120, 4))
+    y = X @ [1.0, -2.0, 0.5, 0.0]
+    model = VWRegressor(l=0.3).fit(X, y)
+    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+        twin.get_vw().learn("5 | 0:1")
+        assert twin.predict(X[:1]) != model.predict(X[:1])
+    assert clone(model).l == 0.3 and clone(model).vw_ is None
+    search = GridSearchCV(VWClassifier(), {"l": [1e-4, 0.5]}, cv=3).fit(X, y > 0)
+    assert search.best_params_ == {"l": 0.5} and search.score(X, y > 0) > 0.85
+    ends = [y.argmin(), y.argmax()]  # between which predictions are kept
+    other = VWRegressor().fit(X[ends], y[ends])
+    other.set_coefs(model.get_coefs())
+    np.testing.assert_array_equal(other.predict(X), model.predict(X))
+
+
+def test_estimators_of_lines_and_of_wrong_options():
+    pytest.importorskip("sklearn")
+    from hutch.vw.sklearn import VWClassifier, VWMultiClassifier, VWRegressor
+
+    lines = ["1 | a", "-1 | b"] * 5
+    assert VWClassifier(convert_to_vw=False).fit(lines).predict(["| a", "| b"]).tolist() == [1.0, -1.0]
+    model = VWMultiClassifier(convert_to_vw=False, oaa=3).fit(["1 | a", "3 | b"] * 5)
+    assert model.predict(["| a", "| b"]).tolist() == [1, 3]
+    with pytest.raises(
+        TypeError, match="got argument 'learning_rat', wanted an option of VW; did you mean 'learning_rate'"
+    ):
+        VWRegressor(learning_rat=0.1)

@@ -20,6 +20,9 @@ _EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsil
 _BAYESIAN = "reductions/bayesian_linear/layer.py"
 _VW_CSV = "src/hutch/vw/csv.py"
 _TABLES = "src/hutch/table_estimator.py"
+_SPACES, _EXAMPLE = (f"src/hutch/vw/python/{name}.py" for name in ("spaces", "example"))
+_RUNNING, _SESSION, _VW_LINES = (f"src/hutch/vw/{name}.py" for name in ("running", "session", "lines"))
+_OF_VW = ["tests/vw/python", "tests/vw/test_workspace.py"]
 _SKLEARN, _JSON, _EM = "src/hutch/sklearn.py", "src/hutch/vw/json/kernel.py", "src/hutch/em/cli.py"
 
 _DATA = "tests/core/data/test_"
@@ -27,6 +30,11 @@ _BANDITS = "tests/reductions/bandits/test_layers.py::test_"
 TESTS: dict[str, list[str]] = {
     _CSV: [f"{_DATA}readers.py", f"{_DATA}sources.py", f"{_DATA}cells.py"],
     _VW_CSV: ["tests/vw/test_names_and_metrics.py"],
+    _VW_LINES: ["tests/vw/test_names_and_metrics.py", "tests/vw/test_names_peer.py"],
+    _SPACES: _OF_VW,
+    _EXAMPLE: _OF_VW,
+    _RUNNING: _OF_VW,
+    _SESSION: _OF_VW,
     _CELLS: [f"{_DATA}cells.py", f"{_DATA}readers.py", f"{_DATA}places.py"],
     _RECORDS: [
         f"{_DATA}record_values.py",
@@ -142,6 +150,23 @@ FAULTS: tuple[Fault, ...] = (
     Fault("JSON of VW", "a line without a probability has that of the line before", _JSON,
           "s.multi, s.cost, s.probability, s.action, s.place = 0, np.nan, 0.0, 0, -1",
           "s.multi, s.cost, s.action, s.place = 0, np.nan, 0, -1"),
+    Fault("VW in Python", "rows are not counted from the namespace's hash", _SPACES, "(index - seed) & 0xFFFFFFFF",
+          "index & 0xFFFFFFFF"),
+    Fault("VW in Python", "decimals are read as VW reads them", _SPACES, "else text}e+0\"", "else text}\""),
+    Fault("VW in Python", "a popped feature keeps its value", _EXAMPLE, "del space.indices[-1], space.values[-1]",
+          "del space.indices[-1], space.values[0]"),
+    Fault("VW in Python", "rows of sub-models are those of features", _EXAMPLE,
+          "if self.setup_done else 1\n", "* 0 + 1\n"),
+    Fault("VW in Python", "an updated prediction counts as an example", _RUNNING, "example.line, False) if self._fast",
+          "example.line, False, stays=False) if self._fast"),
+    Fault("VW in Python", "a decision counts before it is finished", _RUNNING,
+          "ec[0].counted, values = self._counts.taken_back(before), scores.tolist()",
+          "values = scores.tolist()"),
+    Fault("VW in Python", "the features of a row of the table are those of the newest example", _SESSION,
+          "replace(self._event, features=seen.features)", "self._event"),
+    Fault("VW in Python", "looking at classes moves their draws", _VW_LINES, "maker.state.array[...] = kept", "pass"),
+    Fault("VW in Python", "all classes are shown as the first", _VW_LINES,
+          'copies["classes"] = k + 1', 'copies["classes"] = 1'),
     Fault("commands", "only the last pass's boundaries are counted", _EM, "boundaries += _learn(",
           "boundaries = _learn("),
 )  # fmt: skip

@@ -20,6 +20,8 @@ _SILENT = ("ngrams", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd", "low_rank_quadratic": "lrq"} | {name: layer.learner for name, layer in DECLARED.items()}
 _DECIDES = "cost_sensitive_with_features"
+_ESTIMATE = ("contextual_bandit", "bandit_per_class")
+"""Layers that turn the cost of one action into costs of all, as `--cb_type` says."""
 _VOTES = ("boosting",)
 """Layers for simple labels that VW has above its scorer."""
 _MERGER = "shared_feature_merger"
@@ -61,7 +63,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"initial_t = {float(chain.shared[0]['time']):g}",
         f"power_t = {getattr(base, 'power_t', 0.5):g}",
         f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
-        *(f"cb_type = {layer.parameters.type}" for layer in chain.layers if layer.name == "contextual_bandit"),
+        *(f"cb_type = {given.cb_type or layer.parameters.type}" for layer in chain.layers if layer.name in _ESTIMATE),
         f"Enabled learners: {', '.join(learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
         f"Output pred = {output_kind(chain, given)}",

@@ -8,7 +8,7 @@ import numpy as np
 from hutch.core.errors import UsageError
 from hutch.distributed.merging import absorb, add, check_divisible, learned_from
 from hutch.vw.run import build_chain
-from hutch.vw.workspace import Workspace
+from hutch.vw.workspace import Workspace, workspace_of
 
 
 def merge_models(base_model: Workspace | None, models: Sequence[Workspace]) -> Workspace:
@@ -51,4 +51,4 @@ def merge_models(base_model: Workspace | None, models: Sequence[Workspace]) -> W
         base = copy.deepcopy(base_model.chain)
     before = {name: np.array(array) for name, array in base.arrays().items()}
     absorb(base, add(*(learned_from(chain, before) for chain in chains)))
-    return first.with_chain(base)
+    return workspace_of(first.words, base)

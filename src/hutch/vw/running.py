@@ -31,11 +31,13 @@ class Running(Weights):
     """The part of VW's `Workspace` that reads, runs and finishes examples.
 
     Attributes:
-        options: the command line, read.
+        words: the command line.
+        options: the same, read.
         parser_ran: whether data of `-d` was read.
         multiline: whether an example is a decision of several lines.
     """
 
+    words: list[str]
     options: Namespace
     parser_ran: bool
     _log: StringIO | None

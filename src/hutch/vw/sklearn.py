@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_X_y, shuffle
 
 from hutch.core.batch import CONSTANT_INDEX
+from hutch.core.errors import did_you_mean
 from hutch.vw.table import OPTIONS
 from hutch.vw.workspace import Workspace
 
@@ -58,12 +59,19 @@ class VW(BaseEstimator):  # type: ignore[misc]
     Attributes:
         vw_: the `Workspace` once it is fitted.
 
+    Raises:
+        TypeError: another name than that of an option.
+
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0]] * 20)
     >>> VWRegressor(quiet=True).fit(X, X[:, 0]).predict(X[:2]).round(1).tolist()
     [0.0, 1.0]
     """
 
     def __init__(self, convert_to_vw: bool = True, convert_labels: bool = True, **options: Any) -> None:
+        if unknown := sorted(options.keys() - _NAMES):
+            hint = did_you_mean(unknown[0], sorted(_NAMES))
+            more = f"; {hint}" if hint.startswith("did") else ""
+            raise TypeError(f"{type(self).__name__}: got argument {unknown[0]!r}, wanted an option of VW{more}")
         self.convert_to_vw, self.convert_labels = convert_to_vw, convert_labels
         self.options = {"passes": 1, "quiet": True, **options}
         self.vw_: Workspace | None = None
@@ -126,6 +134,12 @@ class VW(BaseEstimator):  # type: ignore[misc]
         model = self.get_vw()
         return csr_matrix([model.get_weight(k) for k in range(model.num_weights())])
 
+    def set_coefs(self, coefs: Any) -> None:
+        """Take weights from a sparse row, as from `get_coefs`."""
+        row = csr_matrix(coefs)
+        for index, value in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+            self.get_vw().set_weight(index, 0, value)
+
     def get_intercept(self) -> float:
         """The weight of the constant."""
         return self.get_vw().get_weight(CONSTANT_INDEX)
@@ -147,7 +161,13 @@ class VWRegressor(RegressorMixin, VW):  # type: ignore[misc]
 
 
 class VWClassifier(ClassifierMixin, VW):  # type: ignore[misc]
-    """Predicts one of two classes."""
+    """Predicts one of two classes.
+
+    Attributes:
+        classes_: the classes, after `fit` those of `y`.
+    """
+
+    classes_: NDArray[Any] = np.array([-1.0, 1.0])
 
     def __init__(self, loss_function: str = "logistic", **options: Any) -> None:
         super().__init__(loss_function=loss_function, **options)
@@ -190,6 +210,9 @@ class VWMultiClassifier(VWClassifier):
         if y is not None:
             self.classes_ = np.unique(y)
             y = np.searchsorted(self.classes_, y) + 1
+        else:
+            classes = next((size for name in _CLASSES if (size := self.options.get(name))), 0)
+            self.classes_ = np.arange(1, classes + 1)
         self.convert_labels = False
         VW.fit(self, X, y, sample_weight)
         return self

@@ -46,6 +46,22 @@ def _finish_all() -> None:
         workspace.finish()
 
 
+def workspace_of(words: Sequence[str], chain: Chain) -> "Workspace":
+    """A workspace with a chain that exists already; it reads no data and writes no file.
+
+    Args:
+        words: the options that the chain was made with.
+        chain: it is changed by what the workspace learns.
+    """
+    found = Workspace.__new__(Workspace)
+    found.words, found.options, found.parser_ran = list(words), parse_options(words), False
+    for name in REPORTS:
+        setattr(found.options, name, None)
+    found._log, found._model, found._text = None, None, None
+    found._begin(chain)
+    return found
+
+
 class Workspace(Running):
     """A model made by a VW command line, with the methods of `vowpalwabbit.Workspace`.
 
@@ -69,6 +85,8 @@ class Workspace(Running):
     True
     """
 
+    finished = True  # until there is something to finish
+
     def __init__(
         self,
         arg_str: str | None = None,
@@ -76,9 +94,8 @@ class Workspace(Running):
         arg_list: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
-        self.finished = True  # until there is something to finish
-        self._words, self._log = words_of(arg_str, arg_list, options), StringIO() if enable_logging else None
-        self.options = given = parse_options(self._words)
+        self.words, self._log = words_of(arg_str, arg_list, options), StringIO() if enable_logging else None
+        self.options = given = parse_options(self.words)
         if given.classweight:
             raise UsageError("--classweight: `hutch vw` has it, wanted importances in the lines")
         self.parser_ran = reads = bool(given.data or given.files)
@@ -95,15 +112,9 @@ class Workspace(Running):
         if self._model or self._text or self._session is not None:
             _UNFINISHED.add(self)
 
-    def with_chain(self, chain: Chain) -> "Workspace":
-        """A workspace of the same options with another chain, which writes no file."""
-        found = copy(self)
-        found.finished = True
-        found.options, found._log, found._model, found._text = copy(self.options), None, None, None
-        for name in REPORTS:
-            setattr(found.options, name, None)
-        found._begin(chain)
-        return found
+    def __reduce__(self) -> Any:
+        """A copy, or what was pickled, has learned the same, and writes no file."""
+        return workspace_of, (self.words, self.chain)
 
     def __enter__(self) -> Self:
         return self
@@ -158,7 +169,7 @@ class Workspace(Running):
 
     def get_arguments(self) -> str:
         """The options that it was made with."""
-        return " ".join(self._words)
+        return " ".join(self.words)
 
     def get_driver_output(self) -> list[str]:
         """The lines of the table, with its head and, once the workspace is finished, its foot.

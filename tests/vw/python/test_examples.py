@@ -142,6 +142,30 @@ def test_a_merged_model_goes_on_from_its_base(tmp_path: Path) -> None:
     assert base.get_weighted_examples() == 3
 
 
+def test_decisions_count_when_they_are_finished() -> None:
+    for more in ("", " --extra_metrics"):  # by themselves, and as batches
+        model = vw.Workspace(f"--cb_adf --quiet{more}")
+        first, second = (model.parse(["shared |u a", f"0:{cost}:0.5 |f a", "|f b"]) for cost in (1, 3))
+        for decision in (first, second):
+            model.learn(decision)
+        assert (model.get_weighted_examples(), model.get_sum_loss()) == (0, 0)
+        model.finish_example(second)
+        assert (model.get_weighted_examples(), model.get_sum_loss()) == (1, 0)
+        model.finish_example(first)
+        assert (model.get_weighted_examples(), model.get_sum_loss()) == (2, 2)
+
+
+def test_a_row_of_the_table_shows_the_example_that_is_finished() -> None:
+    model = vw.Workspace("--noconstant", enable_logging=True)
+    wide, narrow = model.example("1 |f a b c d"), model.example("3 |f a")
+    model.learn(wide)
+    model.learn(narrow)
+    model.finish_example(wide)
+    assert model.get_driver_output()[-1].split()[4:] == ["1.0000", "0.0000", "4"]
+    model.finish_example(narrow)
+    assert model.get_driver_output()[-1].split()[4:] == ["3.0000", f"{narrow.get_prediction():.4f}", "1"]
+
+
 def test_a_log_holds_messages_about_data() -> None:
     model = vw.Workspace("--loss_function logistic", enable_logging=True)
     model.learn("x |f a")
