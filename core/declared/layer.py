@@ -11,7 +11,7 @@ from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Reduction
 from hutch.core.declared import outcome
 from hutch.core.declared.outcome import OwnLoss
-from hutch.core.declared.state import Size, State, size_of
+from hutch.core.declared.state import Size, State, known_size, size_of
 from hutch.core.interpreted.chosen import address_of
 from hutch.core.loss.losses import LossChoice
 
@@ -46,6 +46,7 @@ class Layer(Reduction):
             decides = cls.takes is not None and cls.takes.of_decisions
             if not ("parallel" in declared or cls.is_base or decides or state.learned):
                 cls.parallel = Parallel(merging={})
+        known_size(cls.models, cls.Parameters, f"{cls.__name__}.models")
         if "inputs" not in declared and cls.takes is Labels.MULTICLASS:
             cls.inputs = Inputs(learns_any_label=False)
         if isinstance(own, Kernels):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import ANY, FINITE, Limits
 from hutch.core.declared.view import Place, state_at, view_of
+from hutch.core.errors import did_you_mean
 from hutch.core.kernel.abi import state_of
 from hutch.core.kernel.decorators import Intrinsic
 from hutch.core.kernel.record import Record
@@ -81,8 +82,13 @@ class Array:
         """A new array."""
         shape = self.sizes(parameters)
         found: NDArray[Any] = np.zeros((submodels, *shape) if self.learned else shape or 1, self.dtype)
-        if self.first is not None:
-            found[...] = self.first(parameters, random)
+        if self.first is None:
+            return found
+        values = self.first(parameters, random)
+        try:
+            found[...] = values
+        except ValueError as error:
+            raise TypeError(f"first: got values of shape {np.shape(values)}, wanted {shape or 'one number'}") from error
         return found
 
 
@@ -91,6 +97,22 @@ def size_of(size: Size, parameters: Any) -> int:
     if isinstance(size, str):
         size = parameters[size] if isinstance(parameters, Mapping) else getattr(parameters, size)
     return int(size(parameters) if callable(size) else size)
+
+
+def known_size(size: Size, parameters: type[Any], what: str) -> None:
+    """Refuse a size that is a name, but not that of a parameter.
+
+    Args:
+        size: as declared.
+        parameters: the class of the parameters.
+        what: has the size, for the message.
+
+    Raises:
+        TypeError: there is no such parameter.
+    """
+    names = [field.name for field in fields(parameters)]
+    if isinstance(size, str) and size not in names:
+        raise TypeError(f"{what}: got {size!r}, wanted the name of a parameter; {did_you_mean(size, names)}")
 
 
 def _number_types(parameters: type[Any]) -> dict[str, str]:
@@ -118,7 +140,7 @@ class State(Intrinsic):
         arrays: by name. One named `scores`, float32, is the layer's scores: one for each class.
 
     Raises:
-        TypeError: an array has the name of a parameter, or the scores are no such array.
+        TypeError: an array has the name of a parameter, a size is no parameter, or the scores are no such array.
 
     >>> from hutch.core.parameters import Parameters
     >>> class MeanParameters(Parameters):
@@ -131,6 +153,9 @@ class State(Intrinsic):
         numbers = _number_types(parameters)
         if taken := sorted(set(numbers) & set(arrays)):
             raise TypeError(f"State: got an array {taken[0]!r}, wanted another name: a parameter has it")
+        for name, array in arrays.items():
+            for size in array.shape:
+                known_size(size, parameters, f"State: size of {name!r}")
         own = arrays.get("scores")
         if own is not None and (own.dtype != np.float32 or len(own.shape) != 1 or own.learned):
             raise TypeError("State: got scores of another kind, wanted Array('f4', 'classes')")
@@ -172,7 +197,10 @@ class State(Intrinsic):
             value = getattr(parameters, name)
             record[f".{name}"] = get_args(hints[name]).index(value) if isinstance(value, str) else value
         for name, array in self.arrays.items():
-            found[name] = made = array.made(parameters, submodels, random)
+            try:
+                found[name] = made = array.made(parameters, submodels, random)
+            except TypeError as error:
+                raise TypeError(f"array {name!r}: {error}") from error
             record[f".{name}"] = made
             for axis, size in enumerate(array.sizes(parameters) or (1,)):
                 record[f".{name}.{axis}"] = size

@@ -159,5 +159,8 @@ def _holds(known: Record, address: int) -> bool:
 def fitting(owner: Any, value: Any) -> Any:
     """A value as the elements of an array have it."""
     if isinstance(owner, np.ndarray) and not isinstance(value, np.ndarray | tuple | list):
+        if owner.dtype.kind in "iu" and isinstance(value, float | np.floating) and value % 1:
+            text = f"an array of {owner.dtype} gets {value!s}, whose fraction would be lost"
+            raise TypeError(f"{text}: give it a dtype of floats, or convert the number, such as int64(...)")
         return converted(value, owner.dtype.type)
     return typed(value)

@@ -409,7 +409,7 @@ class AddressKernel:
         dispatcher = _plain_dispatcher(self.function, self._directory())
         try:
             dispatcher.compile(self.signature)
-        except (NumbaError, TypeError, LookupError) as error:
+        except (NumbaError, TypeError, LookupError, NotImplementedError) as error:
             if self.function.__module__.startswith("hutch."):
                 raise
             why, line = reason(error)

@@ -36,6 +36,7 @@ from hutch.plugins.checks.report import importance, loss, loss_while_learning, r
 from hutch.plugins.checks.submodels import submodels, submodels_saved, width
 
 _HALF = 120  # a group ends here
+_PASSES = 3  # after which each class is predicted somewhere
 _MANY, _FEW = 17, 60  # classes, and examples of them
 
 
@@ -75,13 +76,19 @@ def more_classes(bench: Bench) -> None:
 
 
 def learns(bench: Bench) -> None:
-    """Learning changes the predictions of examples without labels."""
+    """Learning changes the predictions of examples without labels; each class is then predicted."""
     engine, records = bench.engine(), bench.records()
     hidden = bench.unlabeled(records)
     before = run(engine, hidden, learn=False)
     run(engine, records)
     after = run(engine, hidden, learn=False)
     expect(bool((before != after).any()), "predictions after learning", "those from before", "others")
+    if engine.predicts == Predictions.CLASS and engine.takes == Labels.MULTICLASS:
+        for _ in range(_PASSES):
+            run(engine, records)
+        found, wanted = set(run(engine, hidden, learn=False)), {record["label"] for record in records}
+        found -= {0.0} if engine.whole_groups else set()  # the lines of a group before its last one
+        expect(found == wanted, "classes predicted after learning", sorted(map(float, found)), sorted(wanted))
 
 
 def predict_changes_nothing(bench: Bench) -> None:

@@ -26,9 +26,10 @@ from hutch.core.kernel.record import Record
 from hutch.plugins.checks.chain import Bench, Example, expect, identical, reload, run
 
 _SUBMODELS = 3
+_THREE = uint64(_SUBMODELS)
 _FIRST = 30  # records that show every kind of label
 
-_PROBED = np.dtype([("submodel", "u8"), ("count", "u8"), ("most", "i8")])
+_PROBED = np.dtype([("submodel", "u8"), ("count", "u8"), ("most", "i8"), ("between", "u8")])
 _probed_by = state_of(_PROBED)
 
 
@@ -36,8 +37,10 @@ _probed_by = state_of(_PROBED)
 def _asked(layer, offset):
     """The offset of the chosen sub-model; records the requested one, and uses the first if it does not exist."""
     s = _probed_by(layer)
-    number = offset // layer_of(layer).step
+    rows = layer_of(layer).step * _THREE  # of one of its own sub-models
+    number = offset // rows
     s.most = max(s.most, int64(number))
+    s.between = max(s.between, offset % rows)
     return submodel(layer, offset if number < s.count else uint64(0), s.submodel)
 
 
@@ -62,7 +65,7 @@ def _sensitivity(layer, example, label, importance, offset):
 
 
 class _Watching(Reduction):
-    """Passes everything on, and records the sub-models that are called."""
+    """Passes everything on to one of several sub-models, and records those of its own that are called."""
 
     name: ClassVar[str] = "watching"
     inputs = Inputs(passes_decisions=True)
@@ -72,17 +75,17 @@ class _Watching(Reduction):
         super().__init__(parameters, context)
         self.state = Record(_PROBED, count=context.submodels)
 
+    @classmethod
+    def width(cls, parameters: Parameters) -> int:
+        """Three sub-models, so that its own lie three steps from each other."""
+        return _SUBMODELS
+
 
 class _OneOfSeveral(_Watching):
     """Passes every example to the sub-model chosen from Python."""
 
     name: ClassVar[str] = "one_of_several"
     kernels = Kernels(_learn, _predict)
-
-    @classmethod
-    def width(cls, parameters: Parameters) -> int:
-        """Three sub-models."""
-        return _SUBMODELS
 
 
 def _run(several: Engine, submodel: int, records: list[Example], learn: bool = True) -> NDArray[np.float32]:
@@ -124,7 +127,7 @@ def submodels_saved(bench: Bench) -> None:
 
 
 def width(bench: Bench) -> None:
-    """No sub-model of the layer below is called beyond those that `width` declares."""
+    """Sub-models of the layer below are called where they lie, and none beyond those that `width` declares."""
     if len(bench.layers) == 1:
         return
     try:
@@ -135,3 +138,6 @@ def width(bench: Bench) -> None:
     run(engine, bench.records(), learn=False)
     count, most = (int(engine.layers[1].state[name][0]) for name in ("count", "most"))
     expect(most < count, "sub-models of the layer below", f"one asked that is number {most}, from 0", f"{count} in all")
+    between = int(engine.layers[1].state["between"][0])
+    wanted = "that of a sub-model: submodel(layer, offset, i)"
+    expect(between == 0, "offset for the layer below", f"{between} rows behind one", wanted)

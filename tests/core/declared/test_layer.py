@@ -414,3 +414,53 @@ def test_mistakes_are_told_where_they_are_made() -> None:
     for scores in (Array("f8", "classes"), Array("f4", "classes", 2), Array("f4", "classes", learned=True)):
         with pytest.raises(TypeError, match="got scores of another kind"):
             State(CodesParameters, scores=scores)
+    with pytest.raises(
+        TypeError, match="size of 'means': got 'clases', wanted the name of a parameter; did you mean 'classes'"
+    ):
+        State(CodesParameters, means=Array("f4", 2, "clases"))
+    with pytest.raises(TypeError, match=r"Misnamed.models: got 'clases', wanted the name of a parameter; did you mean"):
+
+        class Misnamed(Layer):
+            declares, models = State(CodesParameters), "clases"
+
+    longer = State(CodesParameters, means=Array("f4", "classes", first=lambda parameters, random: np.ones(3)))
+    with pytest.raises(TypeError, match=r"array 'means': first: got values of shape \(3,\), wanted \(2,\)"):
+        longer.made(checked(CodesParameters, {"classes": 2}), 1, 0)
+
+
+counted = State(Parameters, counts=Array("i8", learned=True))
+
+
+@kernel
+def counted_predict(layer, example, label, importance, offset):
+    return predict_next(layer, example, label, importance, offset)
+
+
+@kernel
+def counted_learn(layer, example, label, importance, offset):
+    counted(layer, offset).counts[0] += importance
+    return learn_next(layer, example, label, importance, offset)
+
+
+class Counted(Layer):
+    """Adds importances to an integer."""
+
+    name = "counted"
+    declares = counted
+    takes, predicts, loss = Labels.SIMPLE, Predictions.SCALAR, OwnLoss.LEARNED
+    kernels = Kernels(counted_learn, counted_predict)
+
+
+def test_cpython_refuses_a_fraction_in_an_array_of_integers() -> None:
+    registry = installed().registry
+    known = Registry({**registry.reductions, "counted": Counted}, dict(registry.losses))
+    layers = [LayerConfig("counted", Parameters()), LayerConfig("linear", known.reductions["linear"].Parameters())]
+    INTERPRETED.add(__name__)
+    try:
+        engine = Engine(layers, known, bits=8, seed=0)
+        learned(engine, ["1 2 |f a"])
+        assert engine.layers[0].saved()["counts"].tolist() == [2]
+        with pytest.raises(TypeError, match=r"an array of int64 gets 2.5, whose fraction would be lost"):
+            learned(engine, ["1 0.5 |f a"])
+    finally:
+        INTERPRETED.remove(__name__)

@@ -377,3 +377,68 @@ def test_names_of_kernels_that_are_called_exist(field: str, wrong: Any) -> None:
     with patch.object(Sound, "kernels", replace(layer.kernels, **{field: wrong})):
         with pytest.raises(PluginError, match=f"Sound.kernels.{field} of the layer 'sound': got .* wanted some of"):
             kernels_of(layer)
+
+
+@kernel
+def zero_based_learn(layer, example, label, importance, offset):
+    best, top = 0, -np.inf
+    for k in range(3):
+        side = np.float32(1) if np.float32(k) == label else np.float32(-1)
+        score = learn_next(layer, example, side, importance, submodel(layer, offset, k))
+        if score > top:
+            best, top = k, score
+    return best
+
+
+@kernel
+def zero_based_predict(layer, example, label, importance, offset):
+    best, top = 0, -np.inf
+    for k in range(3):
+        score = predict_next(layer, example, UNLABELED, importance, submodel(layer, offset, k))
+        if score > top:
+            best, top = k, score
+    return best
+
+
+class ZeroBased(LosslessClasses):
+    """Counts its classes from 0."""
+
+    learn_kernel, predict_kernel = zero_based_learn, zero_based_predict
+
+    @classmethod
+    def width(cls, parameters: Any) -> int:
+        return 3
+
+
+@kernel
+def neighbours_learn(layer, example, label, importance, offset):
+    one = learn_next(layer, example, label, importance, offset)
+    return (one + learn_next(layer, example, label, importance, offset + uint64(1))) / 2
+
+
+@kernel
+def neighbours_predict(layer, example, label, importance, offset):
+    one = predict_next(layer, example, label, importance, offset)
+    return (one + predict_next(layer, example, label, importance, offset + uint64(1))) / 2
+
+
+class Neighbours(Sound):
+    """Takes the next row for the next sub-model, which is true above a single base learner."""
+
+    learn_kernel, predict_kernel = neighbours_learn, neighbours_predict
+
+    @classmethod
+    def width(cls, parameters: Any) -> int:
+        return 2
+
+
+@pytest.mark.parametrize(
+    ("layer", "name", "told"),
+    [
+        (ZeroBased, "learns", "classes predicted after learning: got [0.0, 1.0, 2.0], wanted [1, 2, 3]"),
+        (Neighbours, "width", "got 1 rows behind one, wanted that of a sub-model: submodel(layer, offset, i)"),
+    ],
+)
+def test_what_is_right_by_chance_is_found(layer: type[Reduction], name: str, told: str) -> None:
+    [check] = [each for each in checks_of_reduction(layer, registry=REGISTRY) if each.name == name]
+    assert told in (check.failure() or "")
