@@ -127,7 +127,7 @@ def hutch_register_warmups(register: Callable[..., None]) -> None:
         ),
         (
             "train events.vw -C personalizer.yaml --quiet -p out",
-            "[{explore_posterior: {method: thompson, width: 1, epsilon: 0.02}}, {contextual_bandit: {clip: 1}}, "
+            "[{explore_posterior: {method: thompson, width: 1, epsilon: 0.02}}, contextual_bandit, "
             "cost_sensitive_with_features, "
             "{bayesian_linear: {covariance: blocks, dimension: 64, loss: squared, interactions: [[':', ':']]}}]",
             "events.vw",

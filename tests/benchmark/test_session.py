@@ -184,6 +184,7 @@ def test_an_answer_that_changes_is_refused():
         Session.of(table, ["a", "a"])
 
 
+@pytest.mark.slow
 def test_it_gains_and_covers():
     """Forty models of three factors; ten new ones."""
     hits, worth = 0, []

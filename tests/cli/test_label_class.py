@@ -141,6 +141,7 @@ def test_mistakes(hutch, here, words, wanted):
     assert done.code == 2 and wanted in done.err
 
 
+@pytest.mark.slow
 def test_items_without_an_answer_of_people_are_said(hutch, here):
     folder, names = here
     rows = [f"ann\tt{k}\t{name}\n" for k, name in enumerate(names) if k % 20]

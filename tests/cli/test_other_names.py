@@ -11,6 +11,7 @@ import pytest
 import hutch
 from hutch.active.loop import active_layer
 from hutch.chain import Chain
+from hutch.core.chain.reduction import Labels
 from hutch.crowd_aggregator import CrowdAggregator
 from hutch.plugins.checks.chain import bench, identical, outcomes, run, same
 from hutch.plugins.manager import Plugins, installed
@@ -174,7 +175,11 @@ def test_inspect_shows_the_same(folder: Path, hutch: Hutch) -> None:
     assert shown[1][0]["sums"] is not None and len(shown[1][0]["features"]) == 4
 
 
-EXPLORERS = [name for name in OWN.reductions if name.startswith("explore_") and name != "explore_posterior"]
+EXPLORERS = [
+    name
+    for name, layer in OWN.reductions.items()
+    if name.startswith("explore_") and name != "explore_posterior" and layer.takes is Labels.LOGGED_ACTION
+]
 
 
 @pytest.mark.parametrize("explorer", EXPLORERS)

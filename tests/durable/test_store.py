@@ -211,6 +211,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 def test_no_accepted_answer_is_lost_when_processes_are_killed(tmp_path):
     path, total = tmp_path / "s.db", 150
     with Store(path, create=True) as store:

@@ -31,6 +31,7 @@ def logs(seed: int = 0) -> tuple[Any, Any]:
     return pd.DataFrame(rows), pd.DataFrame(people)
 
 
+@pytest.mark.slow
 def test_frames_and_files_say_what_the_command_says(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     verdicts, people = logs()
     verdicts.to_csv(tmp_path / "v.csv", index=False)

@@ -47,6 +47,7 @@ def moved(runs, random):
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([0, 15, 60]))
+@pytest.mark.slow
 def test_a_panel_knows_neither_names_nor_order(seed, known):
     random = np.random.default_rng(seed)
     runs = judges_of(seed)

@@ -164,6 +164,7 @@ def test_its_checks_run_interpreted_without_a_command(tmp_path: Path) -> None:
     assert (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 def test_coverage_sees_the_lines_of_kernels(tmp_path: Path) -> None:
     seen = tmp_path / "seen.py"
     seen.write_text(

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 PLUGIN = '''
 """A binary problem for each class."""
@@ -110,6 +111,7 @@ def _hutch(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_it_learns_what_our_own_layer_learns(tmp_path: Path) -> None:
     (tmp_path / "hutch_each.py").write_text(PLUGIN)
     info = tmp_path / "hutch_each-0.1.dist-info"

@@ -144,6 +144,7 @@ def test_layers_without_probabilities_are_refused(below):
         Chain.from_config({"chain": [{"hedge": {"copies": [{}, {}]}}, *below]})
 
 
+@pytest.mark.slow
 def test_another_copy_takes_over_where_the_world_changes(tmp_path):
     random = np.random.default_rng(0)
     X = random.normal(size=(4000, 4)).astype(np.float32)

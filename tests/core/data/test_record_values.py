@@ -55,6 +55,7 @@ def test_the_least_costly_class_is_the_label() -> None:
     [lambda k: {f"space {k}": "a"}, lambda k: {"s": {f"a {k}": f"{k}" + "w" * 10_000}}, lambda k: {"s": f"{k}" * 1000}],
     ids=["namespaces", "words", "names"],
 )
+@pytest.mark.slow
 def test_ever_new_names_take_no_more_memory(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_record, "_KEPT", 1 << 20)
     filler = RecordFiller(ParserOptions())

@@ -71,6 +71,7 @@ def test_special_matrices_are_decomposed(matrix):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 90), st.integers(1, 6), st.integers(1, 12), st.floats(0.5, 1e4), st.integers(0, 1000))
+@pytest.mark.slow
 def test_a_step_is_the_sketchs(dimension, rank, block, old, seed):
     random = np.random.default_rng(seed)
     rows = random.normal(size=(rank + 2 * block, dimension)) * np.linspace(3, 1, dimension) + 5

@@ -127,6 +127,7 @@ def test_a_plan_looks_first_at_the_likeliest_and_asks_for_less_where_less_is_pro
     assert plans[0.95].labels > plans[0.9].labels > plans[0.8].labels
 
 
+@pytest.mark.slow
 def test_a_plan_before_anything_is_bought_is_near_the_bill_where_its_guess_is_right():
     _, votes = world(1500, 0.2, 3)
     settings, promises = Settings(0.5), promises_of("recall=0.9")

@@ -65,6 +65,7 @@ def batch(X, y, classes):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.slow
 def test_near_batch_logistic_regression_in_the_order_of_time(classes):
     X, y = stream(classes)
     chain = build(classes)

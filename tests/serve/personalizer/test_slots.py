@@ -246,6 +246,7 @@ def test_a_baseline_for_each_slot_means_that_there_are_enough_actions() -> None:
             used |= {draw.choice(among)}
 
 
+@pytest.mark.slow
 def test_places_are_learned(tmp_path: Path, in_service: Any) -> None:
     """News are clicked in the main place, films in the side bar: by chance 0.67 clicks an event."""
     Chain.from_config(ROOT / "configs" / "personalizer.yaml").save(tmp_path / "loop")
