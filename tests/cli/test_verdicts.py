@@ -94,7 +94,7 @@ def test_streams(hutch, here):
     crowd(here / "labels.csv")
     found = told(hutch, "crowd", "labels.csv", "--stream", "--method", "online")
     assert found["verdict"][0].startswith("Majority voting is right on an estimated")
-    assert found["verdict"][1].startswith("Worker w8 answers no better than chance")
+    assert found["verdict"][1].startswith("Worker w8 answers hardly better than chance")
     assert found["next_command"].endswith("-p answers.tsv")
     follow(hutch, found)
     assert (here / "answers.tsv").read_text().count("\n") == 151

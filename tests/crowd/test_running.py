@@ -88,7 +88,7 @@ def test_a_stream_of_whole_tasks_counts_what_it_writes():
     assert (found.tasks, found.right.tasks) == (600, 600)
     assert found.right.why == "the probabilities of the model one_coin are too often too sure in a stream"
     assert found.guessers == ["bot"] and found.judged_by == 1000
-    assert "Judged by 1,000 labels, worker bot answers no better than chance" in str(verdict(found))
+    assert "Judged by 1,000 labels, worker bot answers hardly better than chance" in str(verdict(found))
 
 
 def test_an_empty_stream_has_no_labels():

@@ -55,11 +55,11 @@ def test_what_cannot_be_told_says_why_and_what_to_do():
 @pytest.mark.parametrize(
     ("guessers", "wanted"),
     [
-        (["w7"], "Worker w7 answers no better than chance: leave them out or talk to them."),
-        (["w7", "w2"], "2 workers (w7 and w2) answer no better than chance: leave them out or talk to them."),
+        (["w7"], "Worker w7 answers hardly better than chance: leave them out or talk to them."),
+        (["w7", "w2"], "2 workers (w7 and w2) answer hardly better than chance: leave them out or talk to them."),
         (
             list("abcdef"),
-            "6 workers (a, b, c and 3 more) answer no better than chance: leave them out or talk to them.",
+            "6 workers (a, b, c and 3 more) answer hardly better than chance: leave them out or talk to them.",
         ),
     ],
 )

@@ -26,7 +26,7 @@ class Findings:
 
     Attributes:
         right: how many labels are right.
-        guessers: names of the workers who answer no better than chance, those with most labels first.
+        guessers: names of the workers who answer hardly better than chance, those with most labels first.
         unsettled: number of tasks whose label is less probable than `SETTLED`.
         tasks: number of tasks with labels.
         differ: number of tasks whose label is not the majority's.
@@ -70,7 +70,7 @@ def counts_of(labels: Labels, probability: Array) -> tuple[int, int, int]:
 
 
 def guessers(result: Inferred) -> list[str]:
-    """Workers who answer no better than chance; none where the tables of all workers would be large."""
+    """Workers who answer hardly better than chance; none where the tables of all workers would be large."""
     labels, classes = result.labels, len(result.labels.classes)
     if not len(labels) or len(labels.worker_names) * classes**2 > MOST_CELLS:
         return []
@@ -132,9 +132,9 @@ def _guessers(found: Findings) -> str:
     by = f"Judged by {things(found.judged_by, 'label')}, " if found.judged_by else ""
     several, who = len(found.guessers) > 1, names(found.guessers)
     if several:
-        return f"{by}{number(len(found.guessers))} workers ({who}) answer no better than chance: {advice}."
+        return f"{by}{number(len(found.guessers))} workers ({who}) answer hardly better than chance: {advice}."
     who = f"{'worker' if by else 'Worker'} {who}"
-    return f"{by}{who} answers no better than chance: {advice}." if found.guessers else ""
+    return f"{by}{who} answers hardly better than chance: {advice}." if found.guessers else ""
 
 
 def _be(count: int) -> str:
