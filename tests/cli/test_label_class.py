@@ -68,6 +68,7 @@ def test_recall_and_precision_together(hutch, here):
     assert "Recall 0.85 or more and precision 0.85 or more of 'toxic' are certified" in found["verdict"][0]
 
 
+@pytest.mark.slow
 def test_people_answer_in_the_store_in_several_rounds(hutch, here):
     folder, names = here
     (folder / "who.yaml").write_text(

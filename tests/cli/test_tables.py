@@ -117,6 +117,7 @@ def test_votes_of_hutch_label_have_columns(hutch, table, tmp_path):
     assert done.code == 1 and "no column 'helpfull' for the label; did you mean 'helpful'" in done.err
 
 
+@pytest.mark.slow
 def test_a_stream_says_of_tasks_that_come_back(hutch, table):
     rows = [[w, f"task-number-{i}", answer(k, i)] for k, w in enumerate(PEOPLE) for i in range(20000)]
     path = table("by_worker.csv", ["worker", "task", "label"], *rows)

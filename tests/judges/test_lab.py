@@ -130,6 +130,7 @@ def test_what_cannot_be_said_is_refused(pairs, slices, message):
 
 
 @pytest.mark.skipif(not BENCH7.is_dir(), reason="needs the logs of judges")
+@pytest.mark.slow
 def test_judges_of_pairs_in_two_orders():
     from hutch.judges.runs import Reading
 

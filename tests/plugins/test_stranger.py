@@ -221,6 +221,7 @@ def test_its_crowd_model_and_learner_do_what_ours_do(folder: Path) -> None:
     assert found[0] > 0.9 and found[1] < -0.9
 
 
+@pytest.mark.slow
 def test_it_is_listed_and_checked_like_ours(folder: Path) -> None:
     listed = json.loads(_out(folder, "plugins", "list", "--json"))
     [own] = [plugin for plugin in listed["plugins"] if plugin["name"] == "hutch_stranger"]

@@ -175,6 +175,7 @@ def test_models_in_other_folders_go_back_to_them(fresh: Path, tmp_path: Path) ->
     assert not [*below.rglob(".*.restored")]
 
 
+@pytest.mark.slow
 def test_what_is_no_backup_is_refused(tmp_path: Path, fresh: Path) -> None:  # noqa: F811
     serve(fresh, LINES[:2])
     with pytest.raises(UsageError, match="no backup"):
