@@ -8,7 +8,7 @@ Source: VW 9.11.9, `--cbify` and `--cbify_cs` with `--cb_force_legacy`.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint32, uint64
@@ -32,16 +32,15 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.random import merand48
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
-from hutch.core.parameters import ExampleValue, Within
 from hutch.core.text.hashing import hash_namespace
 from hutch.reductions.bandits.random import draw_action
-from hutch.reductions.bandits.simulate_bandit import CLASS, COSTS, cost_of
+from hutch.reductions.bandits.simulate_bandit import CLASS, COSTS, SimulateBanditParameters, cost_of
 from hutch.reductions.class_bandits.bandit_per_class import OfClasses, label_of, put_label
 
 _1 = np.float32(1)
 
 
-class SimulateBanditPerClassParameters(Parameters):
+class SimulateBanditPerClassParameters(SimulateBanditParameters):
     """Parameters of `simulate_bandit_per_class`.
 
     Attributes:
@@ -49,10 +48,6 @@ class SimulateBanditPerClassParameters(Parameters):
         right: cost of the right class.
         wrong: cost of every other class.
     """
-
-    classes: Annotated[int, Within(ge=2, le=1 << 16), ExampleValue(3)]
-    right: float = 0.0
-    wrong: float = 1.0
 
 
 class SimulateCostSensitiveBanditPerClassParameters(SimulateBanditPerClassParameters):

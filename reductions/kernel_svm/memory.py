@@ -12,6 +12,7 @@ from numpy import uint64
 
 from hutch.core.kernel.abi import array_at, float32s_at, uint32s_at, uint64s_at
 from hutch.core.kernel.copying import copy
+from hutch.core.kernel.decision import sort_actions
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.learner.features import features_of, gather, rows_of, values_of
 from hutch.core.learner.memory import buffer_of, reserve
@@ -71,43 +72,14 @@ def order_of(state):
     return uint64s_at(buffer_of(state.order).address, state.supports)
 
 
-@inlined
-def _is_before(rows, values, i, j):
-    return rows[i] < rows[j] or (rows[i] == rows[j] and values[i] < values[j])
-
-
-@inlined
-def _swap(rows, values, i, j):
-    rows[i], rows[j] = rows[j], rows[i]
-    values[i], values[j] = values[j], values[i]
-
-
-@helper
-def _sift(rows, values, top, end):
-    """Let the entry at `top` sink in a heap that ends before `end` and has its greatest entry at the top."""
-    while 2 * top + 1 < end:
-        child = 2 * top + 1
-        if child + 1 < end and _is_before(rows, values, child, child + 1):
-            child += 1
-        if not _is_before(rows, values, top, child):
-            return
-        _swap(rows, values, top, child)
-        top = child
-
-
 @helper
 def _sort(rows, values):
     """Sort features in place by row, those of one row by value."""
-    count, is_sorted = len(rows), True
-    for k in range(1, count):
-        is_sorted = is_sorted and not _is_before(rows, values, k, k - 1)
-    if is_sorted:
-        return
-    for top in range(count // 2 - 1, -1, -1):
-        _sift(rows, values, top, count)
-    for end in range(count - 1, 0, -1):
-        _swap(rows, values, 0, end)
-        _sift(rows, values, 0, end)
+    is_sorted = True
+    for k in range(1, len(rows)):
+        is_sorted = is_sorted and rows[k - 1] < rows[k]
+    if not is_sorted:
+        sort_actions(values, rows, len(rows))  # which sorts by its second array, and equal entries by the first
 
 
 @helper
