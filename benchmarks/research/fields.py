@@ -4,6 +4,7 @@
     python benchmarks/research/fields.py rates DIR    log-loss by learning rate, one pass
     python benchmarks/research/fields.py split DIR    an importance in one piece and in two
     python benchmarks/research/fields.py cost DIR     nanoseconds a pair of an example
+    python benchmarks/research/fields.py tables DIR   what learns a table without a chain of its own
     python benchmarks/research/fields.py unseen       pairs of which only the parts were learned, simulated
     python benchmarks/research/fields.py ratings DIR...  RMSE; DIR has train.tsv and test.tsv: user, item, rating
 
@@ -13,6 +14,7 @@ thread.
 
 import gzip
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -156,6 +158,37 @@ def split(train: Rows, test: Rows) -> None:
                     found.append(abs(after[1] - after[0]) / abs(after[0] - before))
             levels = ", ".join(f"{value:.0e}" for value in np.quantile(found, [0.5, 0.9, 0.99]))
             print(f"{name:28} importance {importance:2}: {levels} (half, 90 %, 99 %)", flush=True)
+
+
+def tables(train: Rows, test: Rows) -> None:
+    """A frame and a file with a column for each field: pairs by evidence, and none."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    from hutch.sklearn import HutchClassifier
+    from hutch.table_pairs import with_or_without_pairs
+
+    order = np.random.default_rng(ORDERS[0]).permutation(len(train[1]))
+    frames = [
+        pa.table({f"c{k}": [f"n{x}" for x in features[:, k]] for k in range(features.shape[1])})
+        for features in (train[0][order], test[0])
+    ]
+    for pairs in (None, False):
+        model = HutchClassifier(pairs=pairs).fit(frames[0], train[1][order])
+        score = model.decision_function(frames[1])
+        print(
+            f"HutchClassifier, pairs={pairs}: {log_loss(score, test[1]):.4f}, {auc(score, test[1]):.3f}; {model.pairs_}"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "frappe.csv")
+        csv.write_csv(frames[0].append_column("label", pa.array(train[1][order])), path)
+        plain = Chain.from_config({"chain": [{"linear": {"loss": "logistic"}}]})
+        paired, said = with_or_without_pairs(plain, [path], None)
+        for chain in (paired, plain):
+            chain.learn(Path(path))
+            score = np.concatenate([scores(chain, batch) for batch in chain.batches(frames[1])])
+            found = f"{log_loss(score, test[1]):.4f}, {auc(score, test[1]):.3f}"
+            print(f"hutch train, {chain.layers[-1].name}: {found}; {said}")
 
 
 def eating(random: np.random.Generator, count: int, names: int) -> Rows:

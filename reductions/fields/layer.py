@@ -111,6 +111,7 @@ class Fields(Reduction):
         letters = mode == "letter"
         terms = Terms(patterns, letters=letters, permutations=False, duplicates=False) if patterns else None
         loss, self.learned = context.loss(p.loss), np.zeros(context.submodels, LEARNED)
+        self._paired = self._alone = False  # some examples with two fields were learned; some without
         kind, self._features = int(loss[0]["kind"]), Features(terms, ())
         in_units = kind in _IN_UNITS
         step, generic_step, tolerance = steps.kernels_of(kind, p.dynamics)
@@ -139,7 +140,13 @@ class Fields(Reduction):
         )
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
-        """Refuse an example whose pairs would take too much memory."""
+        """Refuse an example whose pairs would take too much memory, and see whether there are pairs at all."""
+        if learn and len(batch) and not self._paired:
+            fields = batch.namespace_id != CONSTANT_NAMESPACE
+            if named := self.state.targets["named"].tolist():
+                fields = np.logical_or.reduce([batch.namespace_id == name for name in named])
+            before = np.concatenate([[0], np.cumsum(fields)])
+            self._paired, self._alone = bool((np.diff(before[batch.row_namespaces]) > 1).any()), True
         if len(batch.namespace_id) <= _FEW:
             return
         counts, lengths = np.diff(batch.row_namespaces), np.diff(batch.row_ptr)
@@ -150,6 +157,13 @@ class Fields(Reduction):
             k = int(numbers.argmax())
             got = f"an example with {counts[k]} namespaces and {lengths[k]} features"
             raise DataError(f"fields: got {got}, wanted pairs of fewer: name the fields, or those to ignore")
+
+    def doubts(self) -> str | None:
+        """That no example has a pair."""
+        if self._paired or not self._alone or not self.parameters.rank:
+            return None
+        columns = "input: {columns: {namespaces: {user: user, item: item}}}"
+        return f"no example has two fields, so no pair is learned; columns of a table become fields by `{columns}`"
 
     def initialise(self, weights: NDArray[np.float32]) -> None:
         """Zeros: vectors get their first numbers when they are first learned."""

@@ -10,7 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from hutch.chain import Chain, with_classes
+from hutch.core.data.roles import Roles
 from hutch.core.errors import ConfigError
+from hutch.frames import roles_of
 
 Layers = Sequence[Mapping[str, Any] | str]
 
@@ -108,6 +110,12 @@ class ChoosesLayers(Settings):
     _named: bool  # fitted to a frame
     _in_order: bool = False  # rows are learned as they come, and columns are not met before
     _row: tuple[int, bool] = (0, False)  # columns of a table of numbers, and whether they have words, too; 0: none
+    _paired: Mapping[str, Any] | None = None  # layers, columns and bits, where `fit` found that pairs of columns help
+
+    @property
+    def _roles(self) -> Roles:
+        """The roles of the columns of X."""
+        return roles_of(self.columns if self._paired is None else self._paired["columns"])
 
     def _build(self, layers: Layers) -> Chain:
         """A chain of the layers; its base learner has the parameters that are set on the estimator."""
@@ -122,6 +130,8 @@ class ChoosesLayers(Settings):
             raise ConfigError(f"layers: got {self.layers!r}, wanted a list such as [{self.layers!r}]")
         if self.layers is not None:
             return list(self.layers) if classes is None else with_classes(self.layers, classes)
+        if self._paired is not None:
+            return list(self._paired["layers"])
         once = self.passes in (None, 1) and not self.early_stopping
         if 0 < self._row[0] <= 2**self.bits and once and not self._tuning():
             return self._posterior(classes)
@@ -172,4 +182,5 @@ class ChoosesLayers(Settings):
             if isinstance(tuning.get("loss"), str):
                 tuning["loss"] = _LOSS_NAMES.get(tuning["loss"], tuning["loss"])
             layers = [*above, {name: {**(given or {}), **tuning}}]
-        return {"weights": {"bits": self.bits}, "seed": seed, "chain": list(layers)}
+        bits = self.bits if self._paired is None else self._paired["bits"]
+        return {"weights": {"bits": bits}, "seed": seed, "chain": list(layers)}

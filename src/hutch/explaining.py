@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hutch.core.chain.capabilities import FitsScale, has
 from hutch.core.chain.reduction import Labels
-from hutch.frames import as_table, roles_of, without_column, word_rows
+from hutch.frames import as_table, without_column, word_rows
 
 _LEAST = float(np.finfo(np.float32).tiny)
 
@@ -71,7 +71,7 @@ class Explains:
         if not self._named:
             raise ValueError("word_weights: fitted to a matrix, wanted a frame; the weights of columns are in coef_")
         table = self._examples(X, reset=False)
-        texts = roles_of(self.columns).texts(table.column_names)
+        texts = self._roles.texts(table.column_names)
         names, rows = word_rows(table, {table.column_names[k] for k in texts})
         scores = self._raw(rows)
         found = scores[1:] - scores[0]
@@ -101,7 +101,7 @@ class Explains:
             return as_table(values, self._columns) if self._named else values.astype(np.float32)
 
         try:
-            [batch] = self.chain_.batches(self._examples(rows(unit[None]), reset=False), columns=roles_of(self.columns))
+            [batch] = self.chain_.batches(self._examples(rows(unit[None]), reset=False), columns=self._roles)
         except ValueError as error:
             raise AttributeError(f"coef_: {error}; use explain(X) or word_weights(X)") from None
         if len(batch.indices) != width + 1 or len(batch.namespace_id) != 2:

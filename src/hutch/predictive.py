@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from hutch.core.batch import Batch
 from hutch.core.chain.capabilities import KnowsNoise, has
-from hutch.frames import roles_of
 
 
 class PredictsIntervals:
@@ -59,6 +58,6 @@ class PredictsIntervals:
                 "deviations and intervals: this model keeps no moments of two rows or more; wanted two rows, and the "
                 "default `layers` without a `loss` and the like, at most 512 columns"
             )
-        batches = self.chain_.batches(self._examples(X, reset=False), columns=roles_of(self.columns).optional())
+        batches = self.chain_.batches(self._examples(X, reset=False), columns=self._roles.optional())
         found: NDArray[np.float64] = np.concatenate([of(known, batch) for batch in batches]) * self._target.scale
         return found

@@ -24,6 +24,7 @@ except ModuleNotFoundError as error:
 from hutch.all_or_nothing import all_or_nothing
 from hutch.asking import AskAndTell
 from hutch.chain import Chain
+from hutch.column_pairs import PairsColumns
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import ConfigError, HutchError, warn
 from hutch.core.loss import kinds
@@ -74,7 +75,7 @@ def _scores(chain: Chain) -> None:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HutchClassifier(ClassifierMixin, AskAndTell, TableEstimator):  # type: ignore[misc]
+class HutchClassifier(ClassifierMixin, AskAndTell, PairsColumns, TableEstimator):  # type: ignore[misc]
     """A chain of reductions as a classifier.
 
     Parameters
@@ -96,6 +97,8 @@ class HutchClassifier(ClassifierMixin, AskAndTell, TableEstimator):  # type: ign
         make 100,000 rows, at most 100. `partial_fit` makes one.
     shuffle : let `fit` learn the rows in a random order, as files are often sorted by class; False: in their own order.
         Chains that learn from whole groups of rows keep the order.
+    pairs : learn pairs of the columns of words, by `fields` in one pass; None: if they foretell rows that `fit` holds
+        back clearly better than columns alone, where a frame has two or more and the rest is left to `fit`.
     early_stopping : hold a `validation_fraction` of the rows out, stop after `n_iter_no_change` passes in which the
         loss on them did not fall, and keep the best pass. The loss is that of the chain: 0/1 where it predicts classes.
         Without it `loss_curve_` has the loss of each row before it was learned.
@@ -109,6 +112,7 @@ class HutchClassifier(ClassifierMixin, AskAndTell, TableEstimator):  # type: ign
     chain_ : the `hutch.Chain`.
     n_iter_, loss_curve_ : passes that `fit` made, and the loss of each (see `early_stopping`).
     classes_ : the classes.
+    pairs_ : whether pairs of columns are learned and why, in one sentence; None where none were tried.
     coef_, intercept_ : weights of the columns and of the constant, shape (1, columns) or (classes, columns), where the
         chain is linear in columns of numbers.
 
@@ -121,12 +125,14 @@ class HutchClassifier(ClassifierMixin, AskAndTell, TableEstimator):  # type: ign
     """
 
     class_weight: Mapping[Any, float] | str | None = None
+    pairs: bool | None = None
 
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the beginning, `passes` times."""
         X, y = self._examples_and_targets(X, y, reset=True)
         weight, self._in_order = self._weights(X, sample_weight), self.passes == 1
+        self._choose_pairs(X, y, weight)
         self._start(np.unique(y[weight > 0]))
         return self._go_on(X, y, weight, self._passes(int(np.count_nonzero(weight))))
 

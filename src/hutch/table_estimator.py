@@ -33,7 +33,6 @@ from hutch.frames import (
     dense_columns,
     doubt_columns,
     is_frame,
-    roles_of,
     row_of_ones,
     targets_of,
     with_missing_lists,
@@ -84,8 +83,8 @@ class TableEstimator(Explains, ChoosesLayers):
         """Let columns of numbers have their places among moments before words take them all."""
         base = self.chain_.layers[-1]
         if self._row[1] and self.layers is None and has(base, GivesPlaces) and base.can_give_places:
-            table = row_of_ones(self._schema, roles_of(self.columns).categorical)
-            for batch in self.chain_.batches(table, columns=roles_of(self.columns).optional()):
+            table = row_of_ones(self._schema, self._roles.categorical)
+            for batch in self.chain_.batches(table, columns=self._roles.optional()):
                 base.give_places(batch.indices[:-1])
 
     def _examples(self, X: Any, reset: bool) -> Any:
@@ -98,7 +97,7 @@ class TableEstimator(Explains, ChoosesLayers):
         else:
             X = validate_data(self, X, reset=reset, **_MATRIX)
         if reset:
-            doubt_columns(given, roles_of(self.columns))
+            doubt_columns(given, self._roles)
             self._row = dense_columns(X, self.columns)
         return X
 
@@ -132,7 +131,7 @@ class TableEstimator(Explains, ChoosesLayers):
 
     def _learn(self, X: Any, labels: NDArray[np.float32], weight: NDArray[np.float32], passes: int | None) -> None:
         """Learn all rows so many times; None: further rows of a stream, once, and in their order."""
-        given, roles, order = X, roles_of(self.columns), np.flatnonzero(weight > 0)
+        given, roles, order = X, self._roles, np.flatnonzero(weight > 0)
         if passes is not None and self.shuffle and not self.chain_.whole_groups:
             order = np.random.default_rng(self._seed).permutation(order)
         stops = passes is not None and self.early_stopping
@@ -158,7 +157,7 @@ class TableEstimator(Explains, ChoosesLayers):
             self.chain_.end_pass()
         else:
             if self.passes is None and self.chain_.layers[0].inputs.fits_scale:
-                if self.layers is None and is_classifier(self):
+                if self.layers is None and self._paired is None and is_classifier(self):
                     self._choose_prior(batches(order[:_TRIAL]))
                 self._meet_columns(learned)
             self.chain_.occupancy_from = math.inf  # reported once, at the end
@@ -197,7 +196,7 @@ class TableEstimator(Explains, ChoosesLayers):
         """The number of passes of `fit` over so many rows."""
         once = any(layer.inputs.buys_labels for layer in self.chain_.layers)
         if self.passes is None:
-            if once or learns_once(self.chain_.layers[0]):
+            if once or self._paired is not None or learns_once(self.chain_.layers[0]):
                 return 1
             narrow = self.layers is None and not self._named and rows >= _ROWS_OF_COLUMN * self.n_features_in_
             return min(max(-(-_ROWS // rows), 10), 100) if narrow or not is_classifier(self) else 10
@@ -242,7 +241,7 @@ class TableEstimator(Explains, ChoosesLayers):
         """The chain's outputs for the rows, batch by batch."""
         check_is_fitted(self)
         base, first = self.chain_.layers[-1], 0
-        for batch in self.chain_.batches(self._examples(X, reset=False), columns=roles_of(self.columns).optional()):
+        for batch in self.chain_.batches(self._examples(X, reset=False), columns=self._roles.optional()):
             before = base.far if has(base, BoundsColumns) else None
             outputs = self.chain_.run_apart(batch, False)
             if has(base, BoundsColumns) and before is None and (far := base.far):
@@ -264,9 +263,9 @@ class TableEstimator(Explains, ChoosesLayers):
         table = np.ones((1, self.n_features_in_), np.float32)
         names: list[Any] = list(range(self.n_features_in_))
         if self._named:
-            table = row_of_ones(self._schema, roles_of(self.columns).categorical)
+            table = row_of_ones(self._schema, self._roles.categorical)
             names = [name for name, cell in zip(self._columns, table.to_pylist()[0].values(), strict=True) if cell]
-        [ones] = self.chain_.batches(table, columns=roles_of(self.columns).optional())
+        [ones] = self.chain_.batches(table, columns=self._roles.optional())
         found = [repr(name) for name, index in zip(names, ones.indices.tolist(), strict=False) if index == far.feature]
         column = f"column {found[0]}" if found else "a date"
         warn(

@@ -85,9 +85,9 @@ def train(
 ) -> int:
     """Learn from data, example by example.
 
-    Without -C the chain is one linear layer. VW's options change the chain's base learner and input. Without -C, -q,
-    --cubic, --interactions, --ignore and --keep name namespaces by their first letter, as in VW; with -C, as the chain
-    says.
+    Without -C the chain is one linear layer; for a table, `fields` in its place if pairs of columns foretell clearly
+    more. VW's options change the chain's base learner and input. Without -C, -q, --cubic, --interactions, --ignore and
+    --keep name namespaces by their first letter, as in VW; with -C, as the chain says.
 
     Example: hutch train ratings.vw -C chain.yaml --set dyadic.rank=2 -f model
 
@@ -129,7 +129,10 @@ def train(
             raise UsageError("--format: got it with shards, wanted files with this ending")
         train_in_shards(_chain(config, overrides, vw, len(names)), options, shards, by, ray, vw, as_json)
         return 0
-    outcome = run_files(_chain(config, overrides, vw, len(names)), options)
+    chain = _chain(config, overrides, vw, len(names))
+    if config is None and vw.initial_regressor is None and options.learn:
+        chain = _with_pairs(chain, options)
+    outcome = run_files(chain, options)
     if as_json:
         print(outcome.as_json())
     return outcome.exit_code
@@ -171,6 +174,18 @@ def _chain(config: str | None, overrides: list[str], vw: Any, classes: int) -> A
 
         return Chain.load(initial, [*vw_overrides(vw, load_chain(initial)), *overrides])
     return _continued(config, initial, [*vw_overrides(vw, config), *overrides])
+
+
+def _with_pairs(chain: Any, options: Any) -> Any:
+    """A chain that learns pairs of columns, where the data are tables that want it; else the one given."""
+    import sys
+
+    from hutch.table_pairs import with_or_without_pairs
+
+    chain, said = with_or_without_pairs(chain, options.data, options.kind)
+    if said and not options.quiet:
+        print(said, file=sys.stderr)
+    return chain
 
 
 def _continued(config: str, initial: str, overrides: list[str]) -> Any:
