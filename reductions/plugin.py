@@ -61,6 +61,7 @@ REDUCTIONS = {
     "random_features": "features.random_features:RandomFeatures",
     "rejection_sampling": "bandits.rejection_sampling:RejectionSampling",
     "sample_action": "bandits.sample_action:SampleAction",
+    "sampled_negatives": "sampled_negatives:SampledNegatives",
     "scoring_filter_tree": "scoring_filter_tree:ScoringFilterTree",
     "simulate_bandit": "bandits.simulate_bandit:SimulateBandit",
     "simulate_bandit_per_class": "class_bandits.simulate:SimulateBanditPerClass",
@@ -121,6 +122,7 @@ def hutch_register_warmups(register: Callable[..., None]) -> None:
         (
             "train decisions.vw -C explore.yaml --quiet -p out",
             "[{explore_posterior: {method: optimism, width: 1}}, contextual_bandit, cost_sensitive_with_features, "
+            "{hedge: {copies: [{bayesian_linear: {forgetting: 0}}, {bayesian_linear: {forgetting: 0.003}}]}}, "
             "{bayesian_linear: {covariance: blocks, dimension: 64, loss: squared}}]",
             "decisions.vw",
             "0:1:0.5 |a x\n|a y\n\n|a x\n1:0:0.5 |a y\n\n",

@@ -28,6 +28,8 @@ class Inputs:
         fits_scale: True for a layer that learns the scale of the columns of tables, which it is shown before they are
             learned from; see `hutch.core.chain.capabilities.FitsScale`.
         keeps_zeros: True if a feature of value 0 differs from a missing one: readers then keep it.
+        adds_examples: True for a layer that has those below learn examples of its own making, whose losses count: what
+            a constant would lose does not follow from the labels.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -41,6 +43,7 @@ class Inputs:
     buys_labels: bool = False
     fits_scale: bool = False
     keeps_zeros: bool = False
+    adds_examples: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "freegrad": (["freegrad"], PLAIN),
+    "sampled_negatives": ([{"sampled_negatives": {"namespace": "u", "width": 4, "items": 16}}, "linear"], PLAIN),
     "marginal": ([{"marginal": {"namespaces": ["p"]}}, "linear"], PAIRED),
     "polynomial_link": ([{"polynomial_link": {"degree": 2}}, "linear"], PLAIN),
     "stagewise_polynomial": ([{"stagewise_polynomial": {"batch": 5}}, "linear"], PLAIN),

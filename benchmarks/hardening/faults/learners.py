@@ -25,10 +25,11 @@ TESTS: dict[str, list[str]] = {
     "rewritten": [
         "tests/reductions/features",
         "tests/reductions/test_marginal.py",
+        "tests/reductions/test_sampled_negatives.py",
         "tests/reductions/test_stagewise_polynomial.py",
     ],
     "sums": ["tests/reductions/test_ftrl.py", "tests/reductions/test_svrg.py"],
-    "votes": ["tests/reductions/test_boosting.py"],
+    "votes": ["tests/reductions/test_boosting.py", "tests/reductions/test_hedge.py"],
     "vw layers": ["tests/reductions/test_vw_reductions.py", "tests/reductions/test_low_rank_quadratic.py"],
 }
 """Areas, and the tests that are to notice a fault in them."""
@@ -77,6 +78,13 @@ FAULTS: tuple[Fault, ...] = (
     Fault("rewritten", "the mean's regret is that of the layer below", "reductions/marginal.py",
           "_judge(state, expert, 0, value_of(state.loss, _mean(state, row), label), weight)",
           "_judge(state, expert, 0, value_of(state.loss, below, label), weight)"),
+    Fault("rewritten", "the example's own item is drawn, too", "reductions/sampled_negatives.py",
+          "        if int64s_at(state.keys, size)[at] != key:\n            return at", "        return at"),
+    Fault("rewritten", "negatives have the importance of an example", "reductions/sampled_negatives.py",
+          "share = e.loss, 1.0, importance * state.weight", "share = e.loss, 1.0, importance"),
+    Fault("votes", "the mix has no variance between its copies", "reductions/hedge.py",
+          "return np.float32(found + max(squares - mean * mean, 0.0) if s.has_variances == 1 else found)",
+          "return np.float32(found)"),
     Fault("rewritten", "a product met higher keeps its place", "reductions/stagewise_polynomial.py",
           "training and (known < 0 or depth < known)", "training and known < 0"),
     Fault("rewritten", "the worst features join", "reductions/stagewise_polynomial.py",
