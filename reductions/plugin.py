@@ -36,6 +36,7 @@ REDUCTIONS = {
     "explore_softmax": "bandits.explore_softmax:ExploreSoftmax",
     "explore_squarecb": "bandits.explore_squarecb:ExploreSquareCb",
     "explore_synthetic_cover": "bandits.explore_synthetic_cover:ExploreSyntheticCover",
+    "feature_limit": "features.feature_limit:FeatureLimit",
     "fields": "fields.layer:Fields",
     "filter_tree": "filter_tree:FilterTree",
     "freegrad": "ftrl.freegrad:FreeGrad",

@@ -7,7 +7,7 @@ what is kept and what is dropped.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from hutch.core.text.label import label_parser
 from hutch.core.text.problems import Problems
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import LABEL_KINDS, Buffers
+
+if TYPE_CHECKING:  # few chains need it
+    from hutch.core.text.made.maker import MadeFeatures
 
 LabelKind = Literal[
     "simple",
@@ -66,6 +69,7 @@ class ParserOptions:
         longest_line: readers refuse lines of more bytes, so that a file without line feeds cannot fill the memory.
         zeros: keep features of value 0, which otherwise are left out.
         words: a value that only begins as a number, such as a date, is a word, as in VW's CSV.
+        made: what is made of the names of features; None: nothing.
     """
 
     bits: int = 18
@@ -80,6 +84,7 @@ class ParserOptions:
     longest_line: int = LONGEST_LINE
     zeros: bool = False
     words: bool = False
+    made: "MadeFeatures | None" = None
 
     def __post_init__(self) -> None:
         valid: dict[str, tuple[object, ...]] = {
@@ -95,9 +100,22 @@ class ParserOptions:
         if not 0 <= self.hash_seed < 1 << 32:
             raise ConfigError(f"hash_seed: got {self.hash_seed}, wanted 0 to 4294967295")
 
+    def refuse_made(self, got: str) -> None:
+        """Refuse examples that are not text, of whose names no features are made.
+
+        Args:
+            got: what they are.
+
+        Raises:
+            DataError: features of names are to be made.
+        """
+        if self.made is not None:
+            names = "input.affixes, shapes, dictionaries and renamed"
+            raise DataError(f"{names}: got {got}, wanted text: only names in text become features")
+
 
 def _buffers(options: ParserOptions) -> Buffers:
-    return Buffers(
+    found = Buffers(
         mask=(1 << options.bits) - 1,
         seed=options.hash_seed,
         hash_all=options.hash == "all",
@@ -106,7 +124,11 @@ def _buffers(options: ParserOptions) -> Buffers:
         label_kind=LABEL_KINDS[options.label],
         zeros=options.zeros,
         words=options.words,
+        careful=options.made is not None,
     )
+    if options.made is not None:
+        options.made.attach(found, options.namespaces)
+    return found
 
 
 def _fill(buffers: Buffers, size: int) -> None:
@@ -258,9 +280,9 @@ class LineParser:
         return line.find(b"\n", 0, -1) < 0 and self.parse_lines(line) and self.buffers.examples == 1
 
     def parse_lines(self, text: bytes) -> bool:
-        """Parse lines; returns whether they are examples without problems, one at least, and not too long."""
+        """Parse lines; returns whether they are examples without problems, one at least, not too long, and complete."""
         size = len(text)
-        if size > self.longest:
+        if size > self.longest or self.buffers.maker is not None:  # whose features come into batches only
             return False
         self._text[PADDING : PADDING + size] = text
         if not size or text[-1] != FEED:

@@ -14,9 +14,9 @@ from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import letters
 
-_KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error",
+_KEPT = ("affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error",
          "named_labels")  # fmt: skip
-_SILENT = ("ngrams", "binary", "link")
+_SILENT = ("ngrams", "feature_limit", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd", "low_rank_quadratic": "lrq"} | {name: layer.learner for name, layer in DECLARED.items()}
 _DECIDES = "cost_sensitive_with_features"
@@ -64,12 +64,20 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"power_t = {getattr(base, 'power_t', 0.5):g}",
         f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
         *(f"cb_type = {given.cb_type or layer.parameters.type}" for layer in chain.layers if layer.name in _ESTIMATE),
+        *_dictionary_lines(chain),
         f"Enabled learners: {', '.join(learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
         f"Output pred = {output_kind(chain, given)}",
         TABLE_HEADER,
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _dictionary_lines(chain: Chain) -> Iterator[str]:
+    if chain.config.input.dictionaries:
+        from hutch.vw.made import dictionary_lines
+
+        yield from dictionary_lines(chain.config.input)
 
 
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}

@@ -42,7 +42,11 @@ def build_chain(options: Namespace) -> Chain:
     Raises:
         HutchError: options that contradict each other or the model.
     """
-    if options.initial_regressor is None:
+    if options.feature_mask is not None:
+        from hutch.vw.mask import masked_chain
+
+        chain = masked_chain(options)
+    elif options.initial_regressor is None:
         chain = Chain.from_config(chain_of(options))
         set_regularization(chain, options)
     else:
@@ -103,6 +107,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     given.named_labels = given.named_labels or chain.remarks.get("named_labels")
     if given.named_labels:
         chain.remarks["named_labels"] = given.named_labels
+    if given.predict_only_model:
+        chain.remarks["predict_only_model"] = "1"
     labels = given.named_labels.split(",") if given.named_labels else []
     if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
         classes.state["early"] = 1  # VW judges the scores once it knows the label

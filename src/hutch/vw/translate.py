@@ -12,6 +12,8 @@ from hutch.vw.decisions import SLOT_NAMESPACE, base_layer, decision_layers
 from hutch.vw.declared import DECLARED
 from hutch.vw.table import NAMED, OPTIONS
 
+MADE = ("affix", "spelling", "dictionary", "redefine")
+"""The options for features made of names, and for namespaces under other names."""
 _CLASSES = ("cb", "cb_explore", "cbify")
 _MULTICLASS = ("oaa", "ect", "csoaa", "log_multi")
 
@@ -49,11 +51,15 @@ def chain_of(options: Namespace) -> dict[str, Any]:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
     layers = [*_layers(options), base_layer(options, linear)]
     copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
-    place = sum(layer_name(layer) == "ngrams" for layer in layers) if copies else 0
+    place = sum(layer_name(layer) in ("ngrams", "feature_limit") for layer in layers) if copies else 0
     layers[place:place] = decision_layers(options)
     chain: dict[str, Any] = {"chain": layers, "input": {"namespaces": "letter"} | _section("input", options)}
     if named := letters(options.keep or options.ignore):
         chain["input"]["keep" if options.keep else "ignore"] = named
+    if any(getattr(options, name) for name in MADE):
+        from hutch.vw.made import made_of
+
+        chain["input"] |= made_of(options, decode)
     if weights := _section("weights", options):
         chain["weights"] = weights
     if options.random_seed is not None:
@@ -103,6 +109,8 @@ def linear_parameters(options: Namespace) -> dict[str, Any]:
         raise UsageError(f"{random[0]}: got it with --sparse_weights, of which VW draws weights as they are needed")
     if terms := interactions(options):
         found["interactions"] = terms
+    if options.feature_mask is not None:
+        found["learn_zeros"] = False
     if options.ignore_linear:
         found["ignore_linear"] = letters(options.ignore_linear)
     return found
@@ -243,6 +251,22 @@ def _grams(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     return found
 
 
+def _limits(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    """One layer for each namespace that `--feature_limit` names, or one for all; of several limits, the last counts."""
+    found: dict[str, int] = {}
+    for value in options.feature_limit:
+        ((letter, limit),) = _numbers("feature_limit", [value]).items()
+        if limit < 1:
+            raise UsageError(f"--feature_limit: got {value!r}, wanted at least 1; --ignore leaves a namespace out")
+        found = {letter: limit} if not letter else found | {letter: limit}
+    if "" in found and len(found) > 1:
+        raise UsageError("--feature_limit: got a limit for all namespaces and one for some, wanted either")
+    return [
+        {"feature_limit": {"features": limit} | ({"namespaces": [letter]} if letter else {})}
+        for letter, limit in found.items()
+    ]
+
+
 def _numbers(name: str, values: Iterable[str]) -> dict[str, int]:
     """Numbers by namespace of options such as `--ngram a2`, or `--ngram 2` for all."""
     found = {}
@@ -320,6 +344,7 @@ def _active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
 
 _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "ngrams": _grams,
+    "feature_limit": _limits,
     "one_against_all": _one_against_all,
     "cost_sensitive_one_against_all": lambda parameters, options: [
         {"cost_sensitive_one_against_all": parameters | _first_class(options)}
