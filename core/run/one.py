@@ -110,7 +110,7 @@ class OneExample:
             line = example if isinstance(example, bytes) else example.encode()
             if b"|" in line and self._parser.parse(line):
                 return self._of_lines.see(self._parser.buffers.arrays)
-        elif isinstance(example, Mapping) and self._filler.fill(example):
+        elif isinstance(example, Mapping) and self._engine.parser.made is None and self._filler.fill(example):
             return self._of_records.see(self._filler.arrays)
         return None
 

@@ -131,6 +131,10 @@ CHAINS: dict[str, list[Any]] = {
         {"multinomial": CLASSES},
         BAYESIAN,
     ],
+    "feature_limit over linear": [
+        {"feature_limit": {"features": 1, "namespaces": ["task"]}},
+        {"linear": {"interactions": [["task", "task"]]}},
+    ],
     "ngrams over linear": [
         {"ngrams": {"size": 2}},
         {"linear": {"interactions": [["task", "task"]]}},

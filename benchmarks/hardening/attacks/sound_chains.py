@@ -83,6 +83,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "multinomial": ([_MULTINOMIAL, {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "squared"}}], CLASSES),
     "cost_sensitive_one_against_all": ([{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"], COSTS),
     "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
+    "feature_limit": ([{"feature_limit": {"features": 1}}, "linear"], PLAIN),
     "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
     "boosting": ([{"boosting": {"learners": 3, "algorithm": "adaptive"}}, "linear"], PLAIN),
     "confidence": (["confidence", {"linear": {"loss": "logistic"}}], PLAIN),

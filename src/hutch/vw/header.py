@@ -44,7 +44,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
     fresh, of_model = given.initial_regressor is None, _by_length(getattr(base, "interactions", ()))
     lines = [
         *_interaction_lines(*((given.quadratic, given.cubic, given.interactions) if named or fresh else of_model)),
-        *_namespace_lines(given),
+        *_namespace_lines(chain),
         testing,
         *_regularization_lines(base, given),
         f"parsed {given.named_labels.count(',') + 1} named labels" if given.named_labels else "",
@@ -193,13 +193,14 @@ def _by_length(terms: Iterable[Any]) -> list[list[str]]:
     return [[term for term in found if min(len(term), 4) == length] for length in (2, 3, 4)]
 
 
-def _namespace_lines(given: Namespace) -> Iterator[str]:
+def _namespace_lines(chain: Chain) -> Iterator[str]:
+    given, base = chain.config.input, chain.layers[-1].parameters
     if given.ignore:
-        yield f"ignoring namespaces beginning with: {' '.join(letters(given.ignore))}"
-    if given.ignore_linear:
-        yield f"ignoring linear terms for namespaces beginning with: {' '.join(letters(given.ignore_linear))}"
+        yield f"ignoring namespaces beginning with: {' '.join(given.ignore)}"
+    if left_out := getattr(base, "ignore_linear", ()):
+        yield f"ignoring linear terms for namespaces beginning with: {' '.join(left_out)}"
     if given.keep:
-        yield f"using namespaces beginning with: {' '.join(letters(given.keep))}"
+        yield f"using namespaces beginning with: {' '.join(given.keep)}"
 
 
 def _regularization_lines(base: Any, given: Namespace) -> Iterator[str]:
