@@ -2,8 +2,8 @@
 
 from hutch.core.data.chunks import Chunks
 from hutch.core.text.hashing import ANONYMOUS_LETTER
-from hutch.core.text.made.maker import MadeFeatures, Words
-from hutch.core.text.made.options import Made
+from hutch.core.text.made.maker import MadeFeatures
+from hutch.core.text.made.options import Made, Words
 from hutch.core.text.parser import ParserOptions, TextParser
 
 

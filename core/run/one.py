@@ -16,7 +16,6 @@ from hutch.core.batch import SEEN, Batch
 from hutch.core.chain.driver import drive, make_scratch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.outputs import outputs_in
-from hutch.core.chain.reduction import Labels
 from hutch.core.data.one_record import RecordFiller
 from hutch.core.data.roles import AnyRoles
 from hutch.core.kernel.abi import UNLABELED
@@ -142,7 +141,7 @@ class _Single:
     """
 
     def __init__(self, engine: Engine, fields: Mapping[str, str]) -> None:
-        self._fields, self._has_costs = fields, engine.takes is Labels.COST_SENSITIVE
+        self._fields, self._has_costs = fields, engine.takes.lists_classes
         self._arrays: dict[str, NDArray[Any]] = {}
         self._run = engine.single_run()
         classes = engine.score_count

@@ -170,7 +170,7 @@ class Unexpected:
     @property
     def _of_classes(self) -> bool:
         """Whether labels name classes and their costs."""
-        return self._engine.takes in (Labels.LOGGED_CLASS, Labels.COST_SENSITIVE)
+        return self._engine.takes is Labels.LOGGED_CLASS or self._engine.takes.lists_classes
 
     def _wanted(self) -> str:
         """Which classes or numbers are wanted."""

@@ -54,7 +54,8 @@ def feature_names(line: str, options: ParserOptions) -> Iterator[NamedFeature]:
         for token in rest.split():
             name, colon, value = token.partition(":")
             text_value = value if colon and value and not is_number(value) else None
-            yield from _made(namespace, seed, name, options, mask)
+            made = options.made.named(namespace, seed, name, options) if options.made else ()
+            yield from (NamedFeature(space, text, None, number) for space, text, number in made)
             if not name and text_value is None:
                 yield NamedFeature(namespace, str(nameless), None, (seed + nameless) & mask)
                 nameless += 1
@@ -66,16 +67,6 @@ def feature_names(line: str, options: ParserOptions) -> Iterator[NamedFeature]:
     if options.constant:
         batch = TextParser(options).parse(b"|\n")
         yield NamedFeature(CONSTANT, CONSTANT, None, int(batch.indices[-1]))
-
-
-def _made(namespace: str, seed: int, name: str, options: ParserOptions, mask: int) -> Iterator[NamedFeature]:
-    """The features that are made of a name."""
-    if options.made is not None:
-        from hutch.core.text.made.names import made_names
-
-        how = options.namespaces, options.hash, mask
-        for space, text, index in made_names(options.made, namespace, seed, name, *how):
-            yield NamedFeature(space, text, None, index & mask)
 
 
 def _split(piece: str) -> tuple[str, str]:

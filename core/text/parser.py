@@ -6,8 +6,9 @@ Names are hashed, numbers read to VW's last bit, malformed places reported by li
 what is kept and what is dropped.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,6 @@ from hutch.core.text.problems import Problems
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import LABEL_KINDS, Buffers
 
-if TYPE_CHECKING:  # few chains need it
-    from hutch.core.text.made.maker import MadeFeatures
-
 LabelKind = Literal[
     "simple",
     "multiclass",
@@ -35,6 +33,7 @@ LabelKind = Literal[
     "logged_class",
     "logged_slots",
     "logged_slate",
+    "multilabel",
 ]
 
 _OF_SLOTS = ("logged_slots", "logged_slate")
@@ -48,6 +47,22 @@ PADDING = 64
 """Spare bytes on both sides of the text, so that kernels may load whole words and blocks."""
 
 
+class MakesFeatures(Protocol):
+    """Makes features of the names of features; see `hutch.core.text.made.maker.MadeFeatures`.
+
+    Attributes:
+        digest: of all that it makes.
+    """
+
+    digest: str
+
+    def attach(self, buffers: Any, mode: NamespaceMode) -> None:
+        """Have a parser with these `Buffers` make features."""
+
+    def named(self, namespace: str, seed: int, name: str, options: "ParserOptions") -> Iterator[tuple[str, str, int]]:
+        """Namespace, name and index of each feature that is made of one."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParserOptions:
     """Options for parsing text.
@@ -59,10 +74,11 @@ class ParserOptions:
         constant: append the constant feature to each example.
         namespaces: distinguish namespaces by full name, or by first letter as VW does.
         label: `simple` (label [importance [base]]), `multiclass` (class [importance]), `cost_sensitive`
-            (class[:cost] ...), `none` (only a tag; other words before the bar are ignored), or of decisions, a line
-            per action, `action_costs` (class:cost) and `logged_action` (action:cost:probability); `logged_class` is
-            the latter (... several times) where a line is the whole example. `logged_slots` and `logged_slate` are
-            decisions with several slots, in VW's words `ccb slot 0:1:0.5` and `slates slot 0:0.5`.
+            (class[:cost] ...), `multilabel` (class,class,...), `none` (only a tag; other words before the bar are
+            ignored), or of decisions, a line per action, `action_costs` (class:cost) and `logged_action`
+            (action:cost:probability); `logged_class` is the latter (... several times) where a line is the whole
+            example. `logged_slots` and `logged_slate` are decisions with several slots, in VW's words
+            `ccb slot 0:1:0.5` and `slates slot 0:0.5`.
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
         whole_groups: readers end a batch only where a group of lines ends.
         empty_actions: learn from decisions with an action without features; otherwise they count as unlabeled.
@@ -84,7 +100,7 @@ class ParserOptions:
     longest_line: int = LONGEST_LINE
     zeros: bool = False
     words: bool = False
-    made: "MadeFeatures | None" = None
+    made: "MakesFeatures | None" = None
 
     def __post_init__(self) -> None:
         valid: dict[str, tuple[object, ...]] = {

@@ -18,7 +18,7 @@ from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text.problems import KEPT, KINDS, Found
 
 SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL = range(4)
-ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS, LOGGED_SLOTS, LOGGED_SLATE = range(4, 9)
+ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS, LOGGED_SLOTS, LOGGED_SLATE, MULTILABEL = range(4, 10)
 LABEL_KINDS = {
     "simple": SIMPLE,
     "multiclass": MULTICLASS,
@@ -29,6 +29,7 @@ LABEL_KINDS = {
     "logged_class": LOGGED_CLASS,
     "logged_slots": LOGGED_SLOTS,
     "logged_slate": LOGGED_SLATE,
+    "multilabel": MULTILABEL,
 }
 
 _NO_COSTS = (SIMPLE, MULTICLASS, NO_LABEL)
@@ -122,7 +123,7 @@ class Buffers:
         for name, value in options.items():
             self.record[name] = value
         kind = options["label_kind"]
-        self._has_costs, self._has_probabilities = kind not in _NO_COSTS, kind > NO_LABEL
+        self._has_costs, self._has_probabilities = kind not in _NO_COSTS, NO_LABEL < kind < MULTILABEL
         self.found = Found()
         self.record["problem_counts"] = self.found.counts.ctypes.data
         self.record["problem_places"] = self.found.places.ctypes.data

@@ -1,8 +1,8 @@
 """A limit on the features of a namespace: the first N different ones, by index, for every layer below.
 
 The features of a namespace with more than N are sorted by index, those of one index by value; of each index the first
-stays, and of the indices the N smallest. Since indices are hashes, that is an arbitrary sample, but the same one for all
-examples. A namespace with N features or fewer stays as it is.
+stays, and of the indices the N smallest. Since indices are hashes, that is an arbitrary sample, but the same one for
+all examples. A namespace with N features or fewer stays as it is.
 
 Source: VW 9.11.9 (parser.cc, unique_sort.cc).
 """
@@ -42,7 +42,10 @@ FEATURE_LIMIT = np.dtype(
         ("names", "u8"),  # address of uint32[name_count]
         ("name_count", "i8"),
         ("joins", "i8"),  # 1 on the last of these layers: pieces of one namespace become one
-        ("built", "u8"),  # BUFFER of the example with fewer features: starts int64, indices and ids uint32, values float32
+        (
+            "built",
+            "u8",
+        ),  # BUFFER of the example with fewer features: starts int64, indices and ids uint32, values float32
     ]
 )
 limit_of = state_of(FEATURE_LIMIT)
@@ -79,8 +82,10 @@ def rewrite(layer, example, label, importance, offset):
     if address == uint64(0):
         return np.float32(0)
     behind = address + uint64(8 * (count + 1))
-    starts, new, values = int64s_at(address, count + 1), uint32s_at(behind, length), float32s_at(
-        behind + uint64(4 * length), length
+    starts, new, values = (
+        int64s_at(address, count + 1),
+        uint32s_at(behind, length),
+        float32s_at(behind + uint64(4 * length), length),
     )
     ids_at = behind + uint64(8 * length)
     old, ids, names = int64s_at(e.namespaces, count + 1), uint32s_at(e.namespace_ids, count), uint32s_at(ids_at, count)

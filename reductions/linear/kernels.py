@@ -230,7 +230,11 @@ def _set_masked_rates(rates, features, example, offset, importance, square):
         if weights[uint64(rows[i]) * shared.stride] != _0:
             kept_rows[m], kept[m] = rows[i], values[i]
             m += uint64(1)
-    features.rows, features.values, features.length = scratch_at(features, uint64(1)), scratch_at(features, uint64(2)), m
+    features.rows, features.values, features.length = (
+        scratch_at(features, uint64(1)),
+        scratch_at(features, uint64(2)),
+        m,
+    )
     features.guessed = uint64(0)
     e.is_predicted = min(e.is_predicted, uint64(1))  # the prediction afterwards is that of `_update`
     return norm if plain else measure(rates, features, example, m, offset, importance, square, True), False

@@ -1,8 +1,8 @@
 """The parser's kernels that make features of names, and the one that puts them into the rows.
 
-While a line is parsed, each made feature is an event: its row, its kind, the number of namespaces before it, its index or
-its entry in the dictionaries, its value. Afterwards each kind becomes a namespace of its row, where its first feature was
-made: before the namespace of the feature that it was made of, if that was the row's first of it.
+While a line is parsed, each made feature is an event: its row, its kind, the number of namespaces before it, its index
+or its entry in the dictionaries, its value. Afterwards each kind becomes a namespace of its row, where its first
+feature was made: before the namespace of the feature that it was made of, if that was the row's first of it.
 """
 
 import numpy as np

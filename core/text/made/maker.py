@@ -1,6 +1,6 @@
 """Makes features of names beside a parser: its buffers, its dictionaries, and the batches with the made features."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.text.hashing import PADDING, NamespaceMode, hash_text, namespace_id
 from hutch.core.text.made.kernels import EVENTS, MAKER, count_made, join_made, make_features
-from hutch.core.text.made.options import Made, ids_of_made
+from hutch.core.text.made.names import made_names
+from hutch.core.text.made.options import Made, Words, ids_of_made
+from hutch.core.text.parser import ParserOptions
 from hutch.core.text.state import Buffers
-
-Words = dict[bytes, tuple[NDArray[np.uint32], NDArray[np.float32]]]
-"""Indices, of 32 bits, and values of features, by word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +169,12 @@ class MadeFeatures:
         dictionaries: their words, each with the indices, of 32 bits, and the values of its features.
 
     Attributes:
-        made, words: the same.
+        made: the same.
         digest: of all of it.
     """
 
     def __init__(self, made: Made, dictionaries: Sequence[Words]) -> None:
-        self.made, self.words = made, dictionaries
+        self.made, self._dictionaries = made, dictionaries
         self._entries = Entries.of(dictionaries)
         content = [repr(made).encode(), *(getattr(self._entries, name).tobytes() for name in _CONTENT)]
         self.digest = sha256(b"".join(content)).hexdigest()
@@ -193,14 +192,28 @@ class MadeFeatures:
         if maker.per_feature:
             record["maker"], record["make"] = maker.record.ctypes.data, make_features.address
 
+    def named(self, namespace: str, seed: int, name: str, options: ParserOptions) -> Iterator[tuple[str, str, int]]:
+        """Namespace, name and index of each feature that is made of one.
+
+        Args:
+            namespace: full name of the feature's namespace.
+            seed: hash of the namespace.
+            name: of the feature; empty without one.
+            options: how names are hashed.
+        """
+        mode = options.namespaces
+        space = namespace_id(namespace, mode)
+        if space != namespace_id("", mode):
+            space = self._renamed(mode).get(space, space)
+        told, mask = namespace[:1] if mode == "letter" else namespace, (1 << options.bits) - 1
+        for shown, text, index in made_names(self.made, self._dictionaries, space, seed, name, options):
+            alone = f" {text}" if shown == "dictionary" else text.removeprefix("_")  # as in VW
+            yield shown, told + text if told else alone, index & mask
+
     def _renamed(self, mode: NamespaceMode) -> dict[int, int]:
         """Ids of namespaces, and those that they count as."""
         named = (self.made.renamed or {}).items()
         return {namespace_id(old, mode): namespace_id(new, mode) for new, olds in named for old in olds}
-
-    def counted(self, space: int, mode: NamespaceMode) -> int:
-        """The id that a namespace counts as."""
-        return space if space == namespace_id("", mode) else self._renamed(mode).get(space, space)
 
 
 _CONTENT = ("words", "word_at", "ptr", "indices", "values")

@@ -1,48 +1,44 @@
 """Names of the features that are made of names, for reports that show names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from hutch.core.text.hashing import HashMode, NamespaceMode, hash_text, namespace_id
-from hutch.core.text.made.maker import MadeFeatures
-from hutch.core.text.made.options import AFFIX_FACTOR, LENGTH_FACTOR, NAMES
+from hutch.core.text.hashing import hash_text, namespace_id
+from hutch.core.text.made.options import AFFIX_FACTOR, LENGTH_FACTOR, NAMES, Made, Words
+from hutch.core.text.parser import ParserOptions
 
 _SHOWN = {"name": NAMES, "letter": ("affix", "spelling", "dictionary")}
 """The namespaces as they are shown, VW's where namespaces are letters."""
 
 
 def made_names(
-    found: MadeFeatures, namespace: str, seed: int, name: str, mode: NamespaceMode, hash: HashMode, mask: int
+    made: Made, dictionaries: Sequence[Words], space: int, seed: int, name: str, options: ParserOptions
 ) -> Iterator[tuple[str, str, int]]:
-    """Namespace, name and index, of 32 bits, of each feature that is made of one feature.
+    """Namespace, name without that of the feature's namespace, and index, of 32 bits, of each feature made of one.
 
     Args:
-        found: what is made.
-        namespace: full name of the feature's namespace.
-        seed: hash of the namespace.
+        made: what is made.
+        dictionaries: the words of its dictionaries.
+        space: id of the feature's namespace.
+        seed: its hash.
         name: of the feature; empty without one.
-        mode: how namespaces are distinguished.
-        hash: how names are hashed.
-        mask: of indices, where they are shown.
+        options: how names are hashed.
     """
-    made, word = found.made, name.encode()
-    space = found.counted(namespace_id(namespace, mode), mode)
-    told = namespace[:1] if mode == "letter" else namespace
-    affixes, shapes, dictionaries = _SHOWN[mode]
+    word, mode, mask = name.encode(), options.namespaces, (1 << options.bits) - 1
+    affixes, shapes, features = _SHOWN[mode]
     for affix in made.affixes if word else ():
         if namespace_id(affix.namespace, mode) == space:
             length = affix.prefix or affix.suffix or 0
             part = word[:length] if affix.prefix else word[-length:]
             factor = AFFIX_FACTOR + (2 * length + (affix.prefix is not None)) * LENGTH_FACTOR
-            shown = f"{told}{'+' if affix.prefix else '-'}{length}={part.decode(errors='replace')}"
-            yield affixes, shown, hash_text(part, seed, hash) * factor & 0xFFFFFFFF
+            shown = f"{'+' if affix.prefix else '-'}{length}={part.decode(errors='replace')}"
+            yield affixes, shown, hash_text(part, seed, options.hash) * factor & 0xFFFFFFFF
     for listed in made.shapes:
         if namespace_id(listed, mode) == space:
-            shape = shape_of(word)
-            yield shapes, f"{told}_{shape}" if told else shape, hash_text(shape, seed)
-    for k, dictionary in enumerate(made.dictionaries):
-        if namespace_id(dictionary.namespace, mode) == space:
-            for index in found.words[k].get(word, ([], []))[0]:
-                yield dictionaries, f"{told or ' '}_{name}={int(index) & mask}", int(index)
+            yield shapes, f"_{shape_of(word)}", hash_text(shape_of(word), seed)
+    for dictionary, words in zip(made.dictionaries, dictionaries, strict=True):
+        if namespace_id(dictionary.namespace, mode) == space and word in words:
+            for index in words[word][0].tolist():
+                yield features, f"_{name}={index & mask}", index
 
 
 _ALIKE = bytes(

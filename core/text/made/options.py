@@ -2,12 +2,15 @@
 
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hutch.core.batch import AFFIX_LETTER, DICTIONARY_LETTER, SHAPE_LETTER
 from hutch.core.parameters import ExampleValue, Parameters, Within
 from hutch.core.text.hashing import NamespaceMode, namespace_id
 
 AFFIX_FACTOR, LENGTH_FACTOR = 13903957, 27942141
-"""The index of an affix is the hash of its bytes times the sum of the first and of (2 length + prefix) of the second (VW's)."""
+"""The index of an affix is the hash of its bytes times the first plus (2 length + prefix) times the second (VW's)."""
 
 
 class Affix(Parameters):
@@ -72,3 +75,7 @@ def ids_of_made(mode: NamespaceMode) -> tuple[int, int, int]:
         return AFFIX_LETTER, SHAPE_LETTER, DICTIONARY_LETTER
     affix, shape, dictionary = (namespace_id(name) for name in NAMES)
     return affix, shape, dictionary
+
+
+Words = dict[bytes, tuple[NDArray[np.uint32], NDArray[np.float32]]]
+"""Indices, of 32 bits, and values of the features of a dictionary, by word."""

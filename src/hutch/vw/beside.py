@@ -39,7 +39,18 @@ _RANGES = ("mellowness", "cb_min_cost", "cb_max_cost")
 """Options for ranges of costs, by which `--squarecb` eliminates actions only if it is asked to."""
 _SHOWN = ("scores", "named_labels")
 """Options for the output of a layer."""
-_BESIDES = (*MADE, "feature_mask", "sgd", "adaptive", "normalized", "invariant", "indexing", "simulation", "mellowness", *_SHOWN)
+_BESIDES = (
+    *MADE,
+    "feature_mask",
+    "sgd",
+    "adaptive",
+    "normalized",
+    "invariant",
+    "indexing",
+    "simulation",
+    "mellowness",
+    *_SHOWN,
+)
 """Options that concern the chain, though the table names no place of it."""
 _NOTHING = ("accepted, and changes nothing", "accepted; weights fill one table, and are the same")
 

@@ -213,7 +213,9 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "Add the first N letters of the names in namespace a as features, and the last N of those in b.",
             note="of text; bytes, not letters",
         ),
-        new_words("spelling", "A", "Add the shapes of the names in namespace A, _ for the default one.", note="of text"),
+        new_words(
+            "spelling", "A", "Add the shapes of the names in namespace A, _ for the default one.", note="of text"
+        ),
         new_words(
             "dictionary",
             "A:FILE",
@@ -250,7 +252,7 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "probabilities",
             "Predict probabilities.",
             sets="one_against_all.probabilities",
-            needs=("oaa", "csoaa_ldf"),
+            needs=("oaa", "csoaa_ldf", "multilabel_oaa"),
         ),
         new_flag("scores", "Predict the score of each class.", needs=("oaa",)),
         new_int(
@@ -284,6 +286,12 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="logarithmic_tree",
             note="has no effect, as in VW",
             needs=("log_multi",),
+        ),
+        new_int(
+            "multilabel_oaa",
+            "Several labels of N, from 0 to N - 1: one against all for each, as in 0,3.",
+            sets="multilabel_one_against_all.classes",
+            note="labels in any order; a repeated one is reported and counts once; -p has one line per example",
         ),
         new_int("csoaa", "Cost-sensitive --oaa, with N classes.", sets="cost_sensitive_one_against_all.classes"),
         new_flag("binary", "Predict -1 or 1.", sets="binary"),

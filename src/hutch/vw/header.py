@@ -12,10 +12,9 @@ from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
-from hutch.vw.translate import letters
 
-_KEPT = ("affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error",
-         "named_labels")  # fmt: skip
+_KEPT = ("multilabel_oaa", "affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions",
+         "noconstant", "link", "binary", "oaa", "ect", "error", "named_labels")  # fmt: skip
 _SILENT = ("ngrams", "feature_limit", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd", "low_rank_quadratic": "lrq"} | {name: layer.learner for name, layer in DECLARED.items()}
@@ -82,7 +81,7 @@ def _dictionary_lines(chain: Chain) -> Iterator[str]:
 
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
 _LABELS |= {"logged_slots": "CCB", "logged_slate": "SLATES"}
-_PREDICTIONS = {"class": "MULTICLASS", "action_probabilities": "ACTION_PROBS"}
+_PREDICTIONS = {"class": "MULTICLASS", "labels": "MULTILABELS", "action_probabilities": "ACTION_PROBS"}
 
 
 def _learning_rate(chain: Chain) -> float:
@@ -176,6 +175,8 @@ def _suffix(layer: Any, given: Namespace) -> str:
         return "-simulation" if layer.parameters.simulation else ""
     if layer.name == _DECIDES:
         return "-prob" if given.probabilities else "-rank" if layer.parameters.lists == "all" else ""
+    if layer.name == "multilabel_one_against_all":
+        return "-prob" if given.probabilities else ""
     if layer.name != "one_against_all":
         return ""
     return "-prob" if given.probabilities else "-scores" if given.scores else "-raw" if given.raw_predictions else ""

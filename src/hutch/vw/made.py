@@ -13,6 +13,7 @@ from hutch.core.data.chunks import Chunks
 from hutch.core.data.dictionaries import read_dictionary
 from hutch.core.errors import UsageError
 
+
 def made_of(options: Namespace, decode: Any) -> dict[str, Any]:
     """The keys of `input` that the options set.
 
@@ -88,7 +89,10 @@ def _every_letter() -> Iterator[str]:
     """A letter for each first byte that a namespace can have, but for those that end one."""
     yield from (chr(byte) for byte in range(33, 127) if chr(byte) not in "|:")
     for byte in range(0xC2, 0xF5):  # of UTF-8
-        yield bytes([byte, *(0x90 for _ in range((byte >= 0xF0) + (byte >= 0xE0))), 0x90]).decode(errors="ignore") or "\u0800"
+        yield (
+            bytes([byte, *(0x90 for _ in range((byte >= 0xF0) + (byte >= 0xE0))), 0x90]).decode(errors="ignore")
+            or "\u0800"
+        )
 
 
 def words_of_made(given: InputOptions, coded: Any) -> Iterator[str]:

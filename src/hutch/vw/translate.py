@@ -15,7 +15,7 @@ from hutch.vw.table import NAMED, OPTIONS
 MADE = ("affix", "spelling", "dictionary", "redefine")
 """The options for features made of names, and for namespaces under other names."""
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa", "log_multi")
+_MULTICLASS = ("oaa", "ect", "csoaa", "log_multi", "multilabel_oaa")
 
 
 def decode(text: str) -> str:
@@ -69,7 +69,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
 
 def _has_submodels(options: Namespace) -> bool:
     """Whether a feature has several rows of weights."""
-    counts = (options.oaa, options.csoaa, options.bootstrap, options.bag)
+    counts = (options.oaa, options.multilabel_oaa, options.csoaa, options.bootstrap, options.bag)
     return any((count or 1) > 1 for count in counts) or bool(
         options.ect or options.nn or options.lrq or options.lrqfa or options.cover or options.cb_type == "dr"
     )
@@ -194,7 +194,8 @@ def _layers(options: Namespace) -> list[Any]:
     Raises:
         UsageError: an option has a value that it cannot have.
     """
-    elsewhere = ("probabilities",) if options.csoaa_ldf is not None else ()  # a layer that decides declares it
+    declares = options.csoaa_ldf is not None or options.multilabel_oaa is not None
+    elsewhere = ("probabilities",) if declares else ()  # a layer that decides declares it, or the link below
     asked: dict[str, dict[str, Any]] = {}
     for option in OPTIONS:
         if option.layer in DECLARED or option.name in elsewhere:
@@ -352,6 +353,10 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "link": lambda parameters, options: (
         [] if parameters["function"] == "identity" or options.probabilities else [{"link": parameters}]
     ),
+    "multilabel_one_against_all": lambda parameters, options: [
+        {"multilabel_one_against_all": parameters},
+        *([{"link": {"function": "logistic"}}] if options.probabilities else []),
+    ],
     "boosting": _boosting,
     "marginal": _marginal,
     "stagewise_polynomial": _stagewise,

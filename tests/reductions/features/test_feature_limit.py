@@ -27,7 +27,8 @@ def lines(count, seed):
     draw = random.Random(seed)
     for _ in range(count):
         spaces = "".join(
-            f"|{name} " + "".join(f"{draw.randrange(30)}:{draw.uniform(-1, 1):.2f} " for _ in range(draw.randint(0, 45)))
+            f"|{name} "
+            + "".join(f"{draw.randrange(30)}:{draw.uniform(-1, 1):.2f} " for _ in range(draw.randint(0, 45)))
             for name in draw.sample("abc", draw.randint(1, 3))
         )
         yield f"{draw.choice((1, -1))} {spaces}\n"
