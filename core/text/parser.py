@@ -52,9 +52,11 @@ class MakesFeatures(Protocol):
 
     Attributes:
         digest: of all that it makes.
+        namespaces: of whose names it makes features.
     """
 
     digest: str
+    namespaces: tuple[str, ...]
 
     def attach(self, buffers: Any, mode: NamespaceMode) -> None:
         """Have a parser with these `Buffers` make features."""

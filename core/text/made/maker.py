@@ -171,11 +171,14 @@ class MadeFeatures:
     Attributes:
         made: the same.
         digest: of all of it.
+        namespaces: of whose names features are made.
     """
 
     def __init__(self, made: Made, dictionaries: Sequence[Words]) -> None:
         self.made, self._dictionaries = made, dictionaries
         self._entries = Entries.of(dictionaries)
+        named = [each.namespace for each in (*made.affixes, *made.dictionaries)]
+        self.namespaces = tuple(dict.fromkeys([*named, *made.shapes]))
         content = [repr(made).encode(), *(getattr(self._entries, name).tobytes() for name in _CONTENT)]
         self.digest = sha256(b"".join(content)).hexdigest()
 
