@@ -157,7 +157,7 @@ NOTHING = {
     "redefine",
 }
 """Options without an effect on most data: `first_only` only decides between actions of the same score,
-`stage_size` between passes, `unweighted_marginals` where importances differ, and `redefine` where namespaces are named."""
+`stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named."""
 
 
 def _outcome(folder, words):

@@ -41,6 +41,7 @@ _SHOWN = ("scores", "named_labels")
 """Options for the output of a layer."""
 _BESIDES = (
     *MADE,
+    "dictionary_path",
     "feature_mask",
     "sgd",
     "adaptive",

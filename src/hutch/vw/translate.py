@@ -14,8 +14,6 @@ from hutch.vw.table import NAMED, OPTIONS
 
 MADE = ("affix", "spelling", "dictionary", "redefine")
 """The options for features made of names, and for namespaces under other names."""
-_NEEDED_HERE = ("active",), ("dictionary",)
-"""What options need on the same command line, even beside a model."""
 _CLASSES = ("cb", "cb_explore", "cbify")
 _MULTICLASS = ("oaa", "ect", "csoaa", "log_multi", "multilabel_oaa")
 
@@ -222,7 +220,7 @@ def _check_needs(options: Namespace) -> None:
     for option in OPTIONS:
         if not option.needs or option.given(options) is None or _any_of(option.needs, options):
             continue
-        if options.initial_regressor is None or option.needs in _NEEDED_HERE:  # else the model may have it
+        if options.initial_regressor is None or option.needs == ("active",):  # else the model may have it
             missing.setdefault(" or --".join(option.needs), []).append(f"--{option.name}")
     if missing:
         verb = {True: "needs", False: "need"}
