@@ -177,8 +177,8 @@ class MadeFeatures:
     def __init__(self, made: Made, dictionaries: Sequence[Words]) -> None:
         self.made, self._dictionaries = made, dictionaries
         self._entries = Entries.of(dictionaries)
-        named = [each.namespace for each in (*made.affixes, *made.dictionaries)]
-        self.namespaces = tuple(dict.fromkeys([*named, *made.shapes]))
+        of_affixes, of_words = ([each.namespace for each in many] for many in (made.affixes, made.dictionaries))
+        self.namespaces = tuple(dict.fromkeys([*of_affixes, *of_words, *made.shapes]))
         content = [repr(made).encode(), *(getattr(self._entries, name).tobytes() for name in _CONTENT)]
         self.digest = sha256(b"".join(content)).hexdigest()
 

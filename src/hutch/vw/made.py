@@ -103,9 +103,10 @@ def words_of_made(given: InputOptions, coded: Any) -> Iterator[str]:
         coded: writes letters in the form of options.
     """
     if given.affixes:
-        affixes = (f"{'+' if each.prefix else '-'}{each.prefix or each.suffix}{coded(each.namespace)}"
-                   for each in reversed(given.affixes))  # fmt: skip
-        yield from ("--affix", ",".join(affixes))
+        spaces = dict.fromkeys(each.namespace for each in given.affixes)
+        ordered = [each for space in spaces for each in reversed(given.affixes) if each.namespace == space]
+        sizes = ((f"+{each.prefix}" if each.prefix else f"-{each.suffix}") + coded(each.namespace) for each in ordered)
+        yield from ("--affix", ",".join(sizes))
     if given.shapes:
         yield from ("--spelling", *(coded(name) or "_" for name in given.shapes))
     if given.dictionaries:
@@ -136,4 +137,5 @@ def _hash(content: bytes) -> int:
     size = len(content)
     powers = np.cumprod(np.concatenate([[1], np.full(size, _FACTOR)]).astype(np.uint64))
     signed = np.frombuffer(content, np.int8).astype(np.int64).view(np.uint64)
-    return int(np.sum(signed * powers[:size][::-1], dtype=np.uint64) + np.uint64(_FIRST) * powers[size])
+    polynomial = int(np.sum(signed * powers[:size][::-1], dtype=np.uint64))
+    return (polynomial + _FIRST * int(powers[size])) % 2**64

@@ -256,6 +256,9 @@ def _limits(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     """One layer for each namespace that `--feature_limit` names, or one for all; of several limits, the last counts."""
     found: dict[str, int] = {}
     for value in options.feature_limit:
+        if value[1:2] == ":":
+            wanted = f"wanted {value[0]}{value[2:]}; VW reads it as a limit of 0"
+            raise UsageError(f"--feature_limit: got {value!r}, {wanted}")
         ((letter, limit),) = _numbers("feature_limit", [value]).items()
         if limit < 1:
             raise UsageError(f"--feature_limit: got {value!r}, wanted at least 1; --ignore leaves a namespace out")
