@@ -36,11 +36,17 @@ class Labels(StrEnum):
     SIMPLE = "simple"  # a real number, ±1 for binary
     MULTICLASS = "multiclass"  # a class, counted from 1
     COST_SENSITIVE = "cost_sensitive"  # a cost for each of some classes
+    MULTILABEL = "multilabel"  # any number of classes, in the arrays of costs
     ACTION_COSTS = "action_costs"  # of a decision: a cost for each action
     LOGGED_ACTION = "logged_action"  # of a decision: cost and probability of the action that was chosen
     LOGGED_SLOTS = "logged_slots"  # of a decision: the same for each of the slots that get an action
     LOGGED_SLATE = "logged_slate"  # of a decision: one cost of all slots, and the probability of each one's action
     LOGGED_CLASS = "logged_class"  # cost and probability of the class that was chosen
+
+    @property
+    def lists_classes(self) -> bool:
+        """Whether an example's label is a list of classes, in the arrays of costs."""
+        return self in (Labels.COST_SENSITIVE, Labels.MULTILABEL)
 
     @property
     def of_decisions(self) -> bool:
@@ -63,6 +69,7 @@ class Predictions(StrEnum):
 
     SCALAR = "scalar"
     CLASS = "class"
+    LABELS = "labels"  # any number of them: those whose score is above the threshold; the number is their number
     ACTION_SCORES = "action_scores"  # of a decision: the lower, the better
     ACTION_PROBABILITIES = "action_probabilities"
 

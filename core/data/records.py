@@ -150,7 +150,9 @@ class RecordReader:
             "importance": self._floats(records, self._importance, 1.0),
             "base": self._floats(records, self._base, 0.0),
         }
-        if self._options.label == "cost_sensitive":
+        if self._options.label == "multilabel":
+            found.update(self._label_lists(records))
+        elif self._options.label == "cost_sensitive":
             found.update(self._costs(records))
         elif self._options.label == "logged_class":
             found.update(self._choices(records))
@@ -184,6 +186,30 @@ class RecordReader:
                 raise self._wrong(i, f"{key}: got {value!r}, wanted a number")
             out[i] = as_float(value)
         return as_float32(out)
+
+    def _label_lists(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+        """Lists of classes, each once and in ascending order."""
+        labels, cost_ptr = np.full(len(records), UNLABELED), np.zeros(len(records) + 1, np.int64)
+        found: list[int] = []
+        for i, record in enumerate(records):
+            given = [] if record.get(self._label) is None else record[self._label]
+            parts = given.split(",") if isinstance(given, str) and given.strip() else given or []
+            listed = parts if isinstance(parts, list | tuple | set | frozenset) else [parts]
+            classes = [int(each) if isinstance(each, str) and each.strip().isdecimal() else each for each in listed]
+            if not all(map(_is_class, classes)):
+                raise self._wrong(
+                    i, f"{self._label}: got {given!r:.60}, wanted classes such as [0, 2], or the text '0,2'"
+                )
+            found += sorted({int(each) for each in classes})
+            cost_ptr[i + 1] = len(found)
+            if cost_ptr[i + 1] > cost_ptr[i]:
+                labels[i] = found[cost_ptr[i]]
+        return {
+            "labels": labels,
+            "cost_ptr": cost_ptr,
+            "cost_classes": np.array(found, np.uint32),
+            "costs": np.zeros(len(found), np.float32),
+        }
 
     def _costs(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
         labels, cost_ptr = np.full(len(records), UNLABELED), np.zeros(len(records) + 1, np.int64)

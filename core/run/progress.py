@@ -71,7 +71,7 @@ class PlainCells:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._takes, self._predicts = engine.takes, engine.predicts
+        self._takes, self._predicts, self._top = engine.takes, engine.predicts, engine.layers[0]
         self._classes = engine.score_count if engine.takes is Labels.LOGGED_CLASS else 0
 
     def label(self, batch: Batch, i: int) -> float | int | str | None:
@@ -82,6 +82,8 @@ class PlainCells:
         if self._takes == Labels.COST_SENSITIVE:
             costs = batch.costs[batch.cost_ptr[i] : batch.cost_ptr[i + 1]]
             return "known" if (costs != UNLABELED).any() else None  # classes may be named without costs
+        if self._takes is Labels.MULTILABEL:
+            return ",".join(map(str, batch.cost_classes[batch.cost_ptr[i] : batch.cost_ptr[i + 1]].tolist())) or None
         label = batch.labels[i]
         if label == UNLABELED:
             return None
@@ -90,6 +92,10 @@ class PlainCells:
     def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
         if self._predicts.of_actions:
             return prediction_cell(batch, i, outputs, self._takes)
+        if self._predicts is Predictions.LABELS:
+            from hutch.core.run.labels import labels_of
+
+            return ",".join(map(str, labels_of(self._top, outputs.scores[i])))
         prediction = float(outputs.predictions[i])
         return int(prediction) if self._predicts == Predictions.CLASS else prediction
 

@@ -60,6 +60,8 @@ def _named_namespaces(engine: Engine) -> dict[int, tuple[str, str]]:
     """The namespaces that layers name and no layer above makes, by id: name, and the layer that names it."""
     found: dict[int, tuple[str, str]] = {}
     made: set[str] = set()
+    for name in engine.parser.made.namespaces if engine.parser.made else ():
+        found[namespace_id(name, engine.parser.namespaces)] = name, "input"
     for k, layer in enumerate(engine.layers):
         for name in layer.inputs.namespaces:
             if name not in made:
@@ -170,7 +172,7 @@ class Unexpected:
     @property
     def _of_classes(self) -> bool:
         """Whether labels name classes and their costs."""
-        return self._engine.takes in (Labels.LOGGED_CLASS, Labels.COST_SENSITIVE)
+        return self._engine.takes is Labels.LOGGED_CLASS or self._engine.takes.lists_classes
 
     def _wanted(self) -> str:
         """Which classes or numbers are wanted."""

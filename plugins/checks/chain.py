@@ -103,6 +103,8 @@ def _label(takes: Labels, truth: int, classes: int) -> Any:
         return truth + 1
     if takes.of_decisions:  # the cost of an action; each line is one
         return float(truth > 0)
+    if takes == Labels.MULTILABEL:
+        return sorted({truth, (truth + 1) % classes})
     if takes == Labels.LOGGED_CLASS:
         return {"class": truth + 1, "cost": float(truth == 0), "probability": 1 / classes}
     return {k + 1: float(k != truth) for k in range(classes)}

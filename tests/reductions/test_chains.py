@@ -131,6 +131,14 @@ CHAINS: dict[str, list[Any]] = {
         {"multinomial": CLASSES},
         BAYESIAN,
     ],
+    "feature_limit over linear": [
+        {"feature_limit": {"features": 1, "namespaces": ["task"]}},
+        {"linear": {"interactions": [["task", "task"]]}},
+    ],
+    "multilabel_one_against_all over linear": [
+        {"multilabel_one_against_all": {"classes": 4, "first_class": 1}},
+        LINEAR,
+    ],
     "ngrams over linear": [
         {"ngrams": {"size": 2}},
         {"linear": {"interactions": [["task", "task"]]}},
@@ -205,6 +213,8 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
     takes = build(name).takes.value
 
     def label_of(label: int, importance: float) -> str:
+        if takes == "multilabel":
+            return f"{label},{label % 4 + 1}"
         if takes == "cost_sensitive":
             return f"{label}:0 {label % 4 + 1}:{importance:g}"
         return f"{(1 if label % 2 else -1) if takes == 'simple' else label} {importance:g}"

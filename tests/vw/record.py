@@ -70,6 +70,17 @@ def classes_logged(count: int = 10) -> str:
     return "".join(lines)
 
 
+def several(count: int = 30) -> str:
+    """Lines with any number of five labels."""
+    draw = random.Random(count)
+    lines = []
+    for k in range(count):
+        labels = sorted(draw.sample(range(5), draw.choice((0, 1, 1, 2, 3))))
+        words = " ".join(f"w{label}" for label in labels) + f" n{draw.randrange(4)}"
+        lines.append(f"{','.join(map(str, labels))}{f' t{k}' if k % 7 == 0 else ' '}|a {words} |b x:0.5\n")
+    return "".join(lines)
+
+
 REAL, BINARY, COUNT, CLASS = (simple(label) for label in ("real", "binary", "count", "class"))
 CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "plain": (REAL, ("",)),
@@ -90,6 +101,10 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "ignored": (REAL, ("--ignore b --ignore_linear c -q ac",)),
     "kept": (REAL, ("--keep a",)),
     "grams": (REAL, ("--ngram a2 --skips a1",)),
+    "affixes": (REAL, ("--affix +1a,-1c,+2a --spelling a -b 12", "--affix -2c,+3b -q ac --ngram 2")),
+    "renamed": (REAL, ("--redefine x:=ac -q xb", "--redefine := --redefine a:=b --ignore b")),
+    "limited": (REAL, ("--feature_limit 2 -q ab", "--feature_limit a1 --feature_limit b2 --ngram 2")),
+    "masked": (REAL, ("-f {M} --ignore b", "--feature_mask {M}", "-i {M} --feature_mask {M} -q ab")),
     "hashed whole": (REAL, ("--hash all --hash_seed 7",)),
     "few bits": (REAL, ("-b 3 -q ab",)),
     "first weights": (REAL, ("--initial_weight 0.2 -b 6",)),
@@ -110,6 +125,15 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "probabilities": (CLASS, ("--oaa 4 --loss_function logistic --probabilities -l 0.4",)),
     "tournament": (CLASS, ("--ect 4 --error 1",)),
     "costs": (costs(), ("--csoaa 3",)),
+    "several labels": (
+        several(),
+        (
+            "--multilabel_oaa 5",
+            "--multilabel_oaa 5 --loss_function logistic --link logistic -q ab",
+            "--multilabel_oaa 6 --sgd -l 0.1 -c -k --passes 3 -f {M}",
+            "-t -i {M}",
+        ),
+    ),
     "logged actions": (decisions(True), ("--cb_adf --cb_type mtr",)),
     "logged, doubly robust": (decisions(True), ("--cb_adf --cb_type dr",)),
     "explored": (decisions(True), ("--cb_explore_adf --epsilon 0.2 -q ux",)),

@@ -121,7 +121,7 @@ def test_hexfloat(value, text):
         ("--ngram x", "--ngram: got 'x'"),
         ("--skips 2", "needs --ngram"),
         ("--l1 0.1 --l1 0.2", "--l1: got 0.1 and 0.2, wanted one value"),
-        ("--redefine a:=b", "--redefine is not supported: write the namespaces"),
+        ("--redefine ab:=c", "--redefine: got 'ab:=c', wanted N:=S"),
         ("--oaa 2 --named_labels a,b,c", "--oaa: got 2, wanted 3"),
         ("--csoaa 2 --named_labels a,b,c", "--csoaa: got 2, wanted 3"),
         ("--named_labels a,b", "--named_labels needs --oaa or --ect or --csoaa"),

@@ -11,10 +11,7 @@ initial_pass_length replay_b replay_b_count replay_c replay_c_count replay_m rep
 direct: use --active, which writes the importance behind each prediction
 examples: cut the data with `head`
 sort_features: leave it out if no line repeats a word: the option also removes repeated ones
-feature_limit: leave features out before Hutch reads them
 experimental_full_name_interactions: use -q, or `hutch train`, where namespaces go by their full names
-redefine: write the namespaces into the data under one name
-affix spelling dictionary dictionary_path: make the features before Hutch reads them
 flatbuffer: use `hutch train`, which reads CSV, Parquet and JSON lines by their ending
 dump_json_weights_experimental dump_json_weights_include_feature_names_experimental
   dump_json_weights_include_extra_online_state_experimental: use --invert_hash, or `hutch inspect MODEL --readable FILE`
@@ -22,7 +19,6 @@ input_feature_regularizer output_feature_regularizer_binary output_feature_regul
   strength for all features
 span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
   --ray ADDRESS`
-feature_mask: train with --ignore or --keep
 active_cover oracular alpha beta_scale: use --active, or the `active` layer of `hutch train -C`
 cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline: use --active with --oaa, or the
   `active` layer of `hutch train -C`
@@ -48,7 +44,6 @@ emt emt_tree emt_leaf emt_scorer emt_initial emt_router online: use --oaa, --ect
 recall_tree max_candidates bern_hyper max_depth node_only randomized_routing: use --oaa, --ect or the `filter_tree`
   layer
 plt kary_tree threshold top_k plt_force_load_legacy_model: train a model for each label, or use --oaa
-multilabel_oaa: train a model for each label
 oaa_subsample: use --oaa, which learns every class, or the `filter_tree` layer, which learns log2 of them
 epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
   bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf

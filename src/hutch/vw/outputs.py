@@ -9,6 +9,7 @@ import numpy as np
 from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
+from hutch.core.chain.reduction import Predictions
 from hutch.core.run.decisions import tail
 from hutch.core.run.output import Lines, class_lines, number_lines, predictions_of
 
@@ -27,7 +28,9 @@ class FirstClass:
     """
 
     def __init__(self, chain: Chain, *, late: bool) -> None:
-        self._layer = layer_named(chain, "one_against_all", "cost_sensitive_one_against_all")
+        self._layer = layer_named(
+            chain, "one_against_all", "cost_sensitive_one_against_all", "multilabel_one_against_all"
+        )
         self._late = late
         self._before = self._now()
 
@@ -142,7 +145,13 @@ def is_bounded(chain: Chain) -> bool:
 
 def writes_numbers(chain: Chain, given: Namespace) -> bool:
     """Whether `prediction_lines` writes the predictions alone, each with its tag."""
-    other = chain.predicts.of_actions or given.scores or given.probabilities or given.named_labels
+    other = (
+        chain.predicts.of_actions
+        or chain.predicts is Predictions.LABELS
+        or given.scores
+        or given.probabilities
+        or given.named_labels
+    )
     active = layer_named(chain, "active")
     return not (other or is_bounded(chain) or (active is not None and not active.simulation))
 
@@ -160,6 +169,10 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
         from hutch.vw.decision_lines import decision_prediction_lines
 
         return decision_prediction_lines(chain)
+    if chain.predicts is Predictions.LABELS and not given.probabilities:
+        from hutch.core.run.labels import label_lines
+
+        return label_lines(chain, blank=True)
     if given.scores or given.probabilities:
         return scores_of(chain, labels)
     if labels:

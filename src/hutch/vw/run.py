@@ -42,7 +42,11 @@ def build_chain(options: Namespace) -> Chain:
     Raises:
         HutchError: options that contradict each other or the model.
     """
-    if options.initial_regressor is None:
+    if options.feature_mask is not None:
+        from hutch.vw.mask import masked_chain
+
+        chain = masked_chain(options)
+    elif options.initial_regressor is None:
         chain = Chain.from_config(chain_of(options))
         set_regularization(chain, options)
     else:
@@ -103,6 +107,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     given.named_labels = given.named_labels or chain.remarks.get("named_labels")
     if given.named_labels:
         chain.remarks["named_labels"] = given.named_labels
+    if given.predict_only_model:
+        chain.remarks["predict_only_model"] = "1"
     labels = given.named_labels.split(",") if given.named_labels else []
     if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
         classes.state["early"] = 1  # VW judges the scores once it knows the label
@@ -147,6 +153,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
 def cells_of(chain: Chain, given: Namespace) -> Cells | None:
     """The cells of the table, where they are not plain numbers."""
     labels = given.named_labels.split(",") if given.named_labels else []
+    if chain.predicts is Predictions.LABELS:
+        return None
     if not labels and (not given.probabilities or chain.predicts.of_actions):
         per_class = any(layer.name in ("explore_classes", "offset_tree") for layer in chain.layers)
         return ClassBanditCells(chain) if per_class else None
@@ -161,7 +169,7 @@ def reporters_of(chain: Chain, options: RunOptions, given: Namespace) -> list[Re
 
 def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[Reporter]:
     log_loss = None
-    if given.probabilities:
+    if given.probabilities and chain.predicts is not Predictions.LABELS:
         log_loss = DecisionLogLoss(chain) if chain.predicts.of_actions else LogLoss(chain)
     if given.audit:
         yield Audit(chain, learns=options.learn)
@@ -206,6 +214,7 @@ def _raw_lines(chain: Chain, given: Namespace) -> Lines:
         return lambda batch, outputs: raw_lines(batch, outputs.raw if probable else outputs.predictions)
     if chain.predicts.value == "scalar":
         return number_lines(raw_of)
-    if given.scores or given.probabilities or chain.predicts.of_actions or not chain.score_count:
+    several = chain.predicts.of_actions or chain.predicts is Predictions.LABELS
+    if given.scores or given.probabilities or several or not chain.score_count:
         return lambda batch, outputs: b""
     return (costs_of if chain.takes.value == "cost_sensitive" else raw_scores_of)(chain)
