@@ -2,8 +2,9 @@
 
     pip install implicit; python benchmarks/research/implicit_feedback.py [--events 30000] [--seeds 3]
 
-400 users and 200 items; user u takes item i with a probability in proportion to e^(.8 a·b + popularity), with four normal
-factors each. The share is that of the ten items ranked first for each user, in what the ten most probable ones would get.
+400 users and 200 items; user u takes item i with a probability in proportion to e^(.8 a·b + popularity), with four
+normal factors each. The share is that of the ten items ranked first for each user, in what the ten most probable ones
+would get.
 """
 
 import argparse
