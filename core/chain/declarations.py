@@ -28,6 +28,8 @@ class Inputs:
         fits_scale: True for a layer that learns the scale of the columns of tables, which it is shown before they are
             learned from; see `hutch.core.chain.capabilities.FitsScale`.
         keeps_zeros: True if a feature of value 0 differs from a missing one: readers then keep it.
+        pairs_namespaces: True for a learner of pairs of namespaces: words of a stream's rows, which have none, are then
+            namespaces of their own.
         adds_examples: True for a layer that has those below learn examples of its own making, whose losses count: what
             a constant would lose does not follow from the labels.
     """
@@ -43,6 +45,7 @@ class Inputs:
     buys_labels: bool = False
     fits_scale: bool = False
     keeps_zeros: bool = False
+    pairs_namespaces: bool = False
     adds_examples: bool = False
 
 
