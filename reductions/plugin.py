@@ -5,8 +5,10 @@ from collections.abc import Callable
 from hutch.core.hooks import hookimpl
 
 REDUCTIONS = {
+    "action_density": "continuous_actions.action_density:ActionDensity",
     "action_per_class": "bandits.action_per_class:ActionPerClass",
     "action_probabilities": "bandits.action_probabilities:ActionProbabilities",
+    "action_tree": "continuous_actions.action_tree:ActionTree",
     "active": "active.layer:Active",
     "bandit_per_class": "class_bandits.bandit_per_class:BanditPerClass",
     "bayesian_linear": "bayesian_linear.layer:BayesianLinear",
@@ -63,6 +65,7 @@ REDUCTIONS = {
     "random_features": "features.random_features:RandomFeatures",
     "rejection_sampling": "bandits.rejection_sampling:RejectionSampling",
     "sample_action": "bandits.sample_action:SampleAction",
+    "sample_density": "continuous_actions.sample_density:SampleDensity",
     "sampled_negatives": "sampled_negatives:SampledNegatives",
     "scoring_filter_tree": "scoring_filter_tree:ScoringFilterTree",
     "simulate_bandit": "bandits.simulate_bandit:SimulateBandit",
@@ -70,10 +73,13 @@ REDUCTIONS = {
     "simulate_bandit_with_features": "bandits.simulate_bandit_with_features:SimulateBanditWithFeatures",
     "simulate_cost_sensitive_bandit": "bandits.simulate_bandit:SimulateCostSensitiveBandit",
     "simulate_cost_sensitive_bandit_per_class": "class_bandits.simulate:SimulateCostSensitiveBanditPerClass",
+    "simulate_number_bandit": "continuous_actions.simulate_numbers:SimulateNumberBandit",
+    "simulate_part_bandit": "continuous_actions.simulate_numbers:SimulatePartBandit",
     "stagewise_polynomial": "stagewise_polynomial:StagewisePolynomial",
     "standardise": "features.standardise:Standardise",
     "svrg": "ftrl.svrg:Svrg",
     "weighted_metrics": "bandits.weighted_metrics:WeightedMetrics",
+    "zeroth_order": "continuous_actions.zeroth_order:ZerothOrder",
 }
 
 

@@ -60,6 +60,7 @@ class Answers:
         decision_threshold: the prediction above which it means the upper of two labels.
         linked: True if a function was applied to what the base learner predicts.
         labels: the only labels that it is made for; None: those of its classes, or of its loss.
+        label_range: the least and the greatest number that may have been chosen, where labels are logged numbers.
         loss: the loss by which it learns; None if unknown.
         loss_kind: of that loss, one of `hutch.core.loss.kinds`; None if unknown.
         sensitivity_is_variance: True if the kernel `sensitivity` returns the posterior variance of the prediction.
@@ -71,6 +72,7 @@ class Answers:
     decision_threshold: float = 0.0
     linked: bool = False
     labels: tuple[float, ...] | None = None
+    label_range: tuple[float, float] | None = None
     loss: LossChoice | None = None
     loss_kind: int | None = None
     sensitivity_is_variance: bool = False

@@ -141,7 +141,7 @@ class _Single:
     """
 
     def __init__(self, engine: Engine, fields: Mapping[str, str]) -> None:
-        self._fields, self._has_costs = fields, engine.takes.lists_classes
+        self._fields, self._has_costs = fields, engine.takes.lists_costs
         self._arrays: dict[str, NDArray[Any]] = {}
         self._run = engine.single_run()
         classes = engine.score_count

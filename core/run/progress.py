@@ -16,6 +16,7 @@ from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import UsageError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.decisions import label_cell, prediction_cell
+from hutch.core.run.numbers import logged_number_cell, number_cell
 from hutch.core.strict_json import dumps
 
 
@@ -79,6 +80,8 @@ class PlainCells:
             return label_cell(batch, i, self._takes, classes=self._classes)
         if self._takes == Labels.LOGGED_CLASS:
             return label_cell(batch, i, self._takes, first_class=1, classes=self._classes)
+        if self._takes == Labels.LOGGED_NUMBER:
+            return logged_number_cell(batch, i)
         if self._takes == Labels.COST_SENSITIVE:
             costs = batch.costs[batch.cost_ptr[i] : batch.cost_ptr[i + 1]]
             return "known" if (costs != UNLABELED).any() else None  # classes may be named without costs
@@ -96,6 +99,8 @@ class PlainCells:
             from hutch.core.run.labels import labels_of
 
             return ",".join(map(str, labels_of(self._top, outputs.scores[i])))
+        if self._predicts == Predictions.DRAWN_NUMBER:
+            return number_cell(i, outputs)
         prediction = float(outputs.predictions[i])
         return int(prediction) if self._predicts == Predictions.CLASS else prediction
 

@@ -151,13 +151,17 @@ class UnexpectedData(UnexpectedLabels):
 
 
 def _prediction_lines(engine: Engine, names: Sequence[str]) -> Lines:
-    """The writer of predictions: numbers, names of classes, or the actions of decisions."""
+    """The writer of predictions: numbers, names of classes, densities, or the actions of decisions."""
     if names and engine.predicts is Predictions.CLASS:
         return class_lines(names)
     if engine.predicts is Predictions.LABELS:
         from hutch.core.run.labels import label_lines
 
         return label_lines(engine)
+    if engine.predicts in (Predictions.DENSITY, Predictions.DRAWN_NUMBER):
+        from hutch.core.run.numbers import density_lines, drawn_lines
+
+        return density_lines if engine.predicts is Predictions.DENSITY else drawn_lines
     if not engine.predicts.of_actions:
         return number_lines(predictions_of)
     from hutch.core.run.decisions import lines_of

@@ -182,6 +182,8 @@ def best_constant(run: Run, best: BestConstant | None, seen: Statistics) -> tupl
         return None, None
     if any(layer.inputs.adds_examples for layer in run.engine.layers):
         return None, None
+    if run.engine.layers[0].answers.loss is None:  # what is reported is no loss of the learner's
+        return None, None
     shared = run.engine.shared[0]
     label_range = (float(shared["min_label"]), float(shared["max_label"]))
     return best.of(choice.name, seen, dict(choice.parameters), label_range)

@@ -9,11 +9,13 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text import problems as problems
 from hutch.core.text.actions import next_word, read_actions, read_slot
+from hutch.core.text.logged_number import read_logged_number
 from hutch.core.text.numbers import has_digit, is_digit, is_misread, read_float
 from hutch.core.text.state import (
     ACTION_COSTS,
     COST_SENSITIVE,
     LOGGED_CLASS,
+    LOGGED_NUMBER,
     LOGGED_SLATE,
     LOGGED_SLOTS,
     MULTICLASS,
@@ -231,6 +233,13 @@ def _parse_actions(state, start, stop):
         read_actions(state, start, stop, kind == ACTION_COSTS, kind == LOGGED_CLASS)
 
 
+@piece_kernel
+def _parse_logged_number(state, start, stop):
+    start, stop = _words(state, start, stop)
+    if start < stop:
+        read_logged_number(state, start, stop)
+
+
 def label_parser(kind: int) -> AddressKernel:
     """The kernel that reads the bytes before the bar or the line's end into the row being written: one for some kinds
     of labels, since a run needs one kind, and compiling the others takes seconds."""
@@ -238,4 +247,6 @@ def label_parser(kind: int) -> AddressKernel:
         return _parse_single
     if kind in (COST_SENSITIVE, MULTILABEL):
         return _parse_labels if kind == MULTILABEL else _parse_costs
+    if kind == LOGGED_NUMBER:
+        return _parse_logged_number
     return _parse_slot if kind in (LOGGED_SLOTS, LOGGED_SLATE) else _parse_actions

@@ -34,6 +34,7 @@ LabelKind = Literal[
     "logged_slots",
     "logged_slate",
     "multilabel",
+    "logged_number",
 ]
 
 _OF_SLOTS = ("logged_slots", "logged_slate")

@@ -49,6 +49,7 @@ BAD_SLOT = 29
 UNKNOWN_CLASS = 30
 BAD_LABELS = 31
 REPEATED_LABEL = 32
+BAD_LOGGED_NUMBER = 33
 
 
 class Kind(NamedTuple):
@@ -121,6 +122,7 @@ KINDS = (
     Kind("unknown class", "the label counts as not given", "one of --named_labels"),
     Kind("bad labels", "the example counts as unlabeled", "classes from 0 to 16777216 with commas between"),
     Kind("repeated label", "it counts once", "each class once"),
+    Kind("bad logged number", "the example counts as unlabeled", "ca action:cost:density, a density above 0"),
 )
 
 

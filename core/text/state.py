@@ -18,7 +18,7 @@ from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text.problems import KEPT, KINDS, Found
 
 SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL = range(4)
-ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS, LOGGED_SLOTS, LOGGED_SLATE, MULTILABEL = range(4, 10)
+ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS, LOGGED_SLOTS, LOGGED_SLATE, MULTILABEL, LOGGED_NUMBER = range(4, 11)
 LABEL_KINDS = {
     "simple": SIMPLE,
     "multiclass": MULTICLASS,
@@ -30,6 +30,7 @@ LABEL_KINDS = {
     "logged_slots": LOGGED_SLOTS,
     "logged_slate": LOGGED_SLATE,
     "multilabel": MULTILABEL,
+    "logged_number": LOGGED_NUMBER,
 }
 
 _NO_COSTS = (SIMPLE, MULTICLASS, NO_LABEL)

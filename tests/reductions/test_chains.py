@@ -19,6 +19,7 @@ BAYESIAN: dict[str, Any] = {
     "bayesian_linear": {"namespace": "task", "dimension": 4, "features": "named", "loss": "squared"}
 }
 CLASSES = {"classes": 4}
+RANGE = {"lowest": -1.0, "highest": 1.0}
 PPCA: dict[str, Any] = {
     "namespace": "task", "dimension": 6, "features": "hashed", "rank": 2, "block": 3, "warm_up": 4
 }  # fmt: skip
@@ -110,6 +111,19 @@ CHAINS: dict[str, list[Any]] = {
         {"explore_classes": {**CLASSES, "method": "cover"}},
         {"bandit_per_class": CLASSES},
         {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
+    "simulate_number_bandit over sample_density over action_density": [
+        {"simulate_number_bandit": RANGE},
+        "sample_density",
+        {"action_density": RANGE | {"bandwidth": 0.4, "parts": 8}},
+        LINEAR,
+    ],
+    "sample_density over zeroth_order": ["sample_density", {"zeroth_order": {"learning_rate": 0.01}}],
+    "simulate_part_bandit over action_tree": [
+        {"simulate_part_bandit": RANGE | {"classes": 4}},
+        {"explore_classes": {"classes": 4}},
+        {"action_tree": {"classes": 4}},
         LINEAR,
     ],
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
@@ -217,6 +231,8 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
             return f"{label},{label % 4 + 1}"
         if takes == "cost_sensitive":
             return f"{label}:0 {label % 4 + 1}:{importance:g}"
+        if takes == "logged_number":
+            return f"ca {label / 8}:{importance:g}:0.25"
         return f"{(1 if label % 2 else -1) if takes == 'simple' else label} {importance:g}"
 
     found = [

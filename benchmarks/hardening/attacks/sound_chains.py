@@ -43,6 +43,7 @@ MEASURED = [
     )
 ]
 NUMBERS = [f"{1 if i % 2 else -1} |w a:{i % 3 + 0.1} b:{i % 5 - 1.0} c:{i % 7} |u r{i % 4}" for i in range(30)]
+PRICED = [f"ca {0.3 + i % 9}:{i % 3 - 1}:0.1 |w a{i % 5} b{i % 7}:0.5" for i in range(30)]
 PAIRED = [f"{0.2 + i % 3} |p user u{i % 5} shop s{i % 4} |w a{i % 5}" for i in range(30)]
 
 _ROW: dict[str, Any] = {
@@ -64,6 +65,7 @@ _ROW_OF_WORDS = {"namespace": "w", "dimension": 8, "features": "named"}
 _BAYESIAN = {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "logistic"}}
 _BLOCKS = {"bayesian_linear": {"covariance": "blocks", "dimension": 8, "loss": "squared"}}
 _DYADIC = {"left": "w", "right": "u", "rank": 2}
+_RANGE, _SIDES = {"lowest": 0, "highest": 10}, {"lowest": -1, "highest": 1}
 _PAIR = {"namespaces": ["w", "u"], "rank": 2}
 CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "linear": ([{"linear": {"loss": "logistic", "interactions": [["w", "u"]]}}], PLAIN),
@@ -118,6 +120,23 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "weighted_metrics": (
         [{"explore_epsilon": {}}, *_ADF[:-1], {"weighted_metrics": {"weights": {"right": 1, "price": -2}}}, "linear"],
         MEASURED,
+    ),
+    "action_density": ([{"action_density": _RANGE}, "linear"], PRICED),
+    "sample_density": (["sample_density", {"action_density": _RANGE | {"bandwidth": 2}}, "linear"], PRICED),
+    "action_tree": ([{"action_tree": {"classes": 4}}, "linear"], LOGGED),
+    "zeroth_order": ([{"zeroth_order": {"learning_rate": 0.01}}], PRICED),
+    "simulate_number_bandit": (
+        [{"simulate_number_bandit": _SIDES}, "sample_density", {"action_density": _SIDES}, "linear"],
+        PLAIN,
+    ),
+    "simulate_part_bandit": (
+        [
+            {"simulate_part_bandit": _SIDES | {"classes": 4}},
+            {"explore_classes": {"classes": 4}},
+            {"action_tree": {"classes": 4}},
+            "linear",
+        ],
+        PLAIN,
     ),
     "logarithmic_tree": ([{"logarithmic_tree": {"classes": 3}}, "linear"], CLASSES),
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),

@@ -28,9 +28,6 @@ automl default_lease priority_type priority_challengers verbose_metrics csv_trac
 baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
 baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
   evaluate`
-cats cats_pdf cats_tree tree_bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
-  policy: cut the range of actions into N classes, and use --cb_explore N
-cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into N classes, and use --cbify N
 ccb_no_slot_index: leave it out
 eval: use `hutch evaluate`, which estimates a chain's cost from a log of decisions
 cb_to_cbadf: use --cb, which works with features of actions

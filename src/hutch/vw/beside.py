@@ -140,5 +140,7 @@ def _is_idle(name: str, layers: Mapping[str, Mapping[str, Any]]) -> bool:
     if name == "leave_duplicate_interactions":
         alike = len({"".join(sorted(term)) for term in terms}) < len(terms)
         return not alike and all(term.count(":") < 2 for term in terms)
+    if name == "loss_01_ratio":
+        return all(layer.get("cost") != "zero_one" for layer in layers.values())
     squarecb = layers.get("explore_squarecb", {"eliminate": True})
     return name in _RANGES and not squarecb.get("eliminate")

@@ -45,7 +45,7 @@ def class_bandit_layers(options: Namespace, costs: dict[str, Any]) -> list[Any]:
     classes, kind = {"classes": getattr(options, asked[0])}, _TYPES.get(options.cb_type, options.cb_type)
     layers: list[Any] = [{"bandit_per_class": classes | ({"type": kind} if kind != "dr" else {})}]
     if asked[0] != "cb":
-        layers.insert(0, {"explore_classes": classes | _explorer(options)})
+        layers.insert(0, {"explore_classes": classes | explorer_of(options)})
     if options.ot is not None:
         layers.insert(0, {"offset_tree": {"classes": options.ot}})
     if asked[0] == "cbify":
@@ -54,7 +54,7 @@ def class_bandit_layers(options: Namespace, costs: dict[str, Any]) -> list[Any]:
     return [*layers, {"cost_sensitive_one_against_all": classes | {"first_class": 1}}]
 
 
-def _explorer(options: Namespace) -> dict[str, Any]:
+def explorer_of(options: Namespace) -> dict[str, Any]:
     """The parameters of the layer that explores.
 
     Raises:
@@ -92,10 +92,15 @@ def class_bandit_words(layers: Sequence[tuple[str, Any]]) -> Iterator[str]:
         yield from ["--cbify_cs"] if "cost" in simulates else []
         yield from ("--loss0", repr(given[simulates].right), "--loss1", repr(given[simulates].wrong))
     if explorer := given.get("explore_classes"):
-        if explorer.method != "epsilon":
-            count = explorer.decisions if explorer.method == "first" else explorer.policies
-            yield from (f"--{explorer.method}", str(count))
-        yield from () if explorer.epsilon is None else ("--epsilon", repr(explorer.epsilon))
-        if explorer.method == "cover":
-            yield from ("--psi", repr(explorer.psi))
-            yield from () if explorer.uniform else ("--nounif",)
+        yield from explorer_words(explorer)
+
+
+def explorer_words(explorer: Any) -> Iterator[str]:
+    """The options for the parameters of `explore_classes`."""
+    if explorer.method != "epsilon":
+        count = explorer.decisions if explorer.method == "first" else explorer.policies
+        yield from (f"--{explorer.method}", str(count))
+    yield from () if explorer.epsilon is None else ("--epsilon", repr(explorer.epsilon))
+    if explorer.method == "cover":
+        yield from ("--psi", repr(explorer.psi))
+        yield from () if explorer.uniform else ("--nounif",)

@@ -11,6 +11,8 @@ from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
 from hutch.vw.class_bandits import class_bandit_words
 from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
+from hutch.vw.numbers import LAYERS as LAYERS_OF_NUMBERS
+from hutch.vw.numbers import number_words
 from hutch.vw.option import Option
 from hutch.vw.parse import parse
 from hutch.vw.table import NAMED, OPTIONS
@@ -141,7 +143,11 @@ def _check(chain: Chain, again: Chain, layers: list[Layer], found: list[Layer]) 
 
 def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
     names = [name for name, _ in layers]
-    if "bandit_per_class" in names:
+    if numbers := {*LAYERS_OF_NUMBERS}.intersection(names):
+        words, layers = number_words(layers)
+        yield from words
+        names = [name for name, _ in layers]
+    if not numbers and "bandit_per_class" in names:
         yield from class_bandit_words(layers)
         left_out = (*CLASS_BANDITS, "cost_sensitive_one_against_all")
         layers, names = [layer for layer in layers if layer[0] not in left_out], []

@@ -143,7 +143,11 @@ COMMON: dict[str, tuple[Option, ...]] = {
             note="beside -i, its model must have the same weights of 0: VW takes them from there",
         ),
         new_flag("noop", "Learn nothing.", sets="base.learning_rate", value=0.0),
-        new_flag("no_bias_regularization", _NO_EFFECT),
+        new_flag(
+            "no_bias_regularization",
+            "With --cbzo, do not regularize the constant; elsewhere it has no effect.",
+            value=False,
+        ),
         new_float("initial_weight", "Initial value of all weights.", sets="base.initial_weight"),
         new_flag(
             "random_weights", "Uniform initial weights, -0.5 to 0.5.", sets="base.random_weights", value="uniform"

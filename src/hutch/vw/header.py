@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hutch.chain import Chain
+from hutch.core.chain.reduction import Labels
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
 from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
@@ -14,7 +15,8 @@ from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
 
 _KEPT = ("multilabel_oaa", "affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions",
-         "noconstant", "link", "binary", "oaa", "ect", "error", "named_labels")  # fmt: skip
+         "noconstant", "link", "binary", "oaa", "ect", "error", "named_labels",
+         "cbzo", "policy", "cats", "cats_pdf", "min_value", "max_value", "bandwidth")  # fmt: skip
 _SILENT = ("ngrams", "feature_limit", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd", "low_rank_quadratic": "lrq"} | {name: layer.learner for name, layer in DECLARED.items()}
@@ -82,6 +84,8 @@ def _dictionary_lines(chain: Chain) -> Iterator[str]:
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
 _LABELS |= {"logged_slots": "CCB", "logged_slate": "SLATES"}
 _PREDICTIONS = {"class": "MULTICLASS", "labels": "MULTILABELS", "action_probabilities": "ACTION_PROBS"}
+_LABELS |= {"logged_number": "CONTINUOUS"}
+_PREDICTIONS |= {"density": "PDF", "drawn_number": "ACTION_PDF_VALUE"}
 
 
 def _learning_rate(chain: Chain) -> float:
@@ -137,13 +141,14 @@ def learners(chain: Chain, given: Namespace) -> Iterator[str]:
     """Learners from bottom to top, by VW's names; VW puts its scorer above an active layer."""
     base, link = chain.layers[-1].parameters, layer_named(chain, "link")
     scorer = f"scorer-{link.parameters.function if link else 'identity'}"
+    lowest = next((layer for layer in reversed(chain.layers[:-1]) if layer.takes not in (None, Labels.SIMPLE)), None)
     for layer in reversed(chain.layers):
         name = layer.name
         if name not in _LEARNERS:
             continue
         if name in _MERGED:
             yield _MERGER
-        above = layer.takes is not None and layer.takes.value != "simple" and name not in CLASS_BANDITS
+        above = layer is lowest and name not in CLASS_BANDITS
         if name == _DECIDES or (above and not any(each.name == _DECIDES for each in chain.layers)):
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
@@ -156,9 +161,9 @@ def learners(chain: Chain, given: Namespace) -> Iterator[str]:
     if chain.takes.of_decisions and chain.layers[0].name not in _MERGED:
         yield _MERGER
     if chain.takes.value == "simple":
-        if layer_named(chain, *_VOTES) is None:
+        if layer_named(chain, *_VOTES) is None and lowest is None:
             yield scorer
-        if any(layer.name == "binary" for layer in chain.layers):
+        if any(layer.name == "binary" for layer in chain.layers) and lowest is None:
             yield "binary"
         if not given.dont_output_best_constant:
             yield "count_label"

@@ -52,6 +52,10 @@ _FIXED = {
     "offset_tree": {"classes"},
     "explore_classes": {"classes", "method", "policies", "decisions"},
     "simulate_bandit": {"classes"},
+    "action_density": {"parts", "lowest", "highest", "bandwidth"},
+    "action_tree": {"classes", "reach"},
+    "simulate_part_bandit": {"classes"},
+    "zeroth_order": {"policy"},
 }
 """Parameters by which the layers have learned; all others of these layers, and of those not named here, may change."""
 _FREE = {

@@ -12,6 +12,7 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.run.decisions import tail
 from hutch.core.run.output import Lines, class_lines, number_lines, predictions_of
+from hutch.vw.number_lines import is_of_numbers, number_prediction_lines
 
 
 def layer_named(chain: Chain, *names: str) -> Any:
@@ -148,6 +149,7 @@ def writes_numbers(chain: Chain, given: Namespace) -> bool:
     other = (
         chain.predicts.of_actions
         or chain.predicts is Predictions.LABELS
+        or is_of_numbers(chain)
         or given.scores
         or given.probabilities
         or given.named_labels
@@ -169,6 +171,8 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
         from hutch.vw.decision_lines import decision_prediction_lines
 
         return decision_prediction_lines(chain)
+    if is_of_numbers(chain):
+        return number_prediction_lines(chain)
     if chain.predicts is Predictions.LABELS and not given.probabilities:
         from hutch.core.run.labels import label_lines
 

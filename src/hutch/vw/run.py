@@ -21,6 +21,7 @@ from hutch.core.run.table import Table
 from hutch.vw.decision_lines import raw_lines
 from hutch.vw.header import header
 from hutch.vw.model_state import set_regularization
+from hutch.vw.number_lines import NumberCells, is_of_numbers
 from hutch.vw.outputs import costs_of, is_bounded, layer_named, prediction_lines, raw_scores_of
 from hutch.vw.reporters import (
     Audit,
@@ -155,6 +156,8 @@ def cells_of(chain: Chain, given: Namespace) -> Cells | None:
     labels = given.named_labels.split(",") if given.named_labels else []
     if chain.predicts is Predictions.LABELS:
         return None
+    if chain.takes is Labels.LOGGED_NUMBER:
+        return NumberCells(chain)
     if not labels and (not given.probabilities or chain.predicts.of_actions):
         per_class = any(layer.name in ("explore_classes", "offset_tree") for layer in chain.layers)
         return ClassBanditCells(chain) if per_class else None
@@ -175,7 +178,9 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         yield Audit(chain, learns=options.learn)
     if log_loss:
         yield log_loss
-    scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities or is_bounded(chain))
+    scores = chain.score_count > 0 and bool(
+        options.raw or given.scores or given.probabilities or is_bounded(chain) or is_of_numbers(chain)
+    )
     if options.predictions:
         lines = (lambda batch, outputs: b"") if given.audit_regressor else prediction_lines(chain, given)
         yield LinesTo(options.predictions, lines, scores=scores)
@@ -203,7 +208,9 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
 def _counted(chain: Chain, seen: Statistics) -> Statistics:
     """VW sums no labels that are classes, and counts queries only of a simulation."""
     active = layer_named(chain, "active")
-    if chain.takes.value != "simple":
+    if chain.takes is Labels.LOGGED_NUMBER:
+        seen = replace(seen, weighted_labels=seen.weighted_examples + seen.weighted_holdout)
+    elif chain.takes.value != "simple":
         seen = replace(seen, weighted_labels=0.0)
     return seen if active is None or active.simulation else replace(seen, queries=0)
 
@@ -214,7 +221,7 @@ def _raw_lines(chain: Chain, given: Namespace) -> Lines:
         return lambda batch, outputs: raw_lines(batch, outputs.raw if probable else outputs.predictions)
     if chain.predicts.value == "scalar":
         return number_lines(raw_of)
-    several = chain.predicts.of_actions or chain.predicts is Predictions.LABELS
+    several = chain.predicts.of_actions or chain.predicts is Predictions.LABELS or is_of_numbers(chain)
     if given.scores or given.probabilities or several or not chain.score_count:
         return lambda batch, outputs: b""
     return (costs_of if chain.takes.value == "cost_sensitive" else raw_scores_of)(chain)

@@ -10,6 +10,7 @@ from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.vw.decisions import SLOT_NAMESPACE, base_layer, decision_layers
 from hutch.vw.declared import DECLARED
+from hutch.vw.numbers import imply
 from hutch.vw.table import NAMED, OPTIONS
 
 MADE = ("affix", "spelling", "dictionary", "redefine")
@@ -45,6 +46,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     options.cb_explore_adf |= options.explore_eval or options.cbify_ldf
     if options.ot is not None and options.cb_explore is None:
         options.cb_explore = 2
+    imply(options)
     _check_needs(options)
     linear = linear_parameters(options)
     if _has_submodels(options):
@@ -69,7 +71,8 @@ def chain_of(options: Namespace) -> dict[str, Any]:
 
 def _has_submodels(options: Namespace) -> bool:
     """Whether a feature has several rows of weights."""
-    counts = (options.oaa, options.multilabel_oaa, options.csoaa, options.bootstrap, options.bag)
+    names = ("oaa", "multilabel_oaa", "csoaa", "bootstrap", "bag", "cats", "cats_pdf")
+    counts = [getattr(options, name) for name in names]
     return any((count or 1) > 1 for count in counts) or bool(
         options.ect or options.nn or options.lrq or options.lrqfa or options.cover or options.cb_type == "dr"
     )
