@@ -81,6 +81,29 @@ def test_it_learns_the_number_that_costs_least(more):
     np.testing.assert_allclose(after.predictions, [-2, 1, 4], atol=0.9)
 
 
+@pytest.mark.parametrize("shift", [-3.0, 40.0])
+def test_it_does_not_matter_where_zero_is(shift):
+    records, moved = list(logged(800)), list(logged(800))
+    for record in moved:
+        record["label"]["cost"] += shift
+    one, other = chain_of(bandwidth=0.8), chain_of(bandwidth=0.8)
+    outputs_of(one, records)
+    outputs_of(other, moved)
+    np.testing.assert_allclose(other.weights, one.weights, rtol=2e-3, atol=2e-3)
+    raw = chain_of(bandwidth=0.8, baseline="none")
+    outputs_of(raw, moved)
+    assert not np.allclose(raw.weights, one.weights, rtol=0.1, atol=0.1)
+
+
+def test_the_baseline_is_the_mean_cost_of_a_uniform_number():
+    chain, random = chain_of(), np.random.default_rng(1)
+    numbers, densities = random.uniform(-3, 5, 300), random.uniform(0.05, 1, 300)
+    costs = numbers**2
+    chain.learn([f"ca {n:.6g}:{c:.6g}:{d:.6g} |f x" for n, c, d in zip(numbers, costs, densities, strict=True)])
+    weights = 1 / (8 * densities)
+    np.testing.assert_allclose(chain.layers[0].saved()["sums"], [[weights @ costs, weights.sum()]], rtol=1e-4)
+
+
 @pytest.mark.parametrize("more", [{}, {"bandwidth": 1.3, "epsilon": 0.2}])
 def test_the_loss_is_the_cost_weighted_by_the_densities(more):
     records = list(logged(200))
