@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hutch import Chain
-from hutch.core.errors import ConfigError, DataError
+from hutch import Chain, evaluate
+from hutch.core.errors import ConfigError, DataError, UsageError
 from hutch.reductions.continuous_actions.tree import tree_of
 
 RANGE = {"lowest": -3.0, "highest": 5.0}
@@ -217,3 +217,10 @@ def test_one_record_at_a_time_gives_the_same():
         learned = other.learn(record)
         assert np.ravel(learned)[0] == found.predictions[k]
     np.testing.assert_array_equal(one.weights, other.weights)
+
+
+def test_logs_of_numbers_are_not_evaluated_as_decisions_among_actions():
+    with pytest.raises(
+        UsageError, match="got a chain that decides for a number of a range, wanted one that decides among"
+    ):
+        evaluate(["ca 1:0.5:0.1 |f a"], {"chain": [{"action_density": RANGE}, "linear"]})
