@@ -125,6 +125,10 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "renamed": (REAL, ("--redefine x:=ac -q xb", "--redefine := --redefine a:=b --ignore b")),
     "limited": (REAL, ("--feature_limit 2 -q ab", "--feature_limit a1 --feature_limit b2 --ngram 2")),
     "masked": (REAL, ("-f {M} --ignore b", "--feature_mask {M}", "-i {M} --feature_mask {M} -q ab")),
+    "best of groups": (
+        re.sub("(.*\n.*\n.*\n)", r"\1\n", REAL),
+        ("--top 2 -f {M}", "-t -i {M} --top 2", "--top 1 --binary -c -k --passes 2 --holdout_off"),
+    ),
     "hashed whole": (REAL, ("--hash all --hash_seed 7",)),
     "few bits": (REAL, ("-b 3 -q ab",)),
     "first weights": (REAL, ("--initial_weight 0.2 -b 6",)),

@@ -73,6 +73,12 @@ COMMON: dict[str, tuple[Option, ...]] = {
         new_flag("save_resume", _ALWAYS_ON, note="always on: resuming is exact"),
         new_flag("preserve_performance_counters", _ALWAYS_ON, note="the model keeps all counters; a run shows its own"),
         new_text("predictions", "FILE", "Write predictions to this file; - is standard output.", short="p"),
+        new_int(
+            "top",
+            "Write the N highest predictions of each group, the lines between two empty ones.",
+            least=1,
+            note="is kept in the model; the table shows single lines",
+        ),
         new_text("raw_predictions", "FILE", "Write raw predictions, such as class scores, to FILE.", short="r"),
         new_text(
             "readable_model", "FILE", "Write the weights as text.", note="ends where the weights end; no checksum"

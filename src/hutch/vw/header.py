@@ -124,7 +124,7 @@ def kept_options(chain: Chain, given: Namespace) -> str:
 
 def output_kind(chain: Chain, given: Namespace) -> str:
     """VW's name for the kind of the predictions."""
-    if given.scores or given.probabilities:
+    if given.scores or given.probabilities or given.top:
         return "SCALARS"
     top = chain.layers[0]
     if chain.takes.of_slots:
@@ -165,6 +165,8 @@ def learners(chain: Chain, given: Namespace) -> Iterator[str]:
             yield scorer
         if any(layer.name == "binary" for layer in chain.layers) and lowest is None:
             yield "binary"
+        if given.top:
+            yield "top"
         if not given.dont_output_best_constant:
             yield "count_label"
 
