@@ -11,6 +11,7 @@ REDUCTIONS = {
     "action_tree": "continuous_actions.action_tree:ActionTree",
     "active": "active.layer:Active",
     "bandit_per_class": "class_bandits.bandit_per_class:BanditPerClass",
+    "baseline": "baseline:Baseline",
     "bayesian_linear": "bayesian_linear.layer:BayesianLinear",
     "binary": "binary:Binary",
     "boosting": "boosting:Boosting",

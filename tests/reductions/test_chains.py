@@ -102,6 +102,7 @@ CHAINS: dict[str, list[Any]] = {
     "filter_tree over dyadic": [{"filter_tree": CLASSES}, DYADIC],
     "scoring_filter_tree over dyadic": [{"scoring_filter_tree": CLASSES}, DYADIC],
     "error_correcting_tournament over linear": [{"error_correcting_tournament": {**CLASSES, "errors": 1}}, LINEAR],
+    "baseline over linear": [{"baseline": {"multiplier": 0.5, "global_only": True}}, LINEAR],
     "binary over linear": ["binary", LINEAR],
     "polynomial_link over linear": [{"polynomial_link": {"degree": 2}}, LINEAR],
     "confidence over linear": ["confidence", LINEAR],

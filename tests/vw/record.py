@@ -129,6 +129,15 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         re.sub("(.*\n.*\n.*\n)", r"\1\n", REAL),
         ("--top 2 -f {M}", "-t -i {M} --top 2", "--top 1 --binary -c -k --passes 2 --holdout_off"),
     ),
+    "baseline": (
+        REAL,
+        (
+            "--baseline -q ab",
+            "--baseline --global_only --lr_multiplier 20 -f {M}",
+            "-i {M} --lr_multiplier 20 --loss_function quantile",
+            "--baseline --lr_multiplier 0 --sgd -l 0.02",
+        ),
+    ),
     "hashed whole": (REAL, ("--hash all --hash_seed 7",)),
     "few bits": (REAL, ("-b 3 -q ab",)),
     "first weights": (REAL, ("--initial_weight 0.2 -b 6",)),

@@ -76,6 +76,7 @@ MODELS = {
     "--active --simulation --mellowness 0.1": "binary",
     "--affix -1u --spelling i": "number",
     "--feature_limit 2": "number",
+    "--baseline --lr_multiplier 2": "number",
     "--multilabel_oaa 4": "set",
     "--oaa 4": "class",
     "--oaa 4 --probabilities --loss_function logistic": "class",

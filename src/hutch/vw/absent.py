@@ -20,12 +20,12 @@ input_feature_regularizer output_feature_regularizer_binary output_feature_regul
 span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
   --ray ADDRESS`
 active_cover oracular alpha beta_scale: use --active, or the `active` layer of `hutch train -C`
-cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline: use --active with --oaa, or the
+cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug: use --active with --oaa, or the
   `active` layer of `hutch train -C`
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
   debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
   on one log with `hutch evaluate`
-baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
+check_enabled: leave it out: no file says which examples have a baseline
 baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
   evaluate`
 ccb_no_slot_index: leave it out

@@ -390,6 +390,23 @@ COMMON: dict[str, tuple[Option, ...]] = {
             value=False,
             needs=("marginal",),
         ),
+        new_flag(
+            "baseline",
+            "Learn the constant first, and all other features on top of it.",
+            sets="baseline",
+            note="with several sub-models, VW adds to each the baseline of the one before",
+        ),
+        new_float(
+            "lr_multiplier",
+            "rate of the constant; 0: the largest label.",
+            default=1,
+            sets="baseline.multiplier",
+            note="is kept in the model",
+            needs=("baseline",),
+        ),
+        new_flag(
+            "global_only", "the baseline is a constant of its own.", sets="baseline.global_only", needs=("baseline",)
+        ),
         new_flag("confidence", "Write how much importance would move each prediction to 0.", sets="confidence"),
         new_flag(
             "confidence_after_training",
