@@ -45,6 +45,7 @@ REDUCTIONS = {
     "freegrad": "ftrl.freegrad:FreeGrad",
     "ftrl_proximal": "ftrl.ftrl_proximal:FtrlProximal",
     "hedge": "hedge:Hedge",
+    "interact": "features.interact:Interact",
     "kernel_svm": "kernel_svm.layer:KernelSvm",
     "linear": "linear.layer:Linear",
     "link": "link:Link",

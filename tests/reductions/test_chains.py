@@ -128,6 +128,7 @@ CHAINS: dict[str, list[Any]] = {
         {"action_tree": {"classes": 4}},
         LINEAR,
     ],
+    "interact over linear": [{"interact": {"left": "rater", "right": "task"}}, LINEAR],
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
     "binary over kernel_svm": ["binary", {"kernel_svm": {"kernel": "rbf", "pool": 3}}],
     "stagewise_polynomial over linear": [{"stagewise_polynomial": {"batch": 30}}, LINEAR],

@@ -138,6 +138,14 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--baseline --lr_multiplier 0 --sgd -l 0.02",
         ),
     ),
+    "interacting": (
+        "".join(
+            f"{1 - 2 * (k % 2)} |a 0:1 {k % 3 + 1}:0.5 {k % 4 + 4}:2 "
+            f"|b 0:1 {k % 2 + 1}:3 {k % 5 + 4}:0.25 |c x{k % 2}\n"
+            for k in range(20)
+        ),
+        ("--interact ab", "--interact ba -q bc --noconstant"),
+    ),
     "hashed whole": (REAL, ("--hash all --hash_seed 7",)),
     "few bits": (REAL, ("-b 3 -q ab",)),
     "first weights": (REAL, ("--initial_weight 0.2 -b 6",)),

@@ -77,6 +77,7 @@ MODELS = {
     "--affix -1u --spelling i": "number",
     "--feature_limit 2": "number",
     "--baseline --lr_multiplier 2": "number",
+    "--interact ui": "number",
     "--multilabel_oaa 4": "set",
     "--oaa 4": "class",
     "--oaa 4 --probabilities --loss_function logistic": "class",
@@ -146,7 +147,7 @@ VALUES = {
     },
     **{"initial_t": "50", "power_t": "0.9", "l1": "0.01", "l2": "0.01", "l1_state": "0.1", "l2_state": "0.5"},
     **{"learning_rate": "0.9", "first": "20", "bag": "3", "cover": "3", "rank": "3", "nn": "3", "bootstrap": "3"},
-    **{"affix": "+1u", "spelling": "u", "redefine": "i:=u", "feature_limit": "1"},
+    **{"affix": "+1u", "spelling": "u", "redefine": "i:=u", "feature_limit": "1", "interact": "iu"},
     **{"autolink": "3", "boosting": "3", "alg": "logistic", "stage_size": "3", "degree": "3"},
 }
 """Values that no model has; of other options 0.3 or 2."""

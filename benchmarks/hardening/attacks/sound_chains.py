@@ -89,6 +89,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "feature_limit": ([{"feature_limit": {"features": 1}}, "linear"], PLAIN),
     "multilabel_one_against_all": ([{"multilabel_one_against_all": {"classes": 5}}, "linear"], LABEL_SETS),
     "baseline": ([{"baseline": {"multiplier": 2, "global_only": True}}, "linear"], PLAIN),
+    "interact": ([{"interact": {"left": "w", "right": "u"}}, "linear"], PLAIN),
     "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
     "boosting": ([{"boosting": {"learners": 3, "algorithm": "adaptive"}}, "linear"], PLAIN),
     "confidence": (["confidence", {"linear": {"loss": "logistic"}}], PLAIN),

@@ -371,6 +371,8 @@ FAULTS: tuple[Fault, ...] = (
           "    e.base = _learn_constant(state", "    _learn_constant(state"),
     Fault("baseline", "the constant learns with the others, too", "reductions/baseline.py",
           "        if names[j] == CONSTANT_NAMESPACE:\n            continue\n", ""),
+    Fault("rewritten", "products have the values of one side", "reductions/features/interact.py",
+          "new[n], values[n] = indices[i], x[i] * x[j]", "new[n], values[n] = indices[i], x[i]"),
     Fault("of names", "affixes are made of short names only", "core/text/made/kernels.py",
           "(name, name + length) if prefix else (stop - length, stop)", "(name, stop)"),
     Fault("of names", "a made namespace comes behind that of its names", "core/text/made/kernels.py",

@@ -51,7 +51,6 @@ large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_p
   --cb_explore_adf with --squarecb, however many actions there are
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 adax: use --adaptive
-interact: use -q, which multiplies every pair of features
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 para_active: use --ksvm without it
 bfgs conjugate_gradient hessian_on mem termination: use the default learner, with --passes

@@ -257,6 +257,13 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="feature_limit.features",
             note="`a:N`, which VW reads as a limit of 0, is refused",
         ),
+        new_text(
+            "interact",
+            "AB",
+            "Multiply namespaces A and B feature by feature, in place of both; each begins with a feature of value 1.",
+            sets="interact",
+            note="VW takes other values than two letters, and then does nothing",
+        ),
         new_int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
         new_flag(
             "probabilities",

@@ -137,8 +137,17 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     return _PREDICTIONS.get(chain.predicts.value, chain.predicts.value.upper())
 
 
-def learners(chain: Chain, given: Namespace) -> Iterator[str]:
-    """Learners from bottom to top, by VW's names; VW puts its scorer above an active layer."""
+def learners(chain: Chain, given: Namespace) -> list[str]:
+    """Learners from bottom to top, by VW's names; VW puts its scorer above an active layer, and `interact` above it."""
+    found = list(_learners(chain, given))
+    scorer = next((k for k, name in enumerate(found) if name.startswith("scorer")), 0)
+    if "interact" in found[:scorer]:
+        found.remove("interact")
+        found.insert(scorer, "interact")
+    return found
+
+
+def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
     base, link = chain.layers[-1].parameters, layer_named(chain, "link")
     scorer = f"scorer-{link.parameters.function if link else 'identity'}"
     lowest = next((layer for layer in reversed(chain.layers[:-1]) if layer.takes not in (None, Labels.SIMPLE)), None)
