@@ -44,19 +44,16 @@ REFUSED = (
     "cb/b20",
     "cb/b21",
     "cb/b22",
-    "explore/e31",
-    "explore/e32",
-    "explore/e33",
     "cb_adf/a13",
     "ldf/l05",
     "ldf/l06",
 )
-"""Cases of `--eval`, `--rnd` and `--wap_ldf`."""
+"""Cases of `--eval` and `--wap_ldf`."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_by_name(name):
-    options, instead = "eval|rnd|wap_ldf", "--cb|--csoaa|`hutch evaluate`"
+    options, instead = "eval|wap_ldf", "--cb|--csoaa|`hutch evaluate`"
     refused = f"^--({options})[^:]* not supported: use ({instead})"
     with pytest.raises(UsageError, match=refused):
         parse((CASES / name / "args").read_text().split())

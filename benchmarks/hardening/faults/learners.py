@@ -22,6 +22,7 @@ TESTS: dict[str, list[str]] = {
     "declared": ["tests/core/declared/test_layer.py"],
     "robust": [
         "tests/reductions/bandits/test_distributionally_robust.py",
+        "tests/reductions/bandits/test_distillation.py",
         "tests/reductions/bandits/test_synthetic_cover.py",
         "tests/reductions/bandits/test_simulate_bandit_with_features.py",
         "tests/reductions/test_confidence.py",
@@ -116,6 +117,8 @@ FAULTS: tuple[Fault, ...] = (
           "        weight[0] = importance * (left if is_left else right)\n", ""),
     Fault("class bandits", "an odd class out sinks", "reductions/class_bandits/offset_tree.py",
           "level = [*above, *level[len(above) * 2 :]]", "level = [*level[len(above) * 2 :], *above]"),
+    Fault("robust", "what has no bonus is explored", "reductions/bandits/explore_distillation.py",
+          "values[k] - _EULER *", "values[k] + _EULER *"),
     Fault("robust", "a vote makes its choice no dearer", "reductions/bandits/explore_synthetic_cover.py",
           "values[best] += share * state.psi", "values[best] += share"),
     Fault("robust", "a drawn cost is that of the first action", "reductions/bandits/simulate_bandit_with_features.py",

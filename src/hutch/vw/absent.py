@@ -45,7 +45,6 @@ oaa_subsample: use --oaa, which learns every class, or the `filter_tree` layer, 
 epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
   bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf
   --squarecb, which explores less as it learns
-rnd rnd_alpha rnd_invlambda: use --cb_explore_adf with --thompson, which knows how sure each cost is
 graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are
