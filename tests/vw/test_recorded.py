@@ -15,8 +15,8 @@ mostly 0; below those of `--ksvm` it counts support vectors and kernels; for `--
 if they were labels."""
 
 
-OTHER_WEIGHTS = {"distilled", "freegrad", "freegrad in a ball", "linked", "marginal"}
-"""Logarithms of `--rnd` are rounded otherwise; VW's are those before the last update of each feature, or between two rows, or stand among means of ids."""
+OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"}
+"""VW's are those before the last update of each feature, or between two rows, or stand among means of ids."""
 
 
 @pytest.mark.parametrize("name", CASES)

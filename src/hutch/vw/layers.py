@@ -162,7 +162,7 @@ LAYERS: Mapping[str, VwLayer] = {
                 "rnd",
                 "Explore actions with features that were seen rarely, as N random models tell.",
                 sets="models",
-                note="products of `-q` get other random numbers",
+                note="with `-q` other random functions; VW has others with `-t` than while it learns",
                 needs=EXPLORING,
             ),
             new_float("rnd_alpha", "their noise.", default=0.1, sets="noise", needs=("rnd",)),
