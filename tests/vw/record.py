@@ -148,7 +148,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "distilled": (
         decisions(True, 30),
-        ("--cb_explore_adf --rnd 1 --cb_type dr --rnd_alpha 0.5 -f {M}", "-i {M}"),
+        ("--cb_explore_adf --rnd 1", "--cb_explore_adf --rnd 1 --cb_type dr --rnd_alpha 0.5"),
     ),
     "hashed whole": (REAL, ("--hash all --hash_seed 7",)),
     "few bits": (REAL, ("-b 3 -q ab",)),
