@@ -60,6 +60,7 @@ def test_a_multiplier_needs_a_rate():
     Chain.from_config({"chain": ["baseline", "coin_betting"]}).learn("1 |f a")
 
 
+@pytest.mark.slow
 def test_contract():
     for check in checks_of_reduction(Baseline, {"multiplier": 2.0, "global_only": True}):
         check()

@@ -126,6 +126,9 @@ MODELS = {
 }
 """Options of models, and the kind of data that they learn."""
 
+LATER = ("--feature_limit", "--baseline", "--interact", "--cb_explore_adf --rnd")
+"""How the options of models begin that take part in the slow tests alone."""
+
 VALUES = {
     **{"quadratic": "uu", "cubic": "uii", "interactions": "uuii", "ignore": "u", "ignore_linear": "u", "keep": "u"},
     **{
@@ -184,7 +187,9 @@ def _outcome(folder, words):
 
 
 @pytest.mark.parametrize("by", [pytest.param("hutch", marks=pytest.mark.slow), "vw"])
-@pytest.mark.parametrize("made", MODELS)
+@pytest.mark.parametrize(
+    "made", [pytest.param(made, marks=pytest.mark.slow) if made.startswith(LATER) else made for made in MODELS]
+)
 def test_no_option_is_dropped(made, by, tmp_path, capsys):
     kind = DATA[MODELS[made]]
     for name, known, count, seed in (("train", 5, 30, 1), ("test", 9, 12, 2)):

@@ -77,6 +77,7 @@ def test_the_least_probability():
     assert found.predict("|x a\n|x b\n|x c\n").min() >= 0.2 - 1e-6
 
 
+@pytest.mark.slow
 def test_contract():
     for check in checks_of_reduction(ExploreDistillation, {"models": 2, "epsilon": 0.1}):
         check()
