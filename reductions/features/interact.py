@@ -171,7 +171,6 @@ class Interact(Reduction):
     name: ClassVar[str] = "interact"
     parallel = Parallel(merging={})
     Parameters: ClassVar[type[Parameters]] = InteractParameters
-    known_failures = {"shuffled_features": "its features are in order"}
     kernels = Kernels.rewriting(rewrite, learn, predict)
 
     def __init__(self, parameters: InteractParameters, context: Context) -> None:
