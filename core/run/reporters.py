@@ -194,6 +194,10 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
         from hutch.core.run.prediction_intervals import Intervals
 
         found.append(LinesTo(options.predictions, Intervals(engine, options.interval).lines))
+    elif options.predictions is not None and options.top is not None:
+        from hutch.core.run.best import best_lines
+
+        found.append(LinesTo(options.predictions, best_lines(options.top)))
     elif options.predictions is not None:
         found.append(LinesTo(options.predictions, _prediction_lines(engine, names)))
     if options.raw is not None:

@@ -36,6 +36,7 @@ class RunOptions:
         probabilities: the predictions are the probabilities of all labels.
         interval: predictions are written with the ends of an interval that holds the label with this probability; None:
             alone.
+        top: predictions are written of so many examples of each group, the best; None: of all.
         events: where progress events go as JSON lines.
         progress: when rows of the table are due, as `-P`.
         quiet: no table.
@@ -55,6 +56,7 @@ class RunOptions:
     predictions: str | None = None
     probabilities: bool = False
     interval: float | None = None
+    top: int | None = None
     raw: str | None = None
     events: str | None = None
     progress: str = "2.0"

@@ -125,6 +125,31 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "renamed": (REAL, ("--redefine x:=ac -q xb", "--redefine := --redefine a:=b --ignore b")),
     "limited": (REAL, ("--feature_limit 2 -q ab", "--feature_limit a1 --feature_limit b2 --ngram 2")),
     "masked": (REAL, ("-f {M} --ignore b", "--feature_mask {M}", "-i {M} --feature_mask {M} -q ab")),
+    "best of groups": (
+        re.sub("(.*\n.*\n.*\n)", r"\1\n", REAL),
+        ("--top 2 -f {M}", "-t -i {M} --top 2", "--top 1 --binary -c -k --passes 2 --holdout_off"),
+    ),
+    "baseline": (
+        REAL,
+        (
+            "--baseline -q ab",
+            "--baseline --global_only --lr_multiplier 20 -f {M}",
+            "-i {M} --lr_multiplier 20 --loss_function quantile",
+            "--baseline --lr_multiplier 0 --sgd -l 0.02",
+        ),
+    ),
+    "interacting": (
+        "".join(
+            f"{1 - 2 * (k % 2)} |a 0:1 {k % 3 + 1}:0.5 {k % 4 + 4}:2 "
+            f"|b 0:1 {k % 2 + 1}:3 {k % 5 + 4}:0.25 |c x{k % 2}\n"
+            for k in range(20)
+        ),
+        ("--interact ab", "--interact ba -q bc --noconstant"),
+    ),
+    "distilled": (
+        decisions(True, 30),
+        ("--cb_explore_adf --rnd 1", "--cb_explore_adf --rnd 1 --cb_type dr --rnd_alpha 0.5"),
+    ),
     "hashed whole": (REAL, ("--hash all --hash_seed 7",)),
     "few bits": (REAL, ("-b 3 -q ab",)),
     "first weights": (REAL, ("--initial_weight 0.2 -b 6",)),

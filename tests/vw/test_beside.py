@@ -76,6 +76,8 @@ MODELS = {
     "--active --simulation --mellowness 0.1": "binary",
     "--affix -1u --spelling i": "number",
     "--feature_limit 2": "number",
+    "--baseline --lr_multiplier 2": "number",
+    "--interact ui": "number",
     "--multilabel_oaa 4": "set",
     "--oaa 4": "class",
     "--oaa 4 --probabilities --loss_function logistic": "class",
@@ -103,6 +105,7 @@ MODELS = {
     "--cbify 4 --cbify_reg --min_value 0 --max_value 3": "number in a range",
     "--cbify 4 --cbify_reg --cb_discrete --min_value 0 --max_value 3": "number in a range",
     "--cb_explore_adf --synthcover": "actions",
+    "--cb_explore_adf --rnd 2": "actions",
     "--cbify_ldf": "priced",
     "--csoaa_ldf m": "priced",
     "--csoaa_ldf mc --loss_function logistic": "priced",
@@ -122,6 +125,9 @@ MODELS = {
     "--ccb_explore_adf": "slots",
 }
 """Options of models, and the kind of data that they learn."""
+
+LATER = ("--feature_limit", "--baseline", "--interact", "--cb_explore_adf --rnd")
+"""How the options of models begin that take part in the slow tests alone."""
 
 VALUES = {
     **{"quadratic": "uu", "cubic": "uii", "interactions": "uuii", "ignore": "u", "ignore_linear": "u", "keep": "u"},
@@ -145,7 +151,7 @@ VALUES = {
     },
     **{"initial_t": "50", "power_t": "0.9", "l1": "0.01", "l2": "0.01", "l1_state": "0.1", "l2_state": "0.5"},
     **{"learning_rate": "0.9", "first": "20", "bag": "3", "cover": "3", "rank": "3", "nn": "3", "bootstrap": "3"},
-    **{"affix": "+1u", "spelling": "u", "redefine": "i:=u", "feature_limit": "1"},
+    **{"affix": "+1u", "spelling": "u", "redefine": "i:=u", "feature_limit": "1", "interact": "iu"},
     **{"autolink": "3", "boosting": "3", "alg": "logistic", "stage_size": "3", "degree": "3"},
 }
 """Values that no model has; of other options 0.3 or 2."""
@@ -181,7 +187,9 @@ def _outcome(folder, words):
 
 
 @pytest.mark.parametrize("by", [pytest.param("hutch", marks=pytest.mark.slow), "vw"])
-@pytest.mark.parametrize("made", MODELS)
+@pytest.mark.parametrize(
+    "made", [pytest.param(made, marks=pytest.mark.slow) if made.startswith(LATER) else made for made in MODELS]
+)
 def test_no_option_is_dropped(made, by, tmp_path, capsys):
     kind = DATA[MODELS[made]]
     for name, known, count, seed in (("train", 5, 30, 1), ("test", 9, 12, 2)):

@@ -8,10 +8,11 @@ import pytest
 CASES = json.loads(Path(__file__).with_name("recorded.json").read_text())
 
 OTHER_TABLES = {"logged actions", "logged, doubly robust", "decisions guessed"} | {
-    "numbers guessed", "support vectors", "support vectors tested"}  # fmt: skip
+    "numbers guessed", "support vectors", "support vectors tested", "best of groups"}  # fmt: skip
 """Without an explorer VW counts the features of a decision's shared line once in the footer, and per action in rows;
-in tables of `--cbify_ldf` it shows the prediction of a decision's last line, mostly 0; below those of `--ksvm` it
-counts support vectors and kernels; for `--cbify_reg` it sums the numbers drawn as if they were labels."""
+in rows of `--top` VW shows whole groups; in tables of `--cbify_ldf` it shows the prediction of a decision's last line,
+mostly 0; below those of `--ksvm` it counts support vectors and kernels; for `--cbify_reg` it sums the numbers drawn as
+if they were labels."""
 
 
 OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"}

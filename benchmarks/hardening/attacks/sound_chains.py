@@ -88,6 +88,8 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
     "feature_limit": ([{"feature_limit": {"features": 1}}, "linear"], PLAIN),
     "multilabel_one_against_all": ([{"multilabel_one_against_all": {"classes": 5}}, "linear"], LABEL_SETS),
+    "baseline": ([{"baseline": {"multiplier": 2, "global_only": True}}, "linear"], PLAIN),
+    "interact": ([{"interact": {"left": "w", "right": "u"}}, "linear"], PLAIN),
     "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
     "boosting": ([{"boosting": {"learners": 3, "algorithm": "adaptive"}}, "linear"], PLAIN),
     "confidence": (["confidence", {"linear": {"loss": "logistic"}}], PLAIN),
@@ -115,6 +117,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         ],
         LOGGED,
     ),
+    "explore_distillation": ([{"explore_distillation": {"models": 2}}, *_ADF], DECISIONS),
     "explore_synthetic_cover": (["explore_synthetic_cover", *_ADF], DECISIONS),
     "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
     "weighted_metrics": (

@@ -27,6 +27,12 @@ def predict(
         float | None,
         Option(metavar="LEVEL", help="Also write the ends of an interval that holds the label so often, such as 0.9."),
     ] = None,
+    top: Annotated[
+        int | None,
+        Option(
+            min=1, metavar="K", help="Write the K best of each group, the lines between two empty ones, best first."
+        ),
+    ] = None,
     format: Format = None,
     folder: Annotated[
         str | None,
@@ -58,7 +64,7 @@ def predict(
         from hutch.distributed.cli import predict_into
 
         others = {"-p": vw.predictions, "-r": vw.raw_predictions, "--probabilities": probabilities, "--format": format}
-        others |= {"--interval": interval}
+        others |= {"--interval": interval, "--top": top}
         predict_into(data, folder, shards, ray, vw, others, strict, json)
         return 0
     predictions, raw = vw.predictions or "-", vw.raw_predictions
@@ -70,6 +76,7 @@ def predict(
         predictions=predictions,
         probabilities=probabilities,
         interval=interval,
+        top=top,
         raw=raw,
         progress=vw.progress,
         quiet=vw.quiet or (is_stdout(predictions) and sys.stdout.isatty()),
@@ -78,8 +85,15 @@ def predict(
     )
     if probabilities and interval is not None:
         raise UsageError("--interval: got it beside --probabilities, wanted one of them")
+    if top is not None and (probabilities or interval is not None):
+        raise UsageError("--top: got it beside --probabilities or --interval, wanted one of them")
     options.check()
-    outcome = run_files(Chain.load(vw.initial_regressor), options)
+    chain = Chain.load(vw.initial_regressor)
+    if top is not None:
+        from hutch.core.run.best import read_groups
+
+        read_groups(chain)
+    outcome = run_files(chain, options)
     if json:
         print(outcome.as_json())
     return outcome.exit_code

@@ -20,12 +20,12 @@ input_feature_regularizer output_feature_regularizer_binary output_feature_regul
 span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
   --ray ADDRESS`
 active_cover oracular alpha beta_scale: use --active, or the `active` layer of `hutch train -C`
-cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline: use --active with --oaa, or the
+cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug: use --active with --oaa, or the
   `active` layer of `hutch train -C`
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
   debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
   on one log with `hutch evaluate`
-baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
+check_enabled: leave it out: no file says which examples have a baseline
 baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
   evaluate`
 ccb_no_slot_index: leave it out
@@ -45,13 +45,11 @@ oaa_subsample: use --oaa, which learns every class, or the `filter_tree` layer, 
 epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
   bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf
   --squarecb, which explores less as it learns
-rnd rnd_alpha rnd_invlambda: use --cb_explore_adf with --thompson, which knows how sure each cost is
 graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 adax: use --adaptive
-interact: use -q, which multiplies every pair of features
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 para_active: use --ksvm without it
 bfgs conjugate_gradient hessian_on mem termination: use the default learner, with --passes
@@ -68,7 +66,6 @@ search search_task search_metatask search_interpolation search_rollout search_ro
   search_graph_no_structure search_graph_separate_learners search_graph_directed constraints root_label num_label
   old_style_labels transition_system one_learner cost_to_go relation_cost entity_cost relation_none_cost skip_cost cost
   negative_weight max: Hutch has no structured prediction
-top: keep the best of the predictions that -p writes
 warm_cb warm_cb_cs warm_start interaction warm_start_update interaction_update corrupt_type_warm_start
   corrupt_prob_warm_start choices_lambda lambda_scheme overwrite_label sim_bandit: train with --cbify N on the labels,
   save with -f, and continue with -i

@@ -162,6 +162,9 @@ def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
         if name == "linear" and not all(getattr(given, kind) for kind in _KINDS):
             yield from [f"--{kind}" for kind in _KINDS if getattr(given, kind)] or ["--sgd"]
             yield from ("--learning_rate", repr(given.learning_rate))
+        if name == "interact":
+            yield from ("--interact", _coded((given.left, given.right)))
+            continue
         if name == "feature_limit":
             yield from ("--feature_limit", *(f"{_coded(each)}{given.features}" for each in given.namespaces or ("",)))
         if isinstance(getattr(given, "first_class", None), int):

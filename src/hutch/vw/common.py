@@ -73,6 +73,12 @@ COMMON: dict[str, tuple[Option, ...]] = {
         new_flag("save_resume", _ALWAYS_ON, note="always on: resuming is exact"),
         new_flag("preserve_performance_counters", _ALWAYS_ON, note="the model keeps all counters; a run shows its own"),
         new_text("predictions", "FILE", "Write predictions to this file; - is standard output.", short="p"),
+        new_int(
+            "top",
+            "Write the N highest predictions of each group, the lines between two empty ones.",
+            least=1,
+            note="is kept in the model; the table shows single lines",
+        ),
         new_text("raw_predictions", "FILE", "Write raw predictions, such as class scores, to FILE.", short="r"),
         new_text(
             "readable_model", "FILE", "Write the weights as text.", note="ends where the weights end; no checksum"
@@ -251,6 +257,13 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="feature_limit.features",
             note="`a:N`, which VW reads as a limit of 0, is refused",
         ),
+        new_text(
+            "interact",
+            "AB",
+            "Multiply namespaces A and B feature by feature, in place of both; each begins with a feature of value 1.",
+            sets="interact",
+            note="VW takes other values than two letters, and then does nothing",
+        ),
         new_int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
         new_flag(
             "probabilities",
@@ -383,6 +396,23 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="marginal.weighted",
             value=False,
             needs=("marginal",),
+        ),
+        new_flag(
+            "baseline",
+            "Learn the constant first, and all other features on top of it.",
+            sets="baseline",
+            note="with several sub-models, VW adds to each the baseline of the one before",
+        ),
+        new_float(
+            "lr_multiplier",
+            "rate of the constant; 0: the largest label.",
+            default=1,
+            sets="baseline.multiplier",
+            note="is kept in the model",
+            needs=("baseline",),
+        ),
+        new_flag(
+            "global_only", "the baseline is a constant of its own.", sets="baseline.global_only", needs=("baseline",)
         ),
         new_flag("confidence", "Write how much importance would move each prediction to 0.", sets="confidence"),
         new_flag(

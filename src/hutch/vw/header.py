@@ -124,7 +124,7 @@ def kept_options(chain: Chain, given: Namespace) -> str:
 
 def output_kind(chain: Chain, given: Namespace) -> str:
     """VW's name for the kind of the predictions."""
-    if given.scores or given.probabilities:
+    if given.scores or given.probabilities or given.top:
         return "SCALARS"
     top = chain.layers[0]
     if chain.takes.of_slots:
@@ -137,8 +137,17 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     return _PREDICTIONS.get(chain.predicts.value, chain.predicts.value.upper())
 
 
-def learners(chain: Chain, given: Namespace) -> Iterator[str]:
-    """Learners from bottom to top, by VW's names; VW puts its scorer above an active layer."""
+def learners(chain: Chain, given: Namespace) -> list[str]:
+    """Learners from bottom to top, by VW's names; VW puts its scorer above an active layer, and `interact` above it."""
+    found = list(_learners(chain, given))
+    scorer = next((k for k, name in enumerate(found) if name.startswith("scorer")), 0)
+    if "interact" in found[:scorer]:
+        found.remove("interact")
+        found.insert(scorer, "interact")
+    return found
+
+
+def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
     base, link = chain.layers[-1].parameters, layer_named(chain, "link")
     scorer = f"scorer-{link.parameters.function if link else 'identity'}"
     lowest = next((layer for layer in reversed(chain.layers[:-1]) if layer.takes not in (None, Labels.SIMPLE)), None)
@@ -165,6 +174,8 @@ def learners(chain: Chain, given: Namespace) -> Iterator[str]:
             yield scorer
         if any(layer.name == "binary" for layer in chain.layers) and lowest is None:
             yield "binary"
+        if given.top:
+            yield "top"
         if not given.dont_output_best_constant:
             yield "count_label"
 

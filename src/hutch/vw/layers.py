@@ -155,6 +155,22 @@ LAYERS: Mapping[str, VwLayer] = {
             new_flag("first_only", "Break ties in favour of the first action.", sets="first_only", needs=EXPLORING),
         ),
     ),
+    "explore_distillation": VwLayer(
+        learner="cb_explore_adf_rnd",
+        options=(
+            new_int(
+                "rnd",
+                "Explore actions with features that were seen rarely, as N random models tell.",
+                sets="models",
+                note="with `-q` other random functions; VW has others with `-t` than while it learns",
+                needs=EXPLORING,
+            ),
+            new_float("rnd_alpha", "their noise.", default=0.1, sets="noise", needs=("rnd",)),
+            new_float("rnd_invlambda", "variance of their functions.", default=0.1, sets="prior", needs=("rnd",)),
+        ),
+        beside=(("epsilon", "epsilon"),),
+        explores=True,
+    ),
     "explore_first": VwLayer(
         learner="cb_explore_adf_first",
         options=(new_int("first", "Choose at random for the first N decisions.", sets="decisions", needs=EXPLORING),),

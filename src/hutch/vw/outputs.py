@@ -146,14 +146,8 @@ def is_bounded(chain: Chain) -> bool:
 
 def writes_numbers(chain: Chain, given: Namespace) -> bool:
     """Whether `prediction_lines` writes the predictions alone, each with its tag."""
-    other = (
-        chain.predicts.of_actions
-        or chain.predicts is Predictions.LABELS
-        or is_of_numbers(chain)
-        or given.scores
-        or given.probabilities
-        or given.named_labels
-    )
+    several = chain.predicts.of_actions or chain.predicts is Predictions.LABELS or given.top
+    other = several or is_of_numbers(chain) or given.scores or given.probabilities or given.named_labels
     active = layer_named(chain, "active")
     return not (other or is_bounded(chain) or (active is not None and not active.simulation))
 
@@ -173,6 +167,10 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
         return decision_prediction_lines(chain)
     if is_of_numbers(chain):
         return number_prediction_lines(chain)
+    if given.top is not None:
+        from hutch.core.run.best import best_lines
+
+        return best_lines(given.top, vw=True)
     if chain.predicts is Predictions.LABELS and not given.probabilities:
         from hutch.core.run.labels import label_lines
 

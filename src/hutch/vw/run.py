@@ -108,6 +108,14 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     given.named_labels = given.named_labels or chain.remarks.get("named_labels")
     if given.named_labels:
         chain.remarks["named_labels"] = given.named_labels
+    given.top = given.top or int(chain.remarks.get("top", 0)) or None
+    if given.top is not None:
+        from hutch.core.run.best import read_groups
+
+        read_groups(chain)
+        if options.holdout:
+            raise UsageError("--top: got held-out examples, of which VW takes whole groups; wanted --holdout_off")
+        chain.remarks["top"] = str(given.top)
     if given.predict_only_model:
         chain.remarks["predict_only_model"] = "1"
     labels = given.named_labels.split(",") if given.named_labels else []

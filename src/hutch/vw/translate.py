@@ -53,7 +53,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
     layers = [*_layers(options), base_layer(options, linear)]
     copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
-    place = sum(layer_name(layer) in ("ngrams", "feature_limit") for layer in layers) if copies else 0
+    place = sum(layer_name(layer) in ("ngrams", "feature_limit", "interact") for layer in layers) if copies else 0
     layers[place:place] = decision_layers(options)
     chain: dict[str, Any] = {"chain": layers, "input": {"namespaces": "letter"} | _section("input", options)}
     if named := letters(options.keep or options.ignore):
@@ -255,6 +255,14 @@ def _grams(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     return found
 
 
+def _two_letters(value: str) -> dict[str, str]:
+    """The namespaces of `--interact`."""
+    letters = decode(value)
+    if len(letters) != 2 or letters[0] == letters[1] or ":" in letters:
+        raise UsageError(f"--interact: got {value!r}, wanted two different letters of namespaces")
+    return {"left": letters[0], "right": letters[1]}
+
+
 def _limits(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     """One layer for each namespace that `--feature_limit` names, or one for all; of several limits, the last counts."""
     found: dict[str, int] = {}
@@ -351,6 +359,7 @@ def _active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
 
 _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "ngrams": _grams,
+    "interact": lambda parameters, options: [{"interact": _two_letters(options.interact)}],
     "feature_limit": _limits,
     "one_against_all": _one_against_all,
     "cost_sensitive_one_against_all": lambda parameters, options: [

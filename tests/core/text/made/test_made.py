@@ -78,7 +78,7 @@ def test_names_have_the_indices_of_their_features(namespaces, tmp_path):
         "renamed": {"new": ["old", "f2"]} if namespaces == "name" else {"g": ["o"]},
     }
     found = chain(namespaces, bits=14, **made)
-    for _ in range(300):
+    for _ in range(100):
         spaces = [draw.choice(["f", "g", "old", "f2", "", "other"]) for _ in range(draw.randint(1, 5))]
         line = "1 " + "".join(
             f"|{space}{draw.choice(['', ':2']) if space else ''} "
