@@ -42,6 +42,7 @@ REDUCTIONS = {
     "ftrl_proximal": "ftrl.ftrl_proximal:FtrlProximal",
     "hedge": "hedge:Hedge",
     "kernel_svm": "kernel_svm.layer:KernelSvm",
+    "lbfgs": "lbfgs.layer:Lbfgs",
     "linear": "linear.layer:Linear",
     "link": "link:Link",
     "logarithmic_tree": "logarithmic_tree:LogarithmicTree",

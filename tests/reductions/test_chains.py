@@ -113,6 +113,7 @@ CHAINS: dict[str, list[Any]] = {
         LINEAR,
     ],
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
+    "lbfgs": [{"lbfgs": {"loss": "logistic", "memory": 2}}],
     "binary over kernel_svm": ["binary", {"kernel_svm": {"kernel": "rbf", "pool": 3}}],
     "stagewise_polynomial over linear": [{"stagewise_polynomial": {"batch": 30}}, LINEAR],
     "boosting over linear": [{"boosting": {"learners": 3, "algorithm": "logistic"}}, LINEAR],

@@ -82,12 +82,15 @@ def _same_weights(ours, theirs):
 
 
 def _table_of(text):
-    """The progress table and the footer, without what names files."""
+    """The progress table and the footer, without what names files or VW writes to standard output."""
     lines = [
-        line for line in text.splitlines() if not re.match(r"\S+:\d+:\d+: |\d+ x .*(, first at |, as in VW)", line)
+        line
+        for line in text.splitlines()
+        if not re.match(r"\S+:\d+:\d+: |\d+ x .*(, first at |, as in VW)|Termination condition|Zero or neg", line)
     ]
-    start = next((i for i, line in enumerate(lines) if line.startswith("average  since")), None)
-    return None if start is None else [line.rstrip() for line in lines[start:]]
+    start = next((i for i, line in enumerate(lines) if line.startswith(("average  since", "## avg. loss"))), None)
+    rows = (line.rstrip() for line in lines[start:])
+    return None if start is None else [row for row in rows if not re.search("cache_file = |datafile = ", row)]
 
 
 def _outcomes(case, folder):

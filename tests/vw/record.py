@@ -149,6 +149,16 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         CLASS,
         ("--log_multi 4", "--log_multi 5 --swap_resistance 1 -c -k --passes 6 --holdout_off"),
     ),
+    "search over passes": (
+        REAL,
+        (
+            "--bfgs --passes 9 --l2 0.1 -c -k --holdout_off --predict_only_model",
+            "--bfgs --passes 6 --early_terminate 9 --l2 1 --mem 2 --hessian_on --no_bias_regularization -c -k "
+            "--predict_only_model",
+            "--conjugate_gradient --passes 8 --l2 0.5 -c -k --holdout_off --loss_function classic --predict_only_model",
+        ),
+    ),
+    "search without scales": (BINARY, ("--bfgs --passes 9 -c -k --loss_function logistic --predict_only_model",)),
     "support vectors": (
         BINARY,
         ("--ksvm --reprocess 3", "--ksvm --kernel rbf --bandwidth 0.4 -q ab", "--ksvm --kernel poly --degree 3 --l2 5"),

@@ -117,6 +117,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         MEASURED,
     ),
     "logarithmic_tree": ([{"logarithmic_tree": {"classes": 3}}, "linear"], CLASSES),
+    "lbfgs": ([{"lbfgs": {"memory": 3}}], PLAIN),
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "freegrad": (["freegrad"], PLAIN),

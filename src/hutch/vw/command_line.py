@@ -23,6 +23,7 @@ _NOT_KEPT = (
     "active",
     "distributionally_",
     "kernel_svm",
+    "lbfgs",
     "logarithmic_",
     "marginal",
     "matrix_",

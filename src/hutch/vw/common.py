@@ -137,7 +137,12 @@ COMMON: dict[str, tuple[Option, ...]] = {
         new_float("l2_state", "Product of L2 regularization to continue with.", default=1),
         new_float("sparse_l2", "L2 regularization of the example's features only.", sets="base.sparse_l2"),
         new_flag("noop", "Learn nothing.", sets="base.learning_rate", value=0.0),
-        new_flag("no_bias_regularization", _NO_EFFECT),
+        new_flag(
+            "no_bias_regularization",
+            "With --bfgs, do not regularize the constant.",
+            value=False,
+            note="has no effect on other learners, as in VW",
+        ),
         new_float("initial_weight", "Initial value of all weights.", sets="base.initial_weight"),
         new_flag(
             "random_weights", "Uniform initial weights, -0.5 to 0.5.", sets="base.random_weights", value="uniform"

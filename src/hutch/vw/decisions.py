@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import Any
 
 from hutch.core.config.override import layer_name
-from hutch.core.errors import UsageError
+from hutch.core.errors import UsageError, warn
 from hutch.vw.class_bandits import class_bandit_layers
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.option import EXPLORING
@@ -142,6 +142,7 @@ _SHARED = (
 )
 _RATES = ("learning_rate", "power_t", "initial_t", "decay")
 _KNOWN = {
+    "bfgs": (*_SHARED, "l2"),
     "ftrl": (*_SHARED, "l1", "l2"),
     "ksvm": ("interactions", "permutations", "duplicate_interactions", "ignore_linear", "l2"),
     "rank": (*_SHARED[:4], "l2", *_RATES),
@@ -164,6 +165,10 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
     Raises:
         UsageError: more than one, or parameters that it does not have.
     """
+    if options.conjugate_gradient:
+        if options.bfgs:
+            raise UsageError("got --bfgs and --conjugate_gradient, wanted one of them")
+        options.bfgs, options.mem, options.termination = True, 0, 0.0
     asked = {name: layer.options[0].name for name, layer in BASES.items() if _is_given(options, layer.options[0].name)}
     if len(asked) > 1:
         raise UsageError(f"got {' and '.join('--' + name for name in asked.values())}, wanted one of them")
@@ -171,9 +176,14 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
         known = _KNOWN.get(option, _SHARED)
         if option == "ksvm":
             linear = {key: value for key, value in linear.items() if (key, value) not in _IMPLIED}
+        more: dict[str, Any] = {}
+        if option == "bfgs":
+            more = {"keep_scales": False}
+            if linear.pop("l1", 0):
+                warn("--l1: --bfgs has no L1 regularisation: it has no effect, as in VW")
         for given in [name for name in ("sgd", "noop") if getattr(options, name)] or linear:
             if given not in (*known, *_RATES):
                 name = next((each.name for each in OPTIONS if each.part == "base" and each.key == given), given)
                 raise UsageError(f"--{name}: --{option} does not have it")
-        return declared_layer(name, options, **{key: value for key, value in linear.items() if key in known})
+        return declared_layer(name, options, **more, **{key: value for key, value in linear.items() if key in known})
     return {"linear": linear} if linear else "linear"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hutch.chain import Chain
+from hutch.core.chain.capabilities import LearnsFromPasses, has
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
 from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
@@ -53,6 +54,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"raw predictions = {given.raw_predictions}" if given.raw_predictions else "",
         *_low_rank_lines(chain),
         *_sums_lines(chain),
+        *_search_lines(base),
         f"using cache_file = {options.cache}" if cached else "",
         f"creating cache_file = {options.cache}" if options.cache and not cached else "",
         "" if options.cache else "using no cache",
@@ -67,7 +69,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"Enabled learners: {', '.join(learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
         f"Output pred = {output_kind(chain, given)}",
-        TABLE_HEADER,
+        "" if has(chain.layers[-1], LearnsFromPasses) else TABLE_HEADER,
     ]
     return "\n".join(line for line in lines if line)
 
@@ -92,6 +94,25 @@ def _sums_lines(chain: Chain) -> list[str]:
         f"Algorithm used: {BASES[base.name].learner.removeprefix('ftrl-')}",
         *names,
     ]
+
+
+def _search_lines(base: Any) -> list[str]:
+    """How VW introduces a search over passes, and the head of its table."""
+    if not hasattr(base, "measure_curvature"):
+        return []
+    name = "BFGS based optimization" if base.memory else "conjugate gradient optimization via BFGS"
+    curved = base.measure_curvature or not base.memory
+    return [
+        f"enabling {name} {'with curvature calculation' if curved else '**without** curvature calculation'}",
+        SEARCH_HEADER,
+    ]
+
+
+SEARCH_HEADER = (
+    "## avg. loss \tder. mag. \td. m. cond.\t wolfe1    \twolfe2    \tmix fraction\tcurvature "
+    "\tdir. magnitude\tstep size"
+)
+"""The head of the table of `--bfgs`."""
 
 
 def kept_options(chain: Chain, given: Namespace) -> str:

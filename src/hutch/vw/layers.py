@@ -4,6 +4,10 @@ from collections.abc import Mapping
 
 from hutch.vw.option import EXPLORING, VwLayer, new_flag, new_float, new_int, new_text
 
+_SCALES = (
+    "the second derivatives of the first pass count only for its step, as in VW; a layer of `hutch train` keeps them"
+)
+
 LAYERS: Mapping[str, VwLayer] = {
     "action_per_class": VwLayer(
         learner="cb_to_cbadf",
@@ -279,6 +283,28 @@ LAYERS: Mapping[str, VwLayer] = {
                 needs=("ksvm",),
             ),
         ),
+        in_place_of="linear",
+    ),
+    "lbfgs": VwLayer(
+        learner="bfgs",
+        options=(
+            new_flag("bfgs", "Learn by limited-memory BFGS, a step at the end of each pass.", note=_SCALES),
+            new_flag(
+                "conjugate_gradient", "Learn by conjugate gradients, a step at the end of each pass.", note=_SCALES
+            ),
+            new_flag(
+                "hessian_on", "measure the curvature before each step.", sets="measure_curvature", needs=("bfgs",)
+            ),
+            new_int("mem", "pairs of differences to remember.", default=15, least=0, sets="memory", needs=("bfgs",)),
+            new_float(
+                "termination",
+                "stop when a step lowers the loss by less than this share.",
+                default=0.001,
+                sets="tolerance",
+                needs=("bfgs",),
+            ),
+        ),
+        beside=(("no_bias_regularization", "regularize_constant"),),
         in_place_of="linear",
     ),
     "matrix_factorization": VwLayer(

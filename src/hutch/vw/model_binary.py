@@ -52,6 +52,7 @@ _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_c
 """Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
 _LOST = {
     "kernel_svm": "--ksvm",
+    "lbfgs": "--bfgs",
     "logarithmic_tree": "--log_multi",
     "marginal": "--marginal",
     "polynomial_link": "--autolink",

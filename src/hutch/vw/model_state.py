@@ -41,7 +41,7 @@ PER_MODEL = ("norm normalizer", "total_weight")
 FACTORS = "matrix_factorization"
 """The learner that VW's `--rank` stands for, of which a model has every row and nothing but rows."""
 
-COLUMNS = {"coin_betting": 6, "freegrad": 6, "ftrl_proximal": 3, "pistol": 4}
+COLUMNS = {"coin_betting": 6, "freegrad": 6, "ftrl_proximal": 3, "lbfgs": 1, "pistol": 4}
 """Numbers per row of the learners for VW's `--ftrl` and its kin."""
 
 

@@ -1,0 +1,92 @@
+"""Random command lines of learners on random data, run by `hutch vw` and by Vowpal Wabbit: predictions must be equal.
+
+    pip install vowpalwabbit==9.11.9
+    python benchmarks/hardening/fuzz_learners.py [--cases 300] [--seed 1] [--kind bfgs] [--keep FOLDER]
+
+Equal is what `fuzz_decisions.py` beside it calls so. Each command runs once.
+"""
+
+import argparse
+import os
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from fuzz_decisions import Case, difference
+
+_ANY = ("--noconstant", "-b 9", "--hash all", "-q ab", "-q ::", "--ignore_linear a", "--cubic aab", "--ignore b")
+
+
+def _features(rng: random.Random) -> str:
+    found = []
+    for letter in rng.choice(("a", "ab", "ab", "abc")):
+        names = rng.sample(range(8), rng.randint(1, 4))
+        numbers = (f"{letter}{k}" + rng.choice(("", f":{rng.uniform(-1, 2):.2f}")) for k in names)
+        found.append(f"|{letter} {' '.join(numbers)}")
+    return " ".join(found)
+
+
+def _lines(rng: random.Random, label: Callable[[], str], weights: bool = True) -> str:
+    lines = []
+    for _ in range(rng.randint(20, 150)):
+        weight = rng.choice(("", "", "", " 2", " 0.5")) if weights else ""
+        lines.append(f"{label()}{weight} {_features(rng)}")
+    return "\n".join(lines) + "\n"
+
+
+def _some(rng: random.Random, options: tuple[str, ...], most: int) -> list[str]:
+    return rng.sample(options, rng.randint(0, most))
+
+
+def bfgs(rng: random.Random) -> Case:
+    """A search over passes; without its own scales it ends soon where there is no `--l2`."""
+    loss = rng.choice(
+        ("squared", "squared", "logistic", "logistic", "poisson", "classic", "expectile --expectile_q 0.3")
+    )
+    numbers = {"logistic": lambda: rng.choice(("1", "-1")), "poisson": lambda: str(rng.choice((0, 1, 2, 5)))}
+    data = _lines(rng, numbers.get(loss, lambda: f"{rng.uniform(-3, 3):.2f}"))
+    words = [rng.choice(("--bfgs", "--bfgs", "--bfgs", "--conjugate_gradient")), f"--loss_function {loss}"]
+    words += [f"--passes {rng.randint(2, 15)} -c -k", rng.choice(("--holdout_off", "--holdout_off", ""))]
+    words += [f"--l2 {rng.choice((0.01, 0.5, 2))}"] if rng.random() < 0.8 else []
+    if words[0] == "--bfgs":
+        words += _some(rng, ("--mem 1", "--mem 3", "--termination 0.05", "--hessian_on", "--mem 0"), 2)
+        if "--mem" in " ".join(words[5:]) and sum(word.startswith("--mem") for word in words) > 1:
+            words = [word for word in words if word != "--mem 3"]
+    words += _some(rng, (*_ANY, "--no_bias_regularization"), 2)
+    return Case(" ".join(filter(None, [*words, "--predict_only_model"])), data)
+
+
+KINDS: dict[str, Callable[[random.Random], Case]] = {"bfgs": bfgs}
+
+
+def main() -> None:
+    """Draw cases, run them, count."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", choices=sorted(KINDS))
+    parser.add_argument("--keep", type=Path, help="a folder for the data of cases that differ")
+    given = parser.parse_args()
+    keep = given.keep.absolute() if given.keep else None
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for k in range(given.cases):
+            rng = random.Random(f"{given.seed}.{k}")
+            kind = given.kind or rng.choice(sorted(KINDS))
+            case = KINDS[kind](rng)
+            found = difference(case)
+            counts[f"{kind} {'different' if found else 'equal'}"] += 1
+            if found:
+                print(f"{given.seed}.{k}: {case.command}: {found}", flush=True)
+                if keep:
+                    keep.mkdir(exist_ok=True)
+                    (keep / f"{given.seed}.{k}").write_text(case.data)
+        os.chdir("/")
+    print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
+
+
+if __name__ == "__main__":
+    main()
