@@ -58,7 +58,40 @@ def bfgs(rng: random.Random) -> Case:
     return Case(" ".join(filter(None, [*words, "--predict_only_model"])), data)
 
 
-KINDS: dict[str, Callable[[random.Random], Case]] = {"bfgs": bfgs}
+def active_cover(rng: random.Random) -> Case:
+    """Active learning by disagreement."""
+    binary = rng.random() < 0.7
+    data = _lines(rng, lambda: rng.choice(("1", "-1")) if binary else f"{rng.uniform(-3, 3):.2f}")
+    words = ["--active_cover", f"--mellowness {rng.choice((0.01, 0.1, 8))}"]
+    words += _some(rng, ("--alpha 2", "--beta_scale 4"), 1)
+    words += _some(rng, ("--cover 3", "--cover 1", "--oracular", "--random_seed 4"), 1)
+    words += rng.choice(([], ["--binary"], ["--loss_function logistic"], ["--loss_function logistic", "--binary"]))
+    if not binary:
+        words = [word for word in words if "logistic" not in word and word != "--binary"]
+    words += _some(rng, (*_ANY, "--adax", "--sgd -l 0.2", "-l 0.1", "--passes 2 -c -k --holdout_off"), 2)
+    return Case(" ".join(words), data)
+
+
+def cs_active(rng: random.Random) -> Case:
+    """Costs that are asked for, by rates that do not depend on the norms of other classes, as VW's do else."""
+    classes = rng.randint(2, 5)
+
+    def label() -> str:
+        some = sorted(rng.sample(range(1, classes + 1), rng.randint(1, classes)))
+        return " ".join(f"{k}:{rng.choice((0, 1, rng.random())):.3g}" for k in some)
+
+    words = [f"--cs_active {classes} --simulation", *_some(rng, ("--cost_max 2", "--cost_min -1", "--domination 0"), 2)]
+    words += [f"--mellowness {rng.choice((0.01, 0.1, 1))}", f"--range_c {rng.choice((0.1, 0.5, 2))}"]
+    words += [rng.choice(("--adaptive", "--adaptive --adax", "--adaptive --invariant", "--sgd -l 0.1"))]
+    words += _some(rng, (*_ANY, "-l 0.1", "--passes 2 -c -k --holdout_off", "--passes 3 -c -k"), 1)
+    return Case(" ".join(dict.fromkeys(words)), _lines(rng, label, weights=False))
+
+
+KINDS: dict[str, Callable[[random.Random], Case]] = {
+    "active_cover": active_cover,
+    "bfgs": bfgs,
+    "cs_active": cs_active,
+}
 
 
 def main() -> None:

@@ -149,6 +149,15 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         CLASS,
         ("--log_multi 4", "--log_multi 5 --swap_resistance 1 -c -k --passes 6 --holdout_off"),
     ),
+    "cover of models": (
+        BINARY,
+        (
+            "--active_cover --mellowness 0.1 --loss_function logistic",
+            "--active_cover --mellowness 0.01 --cover 3 --alpha 2 --beta_scale 4 --binary --adax",
+            "--active_cover --oracular --mellowness 0.01",
+        ),
+    ),
+    "costs asked for": (costs(), ("--cs_active 3 --simulation --adaptive --adax --cost_max 2 --mellowness 0.03",)),
     "search over passes": (
         REAL,
         (

@@ -23,9 +23,6 @@ input_feature_regularizer output_feature_regularizer_binary output_feature_regul
 span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
   --ray ADDRESS`
 feature_mask: train with --ignore or --keep
-active_cover oracular alpha beta_scale: use --active, or the `active` layer of `hutch train -C`
-cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug baseline: use --active with --oaa, or the
-  `active` layer of `hutch train -C`
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
   debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
   on one log with `hutch evaluate`
@@ -58,7 +55,6 @@ graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
-adax: use --adaptive
 interact: use -q, which multiplies every pair of features
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 para_active: use --ksvm without it

@@ -21,6 +21,7 @@ Layer = tuple[str, Any]
 _KINDS = ("adaptive", "normalized", "invariant")
 _NOT_KEPT = (
     "active",
+    "cost_sensitive_active",
     "distributionally_",
     "kernel_svm",
     "lbfgs",

@@ -139,6 +139,8 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     top = chain.layers[0]
     if chain.takes.of_slots:
         return "DECISION_PROBS"
+    if top.name == "cost_sensitive_active":
+        return "ACTIVE_MULTICLASS"
     if top.name == _DECIDES and top.parameters.lists == "best":
         return "MULTICLASS"
     classes = layer_named(chain, "action_per_class")
@@ -185,6 +187,8 @@ def _suffix(layer: Any, given: Namespace) -> str:
         return {"majority": ""}.get(layer.parameters.algorithm, f"-{layer.parameters.algorithm}")
     if layer.name == "explore_classes":
         return {"epsilon": "-greedy"}.get(layer.parameters.method, f"-{layer.parameters.method}")
+    if layer.name == "cost_sensitive_active":
+        return "-sim" if given.simulation else ""
     if layer.name == "active":
         return "-simulation" if layer.parameters.simulation else ""
     if layer.name == _DECIDES:

@@ -13,7 +13,7 @@ from hutch.vw.declared import DECLARED
 from hutch.vw.table import NAMED, OPTIONS
 
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa", "log_multi")
+_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi")
 
 
 def decode(text: str) -> str:
@@ -63,9 +63,15 @@ def chain_of(options: Namespace) -> dict[str, Any]:
 
 def _has_submodels(options: Namespace) -> bool:
     """Whether a feature has several rows of weights."""
-    counts = (options.oaa, options.csoaa, options.bootstrap, options.bag)
+    counts = (options.oaa, options.csoaa, options.cs_active, options.bootstrap, options.bag)
     return any((count or 1) > 1 for count in counts) or bool(
-        options.ect or options.nn or options.lrq or options.lrqfa or options.cover or options.cb_type == "dr"
+        options.ect
+        or options.active_cover
+        or options.nn
+        or options.lrq
+        or options.lrqfa
+        or options.cover
+        or options.cb_type == "dr"
     )
 
 
@@ -211,6 +217,8 @@ def _check_needs(options: Namespace) -> None:
     for option in OPTIONS:
         if not option.needs or option.given(options) is None or _any_of(option.needs, options):
             continue
+        if option.name == "cover" and options.active_cover:
+            continue
         if options.initial_regressor is None or option.needs == ("active",):  # else the model may have it
             missing.setdefault(" or --".join(option.needs), []).append(f"--{option.name}")
     if missing:
@@ -318,6 +326,28 @@ def _active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     return [{"active": given if options.simulation else given | {"simulation": False}}]
 
 
+def _active_cover(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    given = {"mellowness": options.mellowness, "policies": options.cover}
+    parameters |= {name: value for name, value in given.items() if value is not None}
+    if not options.binary:
+        parameters["predict_first"] = True
+    if "beta" in parameters:
+        parameters["beta"] = parameters["beta"] ** 2
+    if options.active:
+        raise UsageError("got --active and --active_cover, wanted one of them")
+    return [{"active_cover": parameters} if parameters else "active_cover"]
+
+
+def _cost_sensitive_active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    if not (options.simulation or options.testonly):
+        raise UsageError("--cs_active: wanted --simulation with it: without it VW learns nothing")
+    if options.mellowness is not None:
+        parameters["mellowness"] = options.mellowness
+    if "budget" in parameters:
+        parameters["budget"] *= parameters["classes"]
+    return [{"cost_sensitive_active": parameters}]
+
+
 _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "ngrams": _grams,
     "one_against_all": _one_against_all,
@@ -332,5 +362,7 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "stagewise_polynomial": _stagewise,
     "low_rank_quadratic": _low_rank,
     "active": _active,
+    "active_cover": _active_cover,
+    "cost_sensitive_active": _cost_sensitive_active,
 }
 """Layers with an option whose value is not the parameter's value."""
