@@ -49,7 +49,8 @@ class CostSensitiveActiveParameters(Parameters):
 
     Attributes:
         classes: number of classes, counted from 1.
-        lowest_cost, highest_cost: ends of the range of costs.
+        lowest_cost: end of the range of costs.
+        highest_cost: its other end.
         mellowness: higher asks for more costs; C0 of the source.
         width: a range of costs is wide above this, times that of all costs, over the root of the examples.
         of_best: ask only of classes that may be the cheapest; else of every class with a wide range.

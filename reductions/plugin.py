@@ -73,6 +73,8 @@ REDUCTIONS = {
     "stagewise_polynomial": "stagewise_polynomial:StagewisePolynomial",
     "standardise": "features.standardise:Standardise",
     "svrg": "ftrl.svrg:Svrg",
+    "warm_start_bandit": "bandits.warm_start:WarmStartBandit",
+    "warm_start_cost_sensitive_bandit": "bandits.warm_start:WarmStartCostSensitiveBandit",
     "weighted_metrics": "bandits.weighted_metrics:WeightedMetrics",
 }
 

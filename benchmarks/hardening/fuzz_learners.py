@@ -87,10 +87,32 @@ def cs_active(rng: random.Random) -> Case:
     return Case(" ".join(dict.fromkeys(words)), _lines(rng, label, weights=False))
 
 
+def warm_cb(rng: random.Random) -> Case:
+    """A bandit that begins with full labels; with a draw for nearly every choice, small differences do not stay."""
+    classes, costs = rng.randint(2, 6), rng.random() < 0.3
+    words = [f"--warm_cb {classes} --cb_explore_adf --cb_type mtr --epsilon {rng.choice((0.05, 0.2))}"]
+    words += [f"--warm_start {rng.randint(0, 40)}", f"--choices_lambda {rng.choice((1, 2, 5, 8))}"]
+    words += _some(rng, ("--warm_start_update", "--interaction_update", "--warm_start_update --interaction_update"), 1)
+    words += _some(rng, ("--interaction 30", "--lambda_scheme 2", "--lambda_scheme 3", "--sim_bandit", "--loss1 2"), 2)
+    words += ["--warm_cb_cs"] if costs else _some(rng, ("--corrupt_prob_warm_start 0.4",), 1)
+    if not costs and rng.random() < 0.3:
+        words += [f"--corrupt_type_warm_start {rng.choice((1, 2, 3))}"]
+    words += _some(rng, ("--sgd -l 0.1", "-l 0.1", "--noconstant"), 1)
+
+    def label() -> str:
+        if not costs:
+            return str(rng.randint(1, classes))
+        return " ".join(f"{k}:{rng.choice((0, 1, rng.random())):.3g}" for k in range(1, classes + 1))
+
+    options = dict.fromkeys(f"--{each.lstrip('-')}" for each in " ".join(words).split(" --"))
+    return Case(" ".join(options), _lines(rng, label, weights=False))
+
+
 KINDS: dict[str, Callable[[random.Random], Case]] = {
     "active_cover": active_cover,
     "bfgs": bfgs,
     "cs_active": cs_active,
+    "warm_cb": warm_cb,
 }
 
 

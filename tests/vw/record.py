@@ -157,6 +157,24 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--active_cover --oracular --mellowness 0.01",
         ),
     ),
+    "classes guessed after a start": (
+        CLASS,
+        (
+            "--warm_cb 4 --cb_explore_adf --epsilon 0.2 --warm_start 5 --choices_lambda 3 --warm_start_update "
+            "--interaction_update --lambda_scheme 2",
+            "--warm_cb 4 --cb_explore_adf --epsilon 0.1 --warm_start 6 --interaction 6 --interaction_update "
+            "--sim_bandit --choices_lambda 2",
+            "--warm_cb 4 --cb_explore_adf --epsilon 0.1 --warm_start 9 --warm_start_update "
+            "--corrupt_prob_warm_start 0.5",
+        ),
+    ),
+    "costs guessed after a start": (
+        costs(12),
+        (
+            "--warm_cb 3 --cb_explore_adf --epsilon 0.2 --warm_start 4 --choices_lambda 3 --warm_start_update "
+            "--interaction_update --warm_cb_cs",
+        ),
+    ),
     "costs asked for": (costs(), ("--cs_active 3 --simulation --adaptive --adax --cost_max 2 --mellowness 0.03",)),
     "search over passes": (
         REAL,

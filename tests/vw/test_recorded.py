@@ -8,14 +8,17 @@ import pytest
 CASES = json.loads(Path(__file__).with_name("recorded.json").read_text())
 
 OTHER_TABLES = {"logged actions", "logged, doubly robust", "decisions guessed"} | {
-    "support vectors", "support vectors tested"}  # fmt: skip
+    "support vectors", "support vectors tested", "classes guessed after a start",
+    "costs guessed after a start"}  # fmt: skip
 """Without an explorer VW counts the features of a decision's shared line once in the footer, and per action in rows;
 in tables of `--cbify_ldf` it shows the prediction of a decision's last line, mostly 0; below those of `--ksvm` it
-counts support vectors and kernels."""
+counts support vectors and kernels; below those of `--warm_cb` it adds lines about variances."""
 
 
-OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"}
-"""VW's are those before the last update of each feature, or between two rows, or stand among means of ids."""
+OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"} | {
+    "classes guessed after a start", "costs guessed after a start"}  # fmt: skip
+"""VW's are those before the last update of each feature, or between two rows, or stand among means of ids, or in
+other rows, as VW hashes the copies of `--warm_cb` otherwise than those of `--cbify`."""
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -119,6 +119,14 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "logarithmic_tree": ([{"logarithmic_tree": {"classes": 3}}, "linear"], CLASSES),
     "cost_sensitive_active": ([{"cost_sensitive_active": {"classes": 3}}, {"linear": {"adapt_to": "values"}}], COSTS),
     "active_cover": ([{"active_cover": {"policies": 3}}, "linear"], PLAIN),
+    "warm_start_bandit": (
+        [{"warm_start_bandit": {"classes": 3, "warm_start": 9, "candidates": 2}}, {"explore_epsilon": {}}, *_ADF],
+        CLASSES,
+    ),
+    "warm_start_cost_sensitive_bandit": (
+        [{"warm_start_cost_sensitive_bandit": {"classes": 3, "warm_start": 9}}, {"explore_epsilon": {}}, *_ADF],
+        COSTS,
+    ),
     "lbfgs": ([{"lbfgs": {"memory": 3}}], PLAIN),
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),

@@ -72,9 +72,6 @@ search search_task search_metatask search_interpolation search_rollout search_ro
   old_style_labels transition_system one_learner cost_to_go relation_cost entity_cost relation_none_cost skip_cost cost
   negative_weight max: Hutch has no structured prediction
 top: keep the best of the predictions that -p writes
-warm_cb warm_cb_cs warm_start interaction warm_start_update interaction_update corrupt_type_warm_start
-  corrupt_prob_warm_start choices_lambda lambda_scheme overwrite_label sim_bandit: train with --cbify N on the labels,
-  save with -f, and continue with -i
 """
 """Options by part, its main ones first: the alternative. An option of several parts is listed with the first."""
 

@@ -33,6 +33,7 @@ _NOT_KEPT = (
     "simulate_",
     "stagewise_",
     "svrg",
+    "warm_start_",
 )
 """How the names of layers begin whose state VW's models lack."""
 _LOSSES = ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson")

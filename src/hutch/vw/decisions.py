@@ -70,6 +70,8 @@ def _actions(options: Namespace) -> list[Any]:
         if asked:
             raise UsageError(f"got --cbify_ldf and --{asked[0]}, wanted one of them")
         return [declared_layer("simulate_bandit_with_features", options)]
+    if options.warm_cb:
+        return [_warm_start(options, asked)]
     if not asked:
         return []
     if len(asked) > 1 or options.cb_adf:
@@ -78,6 +80,18 @@ def _actions(options: Namespace) -> list[Any]:
         return [declared_layer("action_per_class", options)]
     name = "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit"
     return [declared_layer(name, options, **({"right": None, "wrong": None} | _costs(options)))]
+
+
+def _warm_start(options: Namespace, asked: list[str]) -> Any:
+    """The layer that begins with full labels."""
+    if asked or options.cb_adf:
+        raise UsageError(f"got --warm_cb and --{[*asked, 'cb_adf'][0]}, wanted one of them")
+    learned = (bool(options.warm_start_update), bool(options.interaction_update))
+    learns = {(True, True): None, (True, False): "warm_start", (False, True): "interaction"}.get(learned, "nothing")
+    name = "warm_start_cost_sensitive_bandit" if options.warm_cb_cs else "warm_start_bandit"
+    if options.warm_cb_cs and (options.corrupt_prob_warm_start or options.corrupt_type_warm_start):
+        raise UsageError("--corrupt_prob_warm_start: got it with --warm_cb_cs, wanted labels that are classes")
+    return declared_layer(name, options, learns=learns)
 
 
 def _costs(options: Namespace) -> dict[str, float]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from hutch.vw.option import EXPLORING, VwLayer, new_flag, new_float, new_int, new_text
 
+_WARM = ("warm_cb",)
+_SIMULATIONS = ("cbify", "cbify_ldf", "warm_cb")
 _SCALES = (
     "the second derivatives of the first pass count only for its step, as in VW; a layer of `hutch train` keeps them"
 )
@@ -336,8 +338,8 @@ LAYERS: Mapping[str, VwLayer] = {
         learner="cbify-adf",
         options=(
             new_int("cbify", "Learn classes 1 to N as a bandit: from costs of predictions only.", sets="classes"),
-            new_float("loss0", "cost of the right class.", default=0, needs=("cbify", "cbify_ldf"), sets="right"),
-            new_float("loss1", "cost of every other class.", default=1, needs=("cbify", "cbify_ldf"), sets="wrong"),
+            new_float("loss0", "cost of the right class.", default=0, needs=_SIMULATIONS, sets="right"),
+            new_float("loss1", "cost of every other class.", default=1, needs=_SIMULATIONS, sets="wrong"),
             new_flag("flip_loss_sign", "negate costs, so that they are rewards.", needs=("cbify",)),
         ),
         makes_actions=True,
@@ -363,6 +365,66 @@ LAYERS: Mapping[str, VwLayer] = {
             new_int("stage_size", "passes with steps after each without.", default=1, sets="stage", needs=("svrg",)),
         ),
         in_place_of="linear",
+    ),
+    "warm_start_bandit": VwLayer(
+        learner="warm_cb-multi",
+        options=(
+            new_int(
+                "warm_cb", "Learn classes 1 to N as a bandit, the first examples with their labels.", sets="classes"
+            ),
+            new_int("warm_start", "number of these examples.", default=0, least=0, sets="warm_start", needs=_WARM),
+            new_int("interaction", "examples after these.", least=0, sets="interaction", needs=_WARM),
+            new_flag("warm_start_update", "learn the first examples.", needs=_WARM),
+            new_flag("interaction_update", "learn those after them.", needs=_WARM),
+            new_int("choices_lambda", "weights to try.", default=1, least=1, sets="candidates", needs=_WARM),
+            new_text(
+                "lambda_scheme",
+                "1|2|3|4",
+                "which weights.",
+                default="1",
+                choices=("1", "2", "3", "4"),
+                sets="weights",
+                means=(("1", "half"), ("2", "half_with_ends"), ("3", "minimax"), ("4", "minimax_with_ends")),
+                needs=_WARM,
+            ),
+            new_flag("sim_bandit", "draw choices for the first examples, too.", sets="draws_warm_start", needs=_WARM),
+            new_float(
+                "corrupt_prob_warm_start",
+                "probability that one of them shows another class.",
+                default=0,
+                sets="corruption_probability",
+                needs=_WARM,
+            ),
+            new_text(
+                "corrupt_type_warm_start",
+                "1|2|3",
+                "which class: a random one, the next, or always the same.",
+                default="1",
+                choices=("1", "2", "3"),
+                sets="corruption",
+                means=(("1", "random"), ("2", "next"), ("3", "overwrite")),
+                needs=_WARM,
+            ),
+            new_int("overwrite_label", "the same.", default=1, least=1, sets="corruption_class", needs=_WARM),
+        ),
+        beside=(("loss0", "right"), ("loss1", "wrong"), ("epsilon", "epsilon")),
+        makes_actions=True,
+    ),
+    "warm_start_cost_sensitive_bandit": VwLayer(
+        learner="warm_cb-cs",
+        options=(new_flag("warm_cb_cs", "labels are costs per class instead of classes.", needs=_WARM),),
+        beside=(
+            ("warm_cb", "classes"),
+            ("warm_start", "warm_start"),
+            ("interaction", "interaction"),
+            ("choices_lambda", "candidates"),
+            ("lambda_scheme", "weights"),
+            ("sim_bandit", "draws_warm_start"),
+            ("loss0", "right"),
+            ("loss1", "wrong"),
+            ("epsilon", "epsilon"),
+        ),
+        makes_actions=True,
     ),
 }
 """By the layer's name."""
