@@ -70,6 +70,7 @@ REDUCTIONS = {
     "simulate_bandit_with_features": "bandits.simulate_bandit_with_features:SimulateBanditWithFeatures",
     "simulate_cost_sensitive_bandit": "bandits.simulate_bandit:SimulateCostSensitiveBandit",
     "simulate_cost_sensitive_bandit_per_class": "class_bandits.simulate:SimulateCostSensitiveBanditPerClass",
+    "sketched_newton": "sketched_newton:SketchedNewton",
     "stagewise_polynomial": "stagewise_polynomial:StagewisePolynomial",
     "standardise": "features.standardise:Standardise",
     "svrg": "ftrl.svrg:Svrg",

@@ -108,10 +108,28 @@ def warm_cb(rng: random.Random) -> Case:
     return Case(" ".join(options), _lines(rng, label, weights=False))
 
 
+def oja_newton(rng: random.Random) -> Case:
+    """Newton steps by a sketch; in a small table its directions count."""
+    loss = rng.choice(("squared", "squared", "logistic", "classic"))
+    data = _lines(rng, lambda: rng.choice(("1", "-1")) if loss == "logistic" else f"{rng.uniform(-3, 3):.2f}")
+    words = [
+        "--OjaNewton",
+        f"--loss_function {loss}",
+        f"-b {rng.choice((5, 6, 9))}",
+        f"--sketch_size {rng.choice((1, 3, 10))}",
+    ]
+    words += _some(rng, ("--alpha 3", "--alpha_inverse 0.2", "--learning_rate_cnt 1", "--normalize false"), 2)
+    words += _some(
+        rng, ("--random_init false", "--random_seed 3", "--binary", "--noconstant", "-q ab", "--hash all"), 2
+    )
+    return Case(" ".join(words), data)
+
+
 KINDS: dict[str, Callable[[random.Random], Case]] = {
     "active_cover": active_cover,
     "bfgs": bfgs,
     "cs_active": cs_active,
+    "oja_newton": oja_newton,
     "warm_cb": warm_cb,
 }
 

@@ -117,6 +117,7 @@ CHAINS: dict[str, list[Any]] = {
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
     "cost_sensitive_active over linear": [{"cost_sensitive_active": CLASSES}, {"linear": {"adapt_to": "values"}}],
     "active_cover over linear": [{"active_cover": {"policies": 2}}, {"linear": {"loss": "logistic"}}],
+    "sketched_newton": [{"sketched_newton": {"loss": "logistic", "sketch": 3}}],
     "lbfgs": [{"lbfgs": {"loss": "logistic", "memory": 2}}],
     "binary over kernel_svm": ["binary", {"kernel_svm": {"kernel": "rbf", "pool": 3}}],
     "stagewise_polynomial over linear": [{"stagewise_polynomial": {"batch": 30}}, LINEAR],

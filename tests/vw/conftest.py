@@ -28,7 +28,7 @@ def _run_case(case, folder):
         data = next(case.glob("test.*" if k > 1 and list(case.glob("test.*")) else "input.*")).name
         words = ["-d", data, *_words(line), "-p", f"out{k}.pred"]
         words += [] if "-r" in words else ["-r", f"out{k}.raw"]
-        if "--ksvm" not in words:  # it has no weights
+        if not {"--ksvm", "--OjaNewton"} & {*words}:  # they have other weights than VW writes, or none
             words += ["--readable_model", f"out{k}.hex", "--hexfloat_weights"]
         told, out, status, error = io.StringIO(), io.StringIO(), 1, None
         with contextlib.redirect_stderr(told), contextlib.redirect_stdout(out):

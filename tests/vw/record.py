@@ -175,6 +175,14 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--interaction_update --warm_cb_cs",
         ),
     ),
+    "sketched steps": (
+        REAL,
+        (
+            "--OjaNewton -b 6",
+            "--OjaNewton -b 5 --sketch_size 4 --alpha 3 --learning_rate_cnt 1 --noconstant",
+            "--OjaNewton -b 6 --sketch_size 3 --random_init false --normalize false --alpha_inverse 0.05",
+        ),
+    ),
     "costs asked for": (costs(), ("--cs_active 3 --simulation --adaptive --adax --cost_max 2 --mellowness 0.03",)),
     "search over passes": (
         REAL,
@@ -212,7 +220,7 @@ def record(data: str, calls: tuple[str, ...]) -> Iterator[dict[str, object]]:
         for k, arguments in enumerate(calls, 1):
             words = arguments.replace("{M}", "tmp0.model").split()
             files = ["-p", "pred"]
-            files += [] if "--ksvm" in words else ["--readable_model", "text", "--hexfloat_weights"]
+            files += [] if {"--ksvm", "--OjaNewton"} & {*words} else ["--readable_model", "text", "--hexfloat_weights"]
             command = [sys.executable, "-m", "vowpalwabbit", "-d", "input.vw", *words, *files]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
             text = Path(folder) / "text"

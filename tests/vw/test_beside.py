@@ -89,6 +89,7 @@ MODELS = {
     "--cbify 4 --cb_force_legacy": "class",
     "--ot 4": "logged",
     "--ksvm": "binary",
+    "--OjaNewton": "number",
     "--active_cover --mellowness 0.1": "binary",
     "--log_multi 4": "class",
     "--cb_explore_adf --synthcover": "actions",

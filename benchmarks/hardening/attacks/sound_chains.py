@@ -127,6 +127,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         [{"warm_start_cost_sensitive_bandit": {"classes": 3, "warm_start": 9}}, {"explore_epsilon": {}}, *_ADF],
         COSTS,
     ),
+    "sketched_newton": ([{"sketched_newton": {"sketch": 4}}], PLAIN),
     "lbfgs": ([{"lbfgs": {"memory": 3}}], PLAIN),
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),

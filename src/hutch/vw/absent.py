@@ -58,7 +58,6 @@ new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 interact: use -q, which multiplies every pair of features
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 para_active: use --ksvm without it
-OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init: use --passes
 lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models
 print: use --audit, which shows every example
 sendto: use `hutch serve`, which predicts and learns over HTTP

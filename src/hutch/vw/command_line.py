@@ -31,6 +31,7 @@ _NOT_KEPT = (
     "polynomial_",
     "rejection",
     "simulate_",
+    "sketched_",
     "stagewise_",
     "svrg",
     "warm_start_",

@@ -391,7 +391,13 @@ COMMON: dict[str, tuple[Option, ...]] = {
             note="without --simulation it reads data, as with --no_daemon; `hutch active` asks people",
         ),
         new_flag("active_cover", "Active learning by the disagreement of several models.", sets="active_cover"),
-        new_float("alpha", "ask for more.", default=1, sets="active_cover.alpha", needs=("active_cover",)),
+        new_float(
+            "alpha",
+            "With --active_cover: ask for more. With --OjaNewton: smaller steps.",
+            default=1,
+            sets="active_cover.alpha",
+            needs=("active_cover", "OjaNewton"),
+        ),
         new_float(
             "beta_scale",
             "root of how far they may be worse.",

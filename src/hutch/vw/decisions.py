@@ -3,6 +3,8 @@
 from argparse import Namespace
 from typing import Any
 
+import numpy as np
+
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError, warn
 from hutch.vw.class_bandits import class_bandit_layers
@@ -145,6 +147,18 @@ def _range_of_costs(options: Namespace) -> dict[str, Any]:
     return {"lowest_cost": options.loss0, "highest_cost": options.loss1}
 
 
+def _of_sketch(options: Namespace) -> dict[str, Any]:
+    """Parameters of `--OjaNewton` that options do not set unchanged."""
+    if options.epoch_size not in (None, 1):
+        raise UsageError(f"--epoch_size: got {options.epoch_size}, wanted 1: Hutch keeps no examples")
+    found: dict[str, Any] = {} if options.binary else {"predict_first": True}
+    if options.alpha_inverse is None:
+        return found
+    if not options.alpha_inverse > 0:
+        raise UsageError(f"--alpha_inverse: got {options.alpha_inverse:g}, wanted more than 0")
+    return found | {"alpha": float(np.float32(1) / np.float32(options.alpha_inverse))}
+
+
 _SHARED = (
     "loss",
     "min_prediction",
@@ -191,6 +205,8 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
         if option == "ksvm":
             linear = {key: value for key, value in linear.items() if (key, value) not in _IMPLIED}
         more: dict[str, Any] = {}
+        if option == "OjaNewton":
+            more = _of_sketch(options)
         if option == "bfgs":
             more = {"keep_scales": False}
             if linear.pop("l1", 0):

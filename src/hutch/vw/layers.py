@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from hutch.vw.option import EXPLORING, VwLayer, new_flag, new_float, new_int, new_text
 
+_OJA, _TRUTH = ("OjaNewton",), (("true", True), ("false", False))
 _WARM = ("warm_cb",)
 _SIMULATIONS = ("cbify", "cbify_ldf", "warm_cb")
 _SCALES = (
@@ -358,6 +359,38 @@ LAYERS: Mapping[str, VwLayer] = {
         makes_actions=True,
     ),
     "simulate_cost_sensitive_bandit_per_class": VwLayer(learner="cbify-cs"),
+    "sketched_newton": VwLayer(
+        learner="OjaNewton",
+        options=(
+            new_flag("OjaNewton", "Learn by Newton steps with a sketch of the curvature."),
+            new_int("sketch_size", "directions.", default=10, least=1, sets="sketch", needs=_OJA),
+            new_int("epoch_size", "1 alone.", default=1, note="1 alone: VW keeps examples of an epoch", needs=_OJA),
+            new_float("alpha_inverse", "like a learning rate.", needs=_OJA),
+            new_float("learning_rate_cnt", "how fast directions move.", default=2, sets="rate", needs=_OJA),
+            new_text(
+                "normalize",
+                "true|false",
+                "divide features by their norm.",
+                default="true",
+                choices=("true", "false"),
+                sets="normalize",
+                means=_TRUTH,
+                needs=_OJA,
+            ),
+            new_text(
+                "random_init",
+                "true|false",
+                "begin with random directions.",
+                default="true",
+                choices=("true", "false"),
+                sets="random_start",
+                means=_TRUTH,
+                needs=_OJA,
+            ),
+        ),
+        beside=(("alpha", "alpha"),),
+        in_place_of="linear",
+    ),
     "svrg": VwLayer(
         learner="svrg",
         options=(

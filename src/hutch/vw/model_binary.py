@@ -58,6 +58,7 @@ _LOST = {
     "logarithmic_tree": "--log_multi",
     "marginal": "--marginal",
     "polynomial_link": "--autolink",
+    "sketched_newton": "--OjaNewton",
     "stagewise_polynomial": "--stage_poly",
     "svrg": "--svrg",
 }

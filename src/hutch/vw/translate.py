@@ -192,7 +192,8 @@ def _layers(options: Namespace) -> list[Any]:
     Raises:
         UsageError: an option has a value that it cannot have.
     """
-    elsewhere = ("probabilities",) if options.csoaa_ldf is not None else ()  # a layer that decides declares it
+    elsewhere = ["probabilities"] if options.csoaa_ldf is not None else []  # a layer that decides declares it
+    elsewhere += ["alpha"] if options.OjaNewton else []
     asked: dict[str, dict[str, Any]] = {}
     for option in OPTIONS:
         if option.layer in DECLARED or option.name in elsewhere:
