@@ -125,10 +125,24 @@ def oja_newton(rng: random.Random) -> Case:
     return Case(" ".join(words), data)
 
 
+def evaluated(rng: random.Random) -> Case:
+    """A policy whose choices stand before the logged ones."""
+    classes = rng.randint(2, 5)
+
+    def label() -> str:
+        logged = f"{rng.randint(1, classes)}:{rng.uniform(-1, 2):.2f}:{rng.uniform(0.05, 1):.3f}"
+        return f"{rng.randint(1, classes)} {logged}"
+
+    words = [f"--cb {classes} --eval", *_some(rng, ("--cb_type ips", "--cb_type dr", "--cb_type mtr"), 1)]
+    words += _some(rng, ("--sgd -l 0.1", "-l 0.1", "--noconstant", "-b 9", "--hash all"), 2)
+    return Case(" ".join(dict.fromkeys(words)), _lines(rng, label, weights=False))
+
+
 KINDS: dict[str, Callable[[random.Random], Case]] = {
     "active_cover": active_cover,
     "bfgs": bfgs,
     "cs_active": cs_active,
+    "evaluated": evaluated,
     "oja_newton": oja_newton,
     "warm_cb": warm_cb,
 }

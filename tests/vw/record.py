@@ -183,6 +183,10 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--OjaNewton -b 6 --sketch_size 3 --random_init false --normalize false --alpha_inverse 0.05",
         ),
     ),
+    "classes of a policy": (
+        "".join(f"{k % 3 + 1} {line}\n" for k, line in enumerate(classes_logged(14).splitlines())),
+        ("--cb 3 --eval", "--cb 3 --eval --cb_type ips"),
+    ),
     "costs asked for": (costs(), ("--cs_active 3 --simulation --adaptive --adax --cost_max 2 --mellowness 0.03",)),
     "search over passes": (
         REAL,

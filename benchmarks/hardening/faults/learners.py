@@ -130,6 +130,8 @@ FAULTS: tuple[Fault, ...] = (
           "        weights[at] -= x * back\n", ""),
     Fault("sketch", "eigenvalues are means of few", "reductions/sketched_newton.py",
           "(_1 - gamma) * t * vectors[i]", "(_1 - gamma) * vectors[i]"),
+    Fault("class bandits", "the choice of a policy is taken for a log", "reductions/class_bandits/bandit_per_class.py",
+          "(classes + uint64(4), e.costs + uint64(4), e.cost_count - uint64(1))", "given"),
     Fault("asking", "models of the cover do not know the others", "reductions/active_cover.py",
           "            total += costs[place] / costs[place + uint64(1)]\n", ""),
     Fault("asking", "a sure prediction is not learned", "reductions/active_cover.py",

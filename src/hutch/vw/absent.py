@@ -33,7 +33,6 @@ cats cats_pdf cats_tree tree_bandwidth min_value max_value cb_explore_pdf pmf_to
   policy: cut the range of actions into N classes, and use --cb_explore N
 cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into N classes, and use --cbify N
 ccb_no_slot_index: leave it out
-eval: use `hutch evaluate`, which estimates a chain's cost from a log of decisions
 cb_to_cbadf: use --cb, which works with features of actions
 cs_absolute_loss: use --csoaa with --loss_function quantile
 wap wap_ldf ldf_override: use --csoaa or --csoaa_ldf

@@ -43,7 +43,10 @@ def class_bandit_layers(options: Namespace, costs: dict[str, Any]) -> list[Any]:
         if getattr(options, name):
             raise UsageError(f"--{name}: got it with --cb_force_legacy, which does not have it")
     classes, kind = {"classes": getattr(options, asked[0])}, _TYPES.get(options.cb_type, options.cb_type)
-    layers: list[Any] = [{"bandit_per_class": classes | ({"type": kind} if kind != "dr" else {})}]
+    own = classes | ({"type": kind} if kind != "dr" else {})
+    if options.eval and (asked[0] != "cb" or kind == "dm"):
+        raise UsageError("--eval: wanted --cb, and --cb_type dr or ips: estimates of others are biased")
+    layers: list[Any] = [{"bandit_per_class": own | ({"evaluates": True} if options.eval else {})}]
     if asked[0] != "cb":
         layers.insert(0, {"explore_classes": classes | _explorer(options)})
     if options.ot is not None:
@@ -88,6 +91,7 @@ def class_bandit_words(layers: Sequence[tuple[str, Any]]) -> Iterator[str]:
         yield from ("--ot", str(given["offset_tree"].classes))
     if given["bandit_per_class"].type != "dr":
         yield from ("--cb_type", given["bandit_per_class"].type)
+    yield from ["--eval"] if given["bandit_per_class"].evaluates else []
     if simulates:
         yield from ["--cbify_cs"] if "cost" in simulates else []
         yield from ("--loss0", repr(given[simulates].right), "--loss1", repr(given[simulates].wrong))

@@ -41,7 +41,7 @@ def decision_layers(options: Namespace) -> list[Any]:
     bandit = any(_is_given(options, name) for name in _BANDITS)
     if options.csoaa_ldf is None and not bandit and options.ot is None:
         return []
-    if options.cb_force_legacy or options.ot is not None:
+    if options.cb_force_legacy or options.eval or options.ot is not None:
         return class_bandit_layers(options, _costs(options))
     slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
     chooser = "choose_slate" if "slates" in slots else "choose_slots"

@@ -67,7 +67,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
         *(f"cb_type = {given.cb_type or layer.parameters.type}" for layer in chain.layers if layer.name in _ESTIMATE),
         f"Enabled learners: {', '.join(learners(chain, given))}",
-        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
+        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}{_evaluated(chain)}",
         f"Output pred = {output_kind(chain, given)}",
         "" if has(chain.layers[-1], LearnsFromPasses) else TABLE_HEADER,
     ]
@@ -77,6 +77,11 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
 _LABELS |= {"logged_slots": "CCB", "logged_slate": "SLATES"}
 _PREDICTIONS = {"class": "MULTICLASS", "action_probabilities": "ACTION_PROBS"}
+
+
+def _evaluated(chain: Chain) -> str:
+    """What VW adds to the kind of labels that name the choice of a policy first."""
+    return "_EVAL" if any(getattr(layer.parameters, "evaluates", False) for layer in chain.layers) else ""
 
 
 def _learning_rate(chain: Chain) -> float:
@@ -185,6 +190,8 @@ def _suffix(layer: Any, given: Namespace) -> str:
         return "fa" if layer.parameters.field_aware else ""
     if layer.name == "boosting":
         return {"majority": ""}.get(layer.parameters.algorithm, f"-{layer.parameters.algorithm}")
+    if layer.name == "bandit_per_class":
+        return "-eval" if layer.parameters.evaluates else ""
     if layer.name == "explore_classes":
         return {"epsilon": "-greedy"}.get(layer.parameters.method, f"-{layer.parameters.method}")
     if layer.name == "cost_sensitive_active":

@@ -24,6 +24,7 @@ LAYERS: Mapping[str, VwLayer] = {
         learner="cb",
         options=(
             new_flag("cb_force_legacy", "Give every class its own weights.", needs=("cb", "cb_explore", "cbify")),
+            new_flag("eval", "Evaluate a policy, whose choice is the first class of each label.", needs=("cb",)),
         ),
         beside=(("cb_type", "type"),),
     ),

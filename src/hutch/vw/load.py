@@ -48,7 +48,7 @@ _FIXED = {
     "explore_first": {"decisions"},
     "explore_cover": {"regressor"},
     "action_per_class": {"classes"},
-    "bandit_per_class": {"classes", "type"},
+    "bandit_per_class": {"classes", "type", "evaluates"},
     "offset_tree": {"classes"},
     "explore_classes": {"classes", "method", "policies", "decisions"},
     "simulate_bandit": {"classes"},
