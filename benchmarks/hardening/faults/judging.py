@@ -213,7 +213,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("bandits", "the action drawn keeps the probability of the first", _RANDOM,
           "    values[0], values[place] = values[place], values[0]\n", ""),
     Fault("bandits", "copies of a power of two of rows overlap less than they are said to", _PER_CLASS,
-          "self._cleared = (classes * context.step).bit_length()",
+          "self._cleared = (classes * rows).bit_length()",
           "self._cleared = (classes * context.step - 1).bit_length()"),
     Fault("shards", "no step is as long as there are shards", _ROUNDS, "if step <= max(len(parts), 1)",
           "if step < max(len(parts), 1)"),
