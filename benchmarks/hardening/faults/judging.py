@@ -214,7 +214,7 @@ FAULTS: tuple[Fault, ...] = (
           "    values[0], values[place] = values[place], values[0]\n", ""),
     Fault("bandits", "copies of a power of two of rows overlap less than they are said to", _PER_CLASS,
           "self._cleared = (classes * rows).bit_length()",
-          "self._cleared = (classes * context.step - 1).bit_length()"),
+          "self._cleared = (classes * rows - 1).bit_length()"),
     Fault("shards", "no step is as long as there are shards", _ROUNDS, "if step <= max(len(parts), 1)",
           "if step < max(len(parts), 1)"),
     Fault("shards", "blocks come in another order", _ROUNDS, "(k + turn) % n", "(k - turn) % n"),
