@@ -92,8 +92,8 @@ class WarmStartBanditParameters(WarmStartCostSensitiveBanditParameters):
 
     Attributes:
         classes: number of classes, counted from 1.
-        right: cost of the right class.
-        wrong: cost of every other class.
+        right: cost of the class of the label.
+        wrong: cost of any other class.
         corruption_probability: with which one of the first examples shows another class.
         corruption: that class: a `random` one, the `next` one, or `overwrite` for always the same.
         corruption_class: the one by which others are overwritten.
