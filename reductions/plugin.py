@@ -59,6 +59,7 @@ REDUCTIONS = {
     "one_hidden_layer": "one_hidden_layer:OneHiddenLayer",
     "pairwise": "pairwise:Pairwise",
     "pistol": "ftrl.pistol:Pistol",
+    "policy_values": "class_bandits.policy_values:PolicyValues",
     "polynomial_link": "features.polynomial_link:PolynomialLink",
     "ppca": "ppca.layer:PPCALayer",
     "random_features": "features.random_features:RandomFeatures",

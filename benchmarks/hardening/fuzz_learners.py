@@ -138,12 +138,25 @@ def evaluated(rng: random.Random) -> Case:
     return Case(" ".join(dict.fromkeys(words)), _lines(rng, label, weights=False))
 
 
+def policies(rng: random.Random) -> Case:
+    """Policies whose choices are features."""
+    classes, count, lines = rng.randint(2, 5), rng.randint(1, 6), []
+    for _ in range(rng.randint(20, 120)):
+        label = f"{rng.randint(1, classes)}:{rng.uniform(-1, 2):.2f}:{rng.uniform(0.05, 1):.3f}"
+        named = rng.sample(range(count), rng.randint(1, count))
+        choices = " ".join(f"policy{k}:{rng.randint(1, classes)}" for k in named)
+        lines.append(f"{label if rng.random() < 0.9 else ''} |p {choices} {_features(rng)}\n")
+    words = ["--multiworld_test p", *_some(rng, ("--noconstant", "-b 9", "--hash all"), 1)]
+    return Case(" ".join(words), "".join(lines))
+
+
 KINDS: dict[str, Callable[[random.Random], Case]] = {
     "active_cover": active_cover,
     "bfgs": bfgs,
     "cs_active": cs_active,
     "evaluated": evaluated,
     "oja_newton": oja_newton,
+    "policies": policies,
     "warm_cb": warm_cb,
 }
 

@@ -187,6 +187,10 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         "".join(f"{k % 3 + 1} {line}\n" for k, line in enumerate(classes_logged(14).splitlines())),
         ("--cb 3 --eval", "--cb 3 --eval --cb_type ips"),
     ),
+    "policies": (
+        classes_logged(14).replace(" |a", " |p:1 one:1 two:2 any:3 |a"),
+        ("--multiworld_test p",),
+    ),
     "costs asked for": (costs(), ("--cs_active 3 --simulation --adaptive --adax --cost_max 2 --mellowness 0.03",)),
     "search over passes": (
         REAL,

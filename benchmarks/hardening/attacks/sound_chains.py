@@ -87,6 +87,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "boosting": ([{"boosting": {"learners": 3, "algorithm": "adaptive"}}, "linear"], PLAIN),
     "confidence": (["confidence", {"linear": {"loss": "logistic"}}], PLAIN),
     "bandit_per_class": ([{"bandit_per_class": {"classes": 3}}, *_CSOAA], LOGGED),
+    "policy_values": ([{"policy_values": {"namespaces": ["w"], "learns": "all"}}, *_CLASS_BANDIT], LOGGED),
     "explore_classes": ([{"explore_classes": {"classes": 3, "method": "cover"}}, *_CLASS_BANDIT], LOGGED),
     "simulate_bandit_per_class": (
         [{"simulate_bandit_per_class": {"classes": 3}}, {"explore_classes": {"classes": 3}}, *_CLASS_BANDIT],

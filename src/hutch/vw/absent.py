@@ -27,7 +27,7 @@ automl default_lease priority_type priority_challengers verbose_metrics csv_trac
   debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
   on one log with `hutch evaluate`
 baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
-baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
+baseline_challenger_cb cb_c_alpha cb_c_tau: compare chains on one log with `hutch
   evaluate`
 cats cats_pdf cats_tree tree_bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
   policy: cut the range of actions into N classes, and use --cb_explore N

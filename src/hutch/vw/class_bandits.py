@@ -57,6 +57,26 @@ def class_bandit_layers(options: Namespace, costs: dict[str, Any]) -> list[Any]:
     return [*layers, {"cost_sensitive_one_against_all": classes | {"first_class": 1}}]
 
 
+def policy_layers(options: Namespace) -> list[Any]:
+    """The layers of `--multiworld_test`, from the top; without `--learn` those below learn nothing.
+
+    Raises:
+        UsageError: options that contradict each other.
+    """
+    for name in ("cb_explore", "cbify", "cb_adf", "cb_explore_adf", "csoaa_ldf", "eval", "ot", "warm_cb"):
+        if getattr(options, name) not in (None, False):
+            raise UsageError(f"got --multiworld_test and --{name}, wanted one of them")
+    if options.learn is None and (options.cb is not None or options.exclude_eval):
+        raise UsageError("--multiworld_test: wanted --learn N with --cb and --exclude_eval")
+    if options.cb not in (None, options.learn):
+        raise UsageError(f"--learn: got {options.learn}, but --cb has {options.cb}")
+    asked = Namespace(**{**vars(options), "cb": options.learn or 1})
+    learns = "nothing" if options.learn is None else "others" if options.exclude_eval else "all"
+    given: dict[str, Any] = {"namespaces": sorted(set(options.multiworld_test))}
+    given |= {"learns": learns} if learns != "others" else {}
+    return [{"policy_values": given}, *class_bandit_layers(asked, {})]
+
+
 def _explorer(options: Namespace) -> dict[str, Any]:
     """The parameters of the layer that explores.
 

@@ -28,6 +28,7 @@ _NOT_KEPT = (
     "logarithmic_",
     "marginal",
     "matrix_",
+    "policy_values",
     "polynomial_",
     "rejection",
     "simulate_",

@@ -7,7 +7,7 @@ import numpy as np
 
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError, warn
-from hutch.vw.class_bandits import class_bandit_layers
+from hutch.vw.class_bandits import class_bandit_layers, policy_layers
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.option import EXPLORING
 from hutch.vw.table import NAMED, OPTIONS
@@ -39,6 +39,8 @@ def decision_layers(options: Namespace) -> list[Any]:
     """
     exploring = any(_is_given(options, name) for name in EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
+    if options.multiworld_test:
+        return policy_layers(options)
     if options.csoaa_ldf is None and not bandit and options.ot is None:
         return []
     if options.cb_force_legacy or options.eval or options.ot is not None:

@@ -190,6 +190,8 @@ def _suffix(layer: Any, given: Namespace) -> str:
         return "fa" if layer.parameters.field_aware else ""
     if layer.name == "boosting":
         return {"majority": ""}.get(layer.parameters.algorithm, f"-{layer.parameters.algorithm}")
+    if layer.name == "policy_values":
+        return {"nothing": "", "others": "-no_eval"}.get(layer.parameters.learns, "-eval")
     if layer.name == "bandit_per_class":
         return "-eval" if layer.parameters.evaluates else ""
     if layer.name == "explore_classes":

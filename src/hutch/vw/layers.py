@@ -325,6 +325,15 @@ LAYERS: Mapping[str, VwLayer] = {
         beside=(("ftrl_alpha", "alpha"), ("ftrl_beta", "beta")),
         in_place_of="linear",
     ),
+    "policy_values": VwLayer(
+        learner="multiworld_test",
+        options=(
+            new_text("multiworld_test", "AB", "Estimate the costs of policies, the features of namespaces A and B."),
+            new_int("learn", "learn a policy for N classes, too.", least=1, needs=("multiworld_test",)),
+            new_flag("exclude_eval", "without those features.", needs=("multiworld_test",)),
+        ),
+        makes_actions=True,
+    ),
     "rejection_sampling": VwLayer(
         learner="explore_eval",
         options=(

@@ -57,6 +57,7 @@ _LOST = {
     "lbfgs": "--bfgs",
     "logarithmic_tree": "--log_multi",
     "marginal": "--marginal",
+    "policy_values": "--multiworld_test",
     "polynomial_link": "--autolink",
     "sketched_newton": "--OjaNewton",
     "stagewise_polynomial": "--stage_poly",
