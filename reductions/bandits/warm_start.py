@@ -317,7 +317,7 @@ class _WarmStart(WithCopies):
     """
 
     asks = (Labels.LOGGED_ACTION, Predictions.ACTION_PROBABILITIES)
-    known_failures = SimulateBandit.known_failures
+    known_failures = {"magnitudes": SimulateBandit.known_failures["magnitudes"]}
     kernels = Kernels(learn, predict)
     keeps: ClassVar[Mapping[str, Limits]] = {"draws": COUNT, "warmed": COUNT, "met": COUNT, "cumulated": FINITE}
     dtype = STATE
