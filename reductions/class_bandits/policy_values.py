@@ -212,7 +212,6 @@ class PolicyValues(Reduction):
     asks = (Labels.LOGGED_CLASS, Predictions.CLASS)
     kernels = Kernels(learn, predict)
     known_failures = {
-        "learns": "estimates are means over a log",
         "loss": "that of a class is known only where it was chosen",
         "scores": "they are estimates for policies, not for classes",
     }
