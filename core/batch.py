@@ -14,6 +14,8 @@ CONSTANT_NAMESPACE = 128
 """Namespace id of the constant feature."""
 SLOT_LETTER = 139
 """Namespace id, where those are first letters, of the features that a slot has in no namespace (VW's)."""
+AFFIX_LETTER, SHAPE_LETTER, DICTIONARY_LETTER = 132, 133, 135
+"""The same of features that are made of names (VW's)."""
 SHARED_ROW = np.float32(-1)
 """In place of a probability: the row is shared by all actions of its decision."""
 

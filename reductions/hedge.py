@@ -71,6 +71,7 @@ HEDGE = np.dtype(
         ("layers", "u8"),  # of each
         ("classes", "i8"),  # 0: one prediction
         ("share", "f8"),
+        ("has_variances", "i8"),  # 1: the sensitivities of the layers below are variances of their predictions
         ("logistic", "i8"),
         ("loss", "u8"),  # address of the LOSS record of the layers below
         ("weights", "u8"),  # address of float64[submodels, copies]
@@ -228,6 +229,25 @@ def learn(layer, example, label, importance, offset):
     return prediction
 
 
+@kernel
+def sensitivity(layer, example, label, importance, offset):
+    """The variance of the mix, where the copies know theirs; else the mean of their sensitivities."""
+    s, e = own(layer), example_of(example)
+    row = offset // (layer_of(layer).step * uint64(s.copies))
+    weights = float64s_at(s.weights + uint64(8 * s.copies) * row, uint64(s.copies))
+    known, e.is_predicted = e.is_predicted, uint64(0)  # a layer above knows only the mix
+    found, mean, squares = 0.0, 0.0, 0.0
+    for i in range(s.copies):
+        _ask(layer, example, UNLABELED, importance, offset, i, False)
+        said = np.float64(e.raw)
+        below, at = layer_of(layer).next + uint64(i) * s.layers * _SIZE, submodel(layer, offset, i)
+        found += weights[i] * np.float64(call(layer_of(below).sensitivity, below, example, label, importance, at))
+        mean += weights[i] * said
+        squares += weights[i] * said * said
+    e.is_predicted = known
+    return np.float32(found + max(squares - mean * mean, 0.0) if s.has_variances == 1 else found)
+
+
 class Turn(NamedTuple):
     """The copy that leads, as it has more than nine tenths of the weight, or had them last.
 
@@ -253,7 +273,7 @@ class Hedge(Reduction):
     keeps: ClassVar[Mapping[str, Limits]] = {"weights": Limits(0, 1), "turns": COUNT, "losses": POSITIVE}
     Parameters: ClassVar[type[Parameters]] = HedgeParameters
     inputs = Inputs(soft_labels=True)
-    kernels = Kernels(learn, predict)
+    kernels = Kernels(learn, predict, sensitivity=sensitivity)
 
     def __init__(self, parameters: HedgeParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -278,6 +298,7 @@ class Hedge(Reduction):
             layers=depth,
             classes=classes,
             share=parameters.share,
+            has_variances=answers.sensitivity_is_variance,
             logistic=answers.loss_kind == kinds.LOGISTIC,
             loss=context.loss(answers.loss),
             weights=self._weights,

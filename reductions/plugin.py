@@ -5,8 +5,10 @@ from collections.abc import Callable
 from hutch.core.hooks import hookimpl
 
 REDUCTIONS = {
+    "action_density": "continuous_actions.action_density:ActionDensity",
     "action_per_class": "bandits.action_per_class:ActionPerClass",
     "action_probabilities": "bandits.action_probabilities:ActionProbabilities",
+    "action_tree": "continuous_actions.action_tree:ActionTree",
     "active": "active.layer:Active",
     "active_cover": "active_cover:ActiveCover",
     "bandit_per_class": "class_bandits.bandit_per_class:BanditPerClass",
@@ -38,6 +40,7 @@ REDUCTIONS = {
     "explore_softmax": "bandits.explore_softmax:ExploreSoftmax",
     "explore_squarecb": "bandits.explore_squarecb:ExploreSquareCb",
     "explore_synthetic_cover": "bandits.explore_synthetic_cover:ExploreSyntheticCover",
+    "feature_limit": "features.feature_limit:FeatureLimit",
     "fields": "fields.layer:Fields",
     "filter_tree": "filter_tree:FilterTree",
     "freegrad": "ftrl.freegrad:FreeGrad",
@@ -51,6 +54,7 @@ REDUCTIONS = {
     "low_rank_quadratic": "low_rank_quadratic:LowRankQuadratic",
     "marginal": "marginal:Marginal",
     "matrix_factorization": "matrix_factorization:MatrixFactorization",
+    "multilabel_one_against_all": "multilabel_one_against_all:MultilabelOneAgainstAll",
     "multinomial": "multinomial:Multinomial",
     "nat_oem": "nat_oem:NatOEMLayer",
     "ngrams": "features.ngrams:Ngrams",
@@ -65,6 +69,8 @@ REDUCTIONS = {
     "random_features": "features.random_features:RandomFeatures",
     "rejection_sampling": "bandits.rejection_sampling:RejectionSampling",
     "sample_action": "bandits.sample_action:SampleAction",
+    "sample_density": "continuous_actions.sample_density:SampleDensity",
+    "sampled_negatives": "sampled_negatives:SampledNegatives",
     "scoring_filter_tree": "scoring_filter_tree:ScoringFilterTree",
     "simulate_bandit": "bandits.simulate_bandit:SimulateBandit",
     "simulate_bandit_per_class": "class_bandits.simulate:SimulateBanditPerClass",
@@ -72,12 +78,15 @@ REDUCTIONS = {
     "simulate_cost_sensitive_bandit": "bandits.simulate_bandit:SimulateCostSensitiveBandit",
     "simulate_cost_sensitive_bandit_per_class": "class_bandits.simulate:SimulateCostSensitiveBanditPerClass",
     "sketched_newton": "sketched_newton:SketchedNewton",
+    "simulate_number_bandit": "continuous_actions.simulate_numbers:SimulateNumberBandit",
+    "simulate_part_bandit": "continuous_actions.simulate_numbers:SimulatePartBandit",
     "stagewise_polynomial": "stagewise_polynomial:StagewisePolynomial",
     "standardise": "features.standardise:Standardise",
     "svrg": "ftrl.svrg:Svrg",
     "warm_start_bandit": "bandits.warm_start:WarmStartBandit",
     "warm_start_cost_sensitive_bandit": "bandits.warm_start:WarmStartCostSensitiveBandit",
     "weighted_metrics": "bandits.weighted_metrics:WeightedMetrics",
+    "zeroth_order": "continuous_actions.zeroth_order:ZerothOrder",
 }
 
 
@@ -128,6 +137,7 @@ def hutch_register_warmups(register: Callable[..., None]) -> None:
         (
             "train decisions.vw -C explore.yaml --quiet -p out",
             "[{explore_posterior: {method: optimism, width: 1}}, contextual_bandit, cost_sensitive_with_features, "
+            "{hedge: {copies: [{bayesian_linear: {forgetting: 0}}, {bayesian_linear: {forgetting: 0.003}}]}}, "
             "{bayesian_linear: {covariance: blocks, dimension: 64, loss: squared}}]",
             "decisions.vw",
             "0:1:0.5 |a x\n|a y\n\n|a x\n1:0:0.5 |a y\n\n",

@@ -323,3 +323,24 @@ def test_the_target_of_a_row_that_is_refused_does_not_count_in_the_running_scale
         (apart._target.centre, apart._target.scale), 0.2
     )
     assert model.predict_one({"a": 3.0}) == pytest.approx(apart.predict_one({"a": 3.0}), rel=0.01)
+
+
+def test_words_are_paired_below_a_learner_of_pairs():
+    """Who eats what: the kinds of both decide, and neither name tells anything alone; frames learn as their rows do."""
+    random = np.random.default_rng(0)
+    rows = [
+        {"animal": f"a{random.integers(30)}", "food": f"f{random.integers(30)}", "size": float(random.normal())}
+        for _ in range(3000)
+    ]
+    eats = [int(row["animal"][1:]) % 2 == int(row["food"][1:]) % 2 for row in rows]
+    layers = ["standardise", {"fields": {"rank": 2}}]
+    one, many, alone = HutchClassifier(layers), HutchClassifier(layers), HutchClassifier()
+    for x, y in zip(rows, eats, strict=True):
+        one.learn_one(x, y)
+        alone.learn_one(x, y)
+    many.learn_many(pd.DataFrame(rows[:1000]), eats[:1000])
+    many.learn_many(pd.DataFrame(rows[1000:]), eats[1000:])
+    np.testing.assert_array_equal(one.chain.weights, many.chain.weights)
+    assert list(many.predict_many(pd.DataFrame(rows[-500:]))) == [one.predict_one(x) for x in rows[-500:]]
+    right = [[model.predict_one(x) == y for x, y in zip(rows, eats, strict=True)][-1000:] for model in (one, alone)]
+    assert np.mean(right[0]) > 0.97 and np.mean(right[1]) < 0.7

@@ -1,11 +1,11 @@
 """Random command lines of bandits on random logs, run by `hutch vw` and by Vowpal Wabbit: predictions must be equal.
 
     pip install vowpalwabbit==9.11.9
-    python benchmarks/hardening/fuzz_decisions.py [--cases 300] [--seed 1] [--keep FOLDER]
+    python benchmarks/hardening/fuzz_decisions.py [--cases 300] [--seed 1] [--keep FOLDER] [--numbers]
 
 A case is a command with its data, and half of the time a second run that continues with `-i` or predicts with `-t`.
 Equal are lines of `-p` whose numbers differ by no more than 2e-6, and mean losses whose first six digits agree. What
-docs/coming-from-vw.md says to differ is drawn, too, and counted apart.
+docs/coming-from-vw.md says to differ is drawn, too, and counted apart. With `--numbers` decisions are for a number.
 """
 
 import argparse
@@ -103,7 +103,7 @@ class Case:
         return bool(
             ("--coin" in words and "--cb_type dr" in words)
             or (single and re.search(r"-q|--cubic|--interactions", words))
-            or (self.second == "" and re.search(r"--(bag|cover|cb_type dr)", words))
+            or (self.second == "" and re.search(r"--(bag|cover|cb_type dr|cats|cats_pdf) ", words))
             or (self.second is not None and "--cbify" in words)
             or (self.second == "-t" and re.search(r"--regcb|--elim", words))
             or re.search(r"--(regcb|elim).*--(ftrl|pistol|coin)", words)
@@ -209,6 +209,60 @@ def draw(rng: random.Random) -> Case:
     return Case(" ".join(filter(None, words)), data, second)
 
 
+def numbers(rng: random.Random, form: str, low: float, high: float) -> str:
+    """Lines whose label is a number of a range, or one that was chosen, with its cost and density."""
+    lines = []
+    for _ in range(rng.randint(40, 150)):
+        number, cost = round(rng.uniform(low, high), rng.choice((0, 2, 4))), rng.uniform(-1, 2)
+        number, density = min(max(number, low), high), rng.uniform(0.3, 3) / (high - low)
+        if form == "json":
+            label = {"_label_ca": {"action": number, "cost": round(cost, 3), "pdf_value": density}}
+            given = label if rng.random() < 0.9 else {}
+            lines.append(json.dumps(given | {"a": _space(rng, "a"), "b": _space(rng, "b")}))
+        elif form == "labels":
+            lines.append(f"{number} {_features(rng, 'ab')}")
+        else:
+            label_of = f"ca {number}:{cost:.3f}:{density:.6g}" if rng.random() < 0.9 or form == "all" else ""
+            lines.append(f"{label_of} {_features(rng, 'ab')}")
+    return "\n".join(lines) + "\n"
+
+
+def draw_numbers(rng: random.Random) -> Case:
+    """A random case of decisions for a number."""
+    kind, low = rng.choice(("cats", "cats", "cats_pdf", "cbzo", "cbify_reg", "discrete")), rng.choice((0, 0.5, 20))
+    high, parts, form = low + rng.choice((1, 7.5, 32, 1000)), rng.choice((2, 4, 8, 32, 64)), "text"
+    span = [f"--min_value {low} --max_value {high}"]
+    width = [f"--bandwidth {rng.choice((0.02, 0.1, 0.2, 0.45)) * (high - low):.4g}"] if rng.random() < 0.7 else []
+    epsilon = [f"--epsilon {rng.choice((0.1, 0.5, 1))}"] if rng.random() < 0.4 else []
+    if kind in ("cats", "cats_pdf"):
+        words = [f"--{kind} {parts}", *span, *width, *epsilon]
+        form = rng.choice(("text", "text", "json"))
+        words += ["--json", *(["--chain_hash"] if rng.random() < 0.5 else [])] if form == "json" else []
+        words += ["--link glf1"] if rng.random() < 0.2 else []
+    elif kind == "cbzo":
+        words = ["--cbzo", rng.choice(("", "--policy constant")), f"-l {rng.choice((0.001, 0.01))}"]
+        words += [f"--radius {rng.choice((0.05, 0.5))}"] if rng.random() < 0.5 else []
+        words += ["--l1 0.01 --l2 0.02", *(["--no_bias_regularization"] if rng.random() < 0.5 else [])]
+        return Case(" ".join(filter(None, words)), numbers(rng, "all", low, high))
+    else:
+        words = [f"--cbify {parts} --cbify_reg", *span, f"--loss_option {rng.randint(0, 2)}"]
+        words += [f"--loss_report {rng.randint(0, 1)}", "--loss_01_ratio 0.2"] if rng.random() < 0.5 else []
+        words += width if kind == "cbify_reg" else ["--cb_discrete", *epsilon]
+        words += [f"--cats_tree {parts}"] if kind == "discrete" and rng.random() < 0.5 else []
+        words += [rng.choice(("--first 9", "--bag 2"))] if kind == "discrete" and rng.random() < 0.3 else []
+        form = "labels"
+    tuned = ("-q ab", "-q ::", "--coin", "--ftrl", "-l 0.1", "--sgd", "-b 9", "--noconstant", "--random_seed 7",
+             "--loss_function logistic", "--ignore b", "--hash all")  # fmt: skip
+    for option in rng.sample(tuned, rng.choice((0, 1, 1, 2))):
+        if not ("--loss" in option and "--cb_discrete" in words):
+            words.append(option)
+    if rng.random() < 0.2:
+        words.append("--passes 2 -c -k --holdout_off")
+    words = [word for word in words if word != "--random_seed 7" or "--passes" in words[-1]]  # VW keeps it in models
+    second = rng.choice(("-t", "")) if rng.random() < 0.4 and "--passes" not in " ".join(words) else None
+    return Case(" ".join(filter(None, words)), numbers(rng, form, low, high), second)
+
+
 def _ours(words: list[str]) -> str:
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
@@ -271,6 +325,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--numbers", action="store_true", help="decisions for a number of a range")
     parser.add_argument("--keep", type=Path, help="a folder for the data of cases that differ")
     given = parser.parse_args()
     keep = given.keep.absolute() if given.keep else None
@@ -278,7 +333,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for k in range(given.cases):
-            case = draw(random.Random(f"{given.seed}.{k}"))
+            case = (draw_numbers if given.numbers else draw)(random.Random(f"{given.seed}.{k}"))
             found = difference(case)
             kind = "equal" if not found else "said to differ" if case.explained else "different"
             counts[kind] += 1

@@ -28,6 +28,10 @@ class Inputs:
         fits_scale: True for a layer that learns the scale of the columns of tables, which it is shown before they are
             learned from; see `hutch.core.chain.capabilities.FitsScale`.
         keeps_zeros: True if a feature of value 0 differs from a missing one: readers then keep it.
+        pairs_namespaces: True for a learner of pairs of namespaces: words of a stream's rows, which have none, are then
+            namespaces of their own.
+        adds_examples: True for a layer that has those below learn examples of its own making, whose losses count: what
+            a constant would lose does not follow from the labels.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -41,6 +45,8 @@ class Inputs:
     buys_labels: bool = False
     fits_scale: bool = False
     keeps_zeros: bool = False
+    pairs_namespaces: bool = False
+    adds_examples: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,7 @@ class Answers:
         decision_threshold: the prediction above which it means the upper of two labels.
         linked: True if a function was applied to what the base learner predicts.
         labels: the only labels that it is made for; None: those of its classes, or of its loss.
+        label_range: the least and the greatest number that may have been chosen, where labels are logged numbers.
         loss: the loss by which it learns; None if unknown.
         loss_kind: of that loss, one of `hutch.core.loss.kinds`; None if unknown.
         sensitivity_is_variance: True if the kernel `sensitivity` returns the posterior variance of the prediction.
@@ -65,6 +72,7 @@ class Answers:
     decision_threshold: float = 0.0
     linked: bool = False
     labels: tuple[float, ...] | None = None
+    label_range: tuple[float, float] | None = None
     loss: LossChoice | None = None
     loss_kind: int | None = None
     sensitivity_is_variance: bool = False

@@ -41,6 +41,9 @@ def accepted(layer: Reduction, labels: NDArray[np.float32]) -> NDArray[np.bool_]
     if takes is Labels.MULTICLASS and answers.classes is not None:
         first = first_class(layer)
         return (labels >= first % 2) & (labels <= answers.classes - (first == 0))
+    if takes is Labels.LOGGED_NUMBER and answers.label_range is not None:
+        low, high = map(np.float32, answers.label_range)
+        return np.asarray((low <= labels) & (labels <= high))
     if takes is Labels.SIMPLE:
         if answers.labels is not None:
             return np.asarray(np.isin(labels, answers.labels))

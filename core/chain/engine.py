@@ -16,12 +16,13 @@ from hutch.core.chain.driver import keep as keep_kernel
 from hutch.core.chain.label_check import LabelCheck
 from hutch.core.chain.outputs import NOTHING, outputs_in
 from hutch.core.chain.outputs import Outputs as Outputs
-from hutch.core.chain.reduction import Labels, LayerConfig
+from hutch.core.chain.reduction import Labels, LayerConfig, Predictions
 from hutch.core.chain.registry import Registry
 from hutch.core.chain.state import arrays_of, restore
 from hutch.core.chain.statistics import Statistics
 from hutch.core.chain.stored import Stored
-from hutch.core.kernel.abi import EXAMPLE
+from hutch.core.errors import DataError
+from hutch.core.kernel.abi import EXAMPLE, UNLABELED
 from hutch.core.text.hashing import namespace_id
 from hutch.core.text.parser import ParserOptions
 
@@ -30,6 +31,8 @@ _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
 _KINDS = {Labels.ACTION_COSTS: COSTS, Labels.LOGGED_ACTION: CHOICE, Labels.LOGGED_CLASS: CLASSES}
 _KINDS |= {Labels.LOGGED_SLOTS: SLOTS, Labels.LOGGED_SLATE: SLOTS}
+_WITH_SCORES = (Labels.LOGGED_CLASS, Labels.LOGGED_NUMBER)
+"""Labels of chains whose predictions are nothing without the scores."""
 
 
 def _fields(record: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.uint64]:
@@ -92,7 +95,7 @@ class Engine:
         self._run["top"], self._run["example"] = stack.records.ctypes.data, self._example.ctypes.data
         self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
         self._run["inverse"], self._run["keep"] = bool(keep), keep_kernel.address if names else 0
-        self._run["show_costs"] = show_costs.address if self.takes is Labels.COST_SENSITIVE else 0
+        self._run["show_costs"] = show_costs.address if self.takes.lists_costs else 0
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
         self._tally = np.zeros(1, TALLY)  # of whoever runs the chain and does not count
         kind = _KINDS.get(self.takes)
@@ -173,7 +176,8 @@ class Engine:
         reuse: bool,
     ) -> tuple[Outputs, float]:
         n = len(batch)
-        classes = self.score_count if scores or self.takes is Labels.LOGGED_CLASS else 0
+        always = self.takes in _WITH_SCORES or self.predicts is Predictions.LABELS
+        classes = self.score_count if scores or always else 0
         if self.takes.of_slots:
             classes = int(np.diff(ends_of_groups(batch), prepend=0).max(initial=1))
         if not reuse:
@@ -235,8 +239,13 @@ class Engine:
         run, size = self._run, len(batch)
         seen = batch.seen if isinstance(batch, PinnedBatch) else Seen.of(batch)
         self._seen[:] = seen.addresses
-        if self.takes is not Labels.COST_SENSITIVE or len(batch.cost_ptr) <= 1:
+        if not self.takes.lists_costs or len(batch.cost_ptr) <= 1:
             run["cost_ptr"] = 0
+        self._example["cost_count"] = 0
+        if self.takes is Labels.LOGGED_NUMBER and not len(batch.costs) and (batch.labels != UNLABELED).any():
+            raise DataError(
+                "label: got numbers alone, wanted each with its cost and density, as in `ca 1.5:0.2:0.1 |f x`"
+            )
         run["size"] = size
         run["period"], run["after"], run["counter"] = holdout
         first = outputs.predictions.ctypes.data

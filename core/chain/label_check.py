@@ -35,7 +35,7 @@ class LabelCheck:
         Returns:
             Their rows, and the labels.
         """
-        if declared(self._top, "takes") in (Labels.LOGGED_CLASS, Labels.COST_SENSITIVE):
+        if declared(self._top, "takes") in (Labels.LOGGED_CLASS, Labels.COST_SENSITIVE, Labels.MULTILABEL):
             return self._unexpected_classes(batch)
         rows = np.flatnonzero(batch.labels != UNLABELED)
         labels: NDArray[np.float32] = batch.labels[rows]

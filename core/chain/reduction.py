@@ -36,11 +36,18 @@ class Labels(StrEnum):
     SIMPLE = "simple"  # a real number, ±1 for binary
     MULTICLASS = "multiclass"  # a class, counted from 1
     COST_SENSITIVE = "cost_sensitive"  # a cost for each of some classes
+    MULTILABEL = "multilabel"  # any number of classes, in the arrays of costs
     ACTION_COSTS = "action_costs"  # of a decision: a cost for each action
     LOGGED_ACTION = "logged_action"  # of a decision: cost and probability of the action that was chosen
     LOGGED_SLOTS = "logged_slots"  # of a decision: the same for each of the slots that get an action
     LOGGED_SLATE = "logged_slate"  # of a decision: one cost of all slots, and the probability of each one's action
     LOGGED_CLASS = "logged_class"  # cost and probability of the class that was chosen
+    LOGGED_NUMBER = "logged_number"  # the number that was chosen, its cost and its density, which stand among the costs
+
+    @property
+    def lists_classes(self) -> bool:
+        """Whether an example's label is a list of classes, in the arrays of costs."""
+        return self in (Labels.COST_SENSITIVE, Labels.MULTILABEL)
 
     @property
     def of_decisions(self) -> bool:
@@ -53,6 +60,11 @@ class Labels(StrEnum):
         return self in (Labels.ACTION_COSTS, Labels.LOGGED_ACTION)
 
     @property
+    def lists_costs(self) -> bool:
+        """Whether an example's label is in the arrays of costs."""
+        return self.lists_classes or self is Labels.LOGGED_NUMBER
+
+    @property
     def of_slots(self) -> bool:
         """Whether a decision puts actions into several slots, each a line behind those of the actions."""
         return self in (Labels.LOGGED_SLOTS, Labels.LOGGED_SLATE)
@@ -63,8 +75,11 @@ class Predictions(StrEnum):
 
     SCALAR = "scalar"
     CLASS = "class"
+    LABELS = "labels"  # any number of them: those whose score is above the threshold; the number is their number
     ACTION_SCORES = "action_scores"  # of a decision: the lower, the better
     ACTION_PROBABILITIES = "action_probabilities"
+    DENSITY = "density"  # of numbers: its scores are segments, each with its ends and its density; NaN behind the last
+    DRAWN_NUMBER = "drawn_number"  # a number drawn from a density; its score is the density there
 
     @property
     def of_actions(self) -> bool:

@@ -1,10 +1,11 @@
 """The sections of a chain's YAML beside its layers."""
 
-from dataclasses import fields
+from dataclasses import field, fields
 from typing import Annotated, Literal
 
 from hutch.core.data.roles import Roles
 from hutch.core.parameters import Parameters, Within
+from hutch.core.text.made.options import Affix, Dictionary, Made
 
 
 class WeightOptions(Parameters):
@@ -30,6 +31,10 @@ class InputOptions(Parameters):
         matrix: namespace of a matrix's columns, if `columns` divides them into none.
         longest_line: bytes that a line may have; a longer one is refused.
         columns: roles of the columns of tables and matrices.
+        affixes: of text: new features, the first or last bytes of the names of a namespace's features.
+        shapes: of text: namespaces whose features' names become new features, all digits and all letters alike.
+        dictionaries: of text: new features, looked up by the names of a namespace's features.
+        renamed: of text: namespaces that count as another, listed by the other's name.
     """
 
     namespaces: Literal["name", "letter"] = "name"
@@ -41,6 +46,17 @@ class InputOptions(Parameters):
     matrix: str = "x"
     longest_line: Annotated[int, Within(ge=1 << 10, lt=1 << 32)] = 1 << 26
     columns: Roles = Roles()
+    affixes: tuple[Affix, ...] = ()
+    shapes: tuple[str, ...] = ()
+    dictionaries: tuple[Dictionary, ...] = ()
+    renamed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def made(self) -> Made:
+        """What is made of the names of features."""
+        return Made(
+            affixes=self.affixes, shapes=self.shapes, dictionaries=self.dictionaries, renamed=self.renamed or None
+        )
 
 
 class PluginOptions(Parameters):

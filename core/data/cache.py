@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
@@ -92,8 +92,10 @@ class BatchCache:
     def __init__(self, path: str, sources: Sequence[str], options: ParserOptions, fresh: bool = False) -> None:
         self.path = path
         self._sources = list(sources)
-        self._options = {name: value for name, value in asdict(options).items() if name != "longest_line"} | {
-            "strict": None
+        plain = asdict(replace(options, made=None, strict=False))
+        self._options = {name: value for name, value in plain.items() if name != "longest_line"} | {
+            "made": options.made.digest if options.made else None,
+            "strict": None,
         }
         self._index: list[_Block] = []
         self._mapped: mmap.mmap | None = None

@@ -225,6 +225,7 @@ class InputFiles:
         for source in self.sources:
             reader = self._readers.get(ending_of(source))
             if reader:
+                self._options.refuse_made(source)
                 found = read_with(reader, source, self._options, self._columns)
                 yield from whole_groups(found) if self._options.whole_groups else found
             elif ending_of(source) in SVMLIGHT:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import CONSTANT_INDEX, CONSTANT_NAMESPACE, SEEN
 from hutch.core.data.assemble import as_float, is_composite
 from hutch.core.data.class_names import class_names
+from hutch.core.data.logged_number import logged_number
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.rows import Pairs, Rows
 from hutch.core.data.vectors import LISTS, Vectors
@@ -176,6 +177,7 @@ class FilledRows:
         lengths = dict.fromkeys(("row_ptr", "row_namespaces", "cost_ptr"), rows + 1)
         lengths |= dict.fromkeys(("labels", "importance", "base", "group", "cost_classes", "costs"), rows)
         lengths["probabilities"] = rows
+        lengths |= dict.fromkeys(("cost_classes", "costs"), 2 * rows)  # of a logged number, cost and density
         kinds = SEEN | {"probabilities": np.float32}
         self.arrays = {name: np.zeros(lengths.get(name, features + 1), kind) for name, kind in kinds.items()}
 
@@ -246,13 +248,19 @@ class RecordFiller:
 
     def _label_and_weight(self, record: Mapping[str, Any]) -> bool:
         label, kind = record.get(self._label), self._options.label
+        self.arrays["cost_ptr"][1] = 0
         if label is None:
             value = _MISSING
+        elif kind == "logged_number":
+            if (choice := logged_number(label)) is None:
+                return False
+            value, *costs = choice
+            self.arrays["costs"][:2], self.arrays["cost_ptr"][1] = costs, 2
         elif self._classes is not None:
             if (found := self._classes.find(label)) is None:
                 return False
             value = found
-        elif kind == "cost_sensitive" or not isinstance(label, Real):
+        elif kind in ("cost_sensitive", "multilabel") or not isinstance(label, Real):
             return False
         else:
             value = as_float(label)

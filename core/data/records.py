@@ -22,6 +22,7 @@ from hutch.core.data.assemble import (
     joined_texts,
 )
 from hutch.core.data.class_names import class_names
+from hutch.core.data.logged_number import WANTED, logged_number
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.rows import Pairs
 from hutch.core.data.vectors import LISTS, Vectors
@@ -150,10 +151,14 @@ class RecordReader:
             "importance": self._floats(records, self._importance, 1.0),
             "base": self._floats(records, self._base, 0.0),
         }
-        if self._options.label == "cost_sensitive":
+        if self._options.label == "multilabel":
+            found.update(self._label_lists(records))
+        elif self._options.label == "cost_sensitive":
             found.update(self._costs(records))
         elif self._options.label == "logged_class":
             found.update(self._choices(records))
+        elif self._options.label == "logged_number":
+            found.update(self._logged_numbers(records))
         else:
             found["labels"] = as_labels(self._simple_labels(records))
         found["tags"], found["tag_ptr"] = joined_texts([_bytes(record.get(self._tag)) for record in records])
@@ -184,6 +189,30 @@ class RecordReader:
                 raise self._wrong(i, f"{key}: got {value!r}, wanted a number")
             out[i] = as_float(value)
         return as_float32(out)
+
+    def _label_lists(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+        """Lists of classes, each once and in ascending order."""
+        labels, cost_ptr = np.full(len(records), UNLABELED), np.zeros(len(records) + 1, np.int64)
+        found: list[int] = []
+        for i, record in enumerate(records):
+            given = [] if record.get(self._label) is None else record[self._label]
+            parts = given.split(",") if isinstance(given, str) and given.strip() else given or []
+            listed = parts if isinstance(parts, list | tuple | set | frozenset) else [parts]
+            classes = [int(each) if isinstance(each, str) and each.strip().isdecimal() else each for each in listed]
+            if not all(map(_is_class, classes)):
+                raise self._wrong(
+                    i, f"{self._label}: got {given!r:.60}, wanted classes such as [0, 2], or the text '0,2'"
+                )
+            found += sorted({int(each) for each in classes})
+            cost_ptr[i + 1] = len(found)
+            if cost_ptr[i + 1] > cost_ptr[i]:
+                labels[i] = found[cost_ptr[i]]
+        return {
+            "labels": labels,
+            "cost_ptr": cost_ptr,
+            "cost_classes": np.array(found, np.uint32),
+            "costs": np.zeros(len(found), np.float32),
+        }
 
     def _costs(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
         labels, cost_ptr = np.full(len(records), UNLABELED), np.zeros(len(records) + 1, np.int64)
@@ -232,6 +261,26 @@ class RecordReader:
             "cost_classes": np.array(classes, np.uint32),
             "costs": np.array(costs, np.float32),
             "probabilities": np.array(probabilities, np.float32),
+        }
+
+    def _logged_numbers(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+        """Numbers that were chosen, with costs and densities, which become two costs each."""
+        labels, found = np.full(len(records), UNLABELED), list[float]()
+        cost_ptr = np.zeros(len(records) + 1, np.int64)
+        for i, record in enumerate(records):
+            given = record.get(self._label)
+            if given is not None:
+                if (choice := logged_number(given)) is None:
+                    raise self._wrong(i, f"{self._label}: got {given!r:.90}, wanted {WANTED}")
+                labels[i] = choice[0]
+                found += choice[1:]
+            cost_ptr[i + 1] = len(found)
+        return {
+            "labels": labels,
+            "cost_ptr": cost_ptr,
+            "cost_classes": np.zeros(len(found), np.uint32),
+            "costs": np.array(found, np.float32),
+            "probabilities": np.zeros(len(found), np.float32),
         }
 
     def _wrong(self, i: int, text: str) -> Problem:

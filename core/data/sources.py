@@ -55,6 +55,8 @@ def to_batches(
 def _to_batches(
     examples: Any, options: ParserOptions, columns: AnyRoles, labels: Any, importance: Any
 ) -> Iterator[Batch]:
+    if is_matrix(examples) or is_table(examples):
+        options.refuse_made(type(examples).__name__)
     if is_matrix(examples):
         return matrix_batches(examples, options, columns, labels, importance)
     if is_table(examples):
@@ -83,6 +85,7 @@ def _several(examples: Iterator[Any], options: ParserOptions, columns: AnyRoles)
         return examples
     if isinstance(first, _Text):
         return _text(examples, options)
+    options.refuse_made(type(first).__name__)
     if is_table(first):
         return table_batches(examples, options, columns)
     if isinstance(first, Mapping):

@@ -80,6 +80,9 @@ def estimator_of(chain: dict[str, Any], layers: Sequence[Reduction]) -> dict[str
     Raises:
         UsageError: none does.
     """
+    if layers[0].takes is Labels.LOGGED_NUMBER:
+        wanted = "wanted one that decides among actions; the average loss of `hutch train` is its estimated cost"
+        raise UsageError(f"got a chain that decides for a number of a range, {wanted}")
     deciding = [place for place, layer in enumerate(layers) if layer.takes is Labels.ACTION_COSTS]
     if not deciding:
         raise UsageError(f"got a chain without {_DECIDES}, wanted one that decides among actions with features")

@@ -16,7 +16,6 @@ from hutch.core.batch import SEEN, Batch
 from hutch.core.chain.driver import drive, make_scratch
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.outputs import outputs_in
-from hutch.core.chain.reduction import Labels
 from hutch.core.data.one_record import RecordFiller
 from hutch.core.data.roles import AnyRoles
 from hutch.core.kernel.abi import UNLABELED
@@ -110,7 +109,7 @@ class OneExample:
             line = example if isinstance(example, bytes) else example.encode()
             if b"|" in line and self._parser.parse(line):
                 return self._of_lines.see(self._parser.buffers.arrays)
-        elif isinstance(example, Mapping) and self._filler.fill(example):
+        elif isinstance(example, Mapping) and self._engine.parser.made is None and self._filler.fill(example):
             return self._of_records.see(self._filler.arrays)
         return None
 
@@ -142,7 +141,7 @@ class _Single:
     """
 
     def __init__(self, engine: Engine, fields: Mapping[str, str]) -> None:
-        self._fields, self._has_costs = fields, engine.takes is Labels.COST_SENSITIVE
+        self._fields, self._has_costs = fields, engine.takes.lists_costs
         self._arrays: dict[str, NDArray[Any]] = {}
         self._run = engine.single_run()
         classes = engine.score_count

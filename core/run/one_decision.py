@@ -121,7 +121,7 @@ class OneDecision:
 
     def _of_record(self, record: Mapping[str, Any]) -> _Filled:
         filler = self.filler
-        first = filler.fill(record)
+        first = filler.fill(record) if self._engine.parser.made is None else -1
         return _Filled(filler.arrays, {}, first, filler.size, filler.batch)
 
     def _first_action(self, arrays: dict[str, NDArray[Any]], rows: int) -> int:

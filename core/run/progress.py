@@ -16,6 +16,7 @@ from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import UsageError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.decisions import label_cell, prediction_cell
+from hutch.core.run.numbers import logged_number_cell, number_cell
 from hutch.core.strict_json import dumps
 
 
@@ -71,7 +72,7 @@ class PlainCells:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._takes, self._predicts = engine.takes, engine.predicts
+        self._takes, self._predicts, self._top = engine.takes, engine.predicts, engine.layers[0]
         self._classes = engine.score_count if engine.takes is Labels.LOGGED_CLASS else 0
 
     def label(self, batch: Batch, i: int) -> float | int | str | None:
@@ -79,9 +80,13 @@ class PlainCells:
             return label_cell(batch, i, self._takes, classes=self._classes)
         if self._takes == Labels.LOGGED_CLASS:
             return label_cell(batch, i, self._takes, first_class=1, classes=self._classes)
+        if self._takes == Labels.LOGGED_NUMBER:
+            return logged_number_cell(batch, i)
         if self._takes == Labels.COST_SENSITIVE:
             costs = batch.costs[batch.cost_ptr[i] : batch.cost_ptr[i + 1]]
             return "known" if (costs != UNLABELED).any() else None  # classes may be named without costs
+        if self._takes is Labels.MULTILABEL:
+            return ",".join(map(str, batch.cost_classes[batch.cost_ptr[i] : batch.cost_ptr[i + 1]].tolist())) or None
         label = batch.labels[i]
         if label == UNLABELED:
             return None
@@ -90,6 +95,12 @@ class PlainCells:
     def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
         if self._predicts.of_actions:
             return prediction_cell(batch, i, outputs, self._takes)
+        if self._predicts is Predictions.LABELS:
+            from hutch.core.run.labels import labels_of
+
+            return ",".join(map(str, labels_of(self._top, outputs.scores[i])))
+        if self._predicts == Predictions.DRAWN_NUMBER:
+            return number_cell(i, outputs)
         prediction = float(outputs.predictions[i])
         return int(prediction) if self._predicts == Predictions.CLASS else prediction
 

@@ -151,9 +151,17 @@ class UnexpectedData(UnexpectedLabels):
 
 
 def _prediction_lines(engine: Engine, names: Sequence[str]) -> Lines:
-    """The writer of predictions: numbers, names of classes, or the actions of decisions."""
+    """The writer of predictions: numbers, names of classes, densities, or the actions of decisions."""
     if names and engine.predicts is Predictions.CLASS:
         return class_lines(names)
+    if engine.predicts is Predictions.LABELS:
+        from hutch.core.run.labels import label_lines
+
+        return label_lines(engine)
+    if engine.predicts in (Predictions.DENSITY, Predictions.DRAWN_NUMBER):
+        from hutch.core.run.numbers import density_lines, drawn_lines
+
+        return density_lines if engine.predicts is Predictions.DENSITY else drawn_lines
     if not engine.predicts.of_actions:
         return number_lines(predictions_of)
     from hutch.core.run.decisions import lines_of
@@ -191,6 +199,10 @@ def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = 
     if options.raw is not None:
         scores = engine.predicts == Predictions.CLASS and engine.score_count > 0
         lines = class_score_lines if scores else number_lines(raw_of)
+        if engine.predicts is Predictions.LABELS:
+            from hutch.core.run.labels import label_score_lines
+
+            lines = label_score_lines(engine)
         found.append(LinesTo(options.raw, lines, scores=scores))
     if options.events is not None:
         found.append(EventsTo(options.events))

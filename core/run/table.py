@@ -180,6 +180,10 @@ def best_constant(run: Run, best: BestConstant | None, seen: Statistics) -> tupl
     choice = getattr(run.engine.layers[-1].parameters, "loss", None)
     if best is None or run.engine.takes != Labels.SIMPLE or not isinstance(choice, LossChoice):
         return None, None
+    if any(layer.inputs.adds_examples for layer in run.engine.layers):
+        return None, None
+    if run.engine.layers[0].answers.loss is None:  # what is reported is no loss of the learner's
+        return None, None
     shared = run.engine.shared[0]
     label_range = (float(shared["min_label"]), float(shared["max_label"]))
     return best.of(choice.name, seen, dict(choice.parameters), label_range)

@@ -60,6 +60,8 @@ def _named_namespaces(engine: Engine) -> dict[int, tuple[str, str]]:
     """The namespaces that layers name and no layer above makes, by id: name, and the layer that names it."""
     found: dict[int, tuple[str, str]] = {}
     made: set[str] = set()
+    for name in engine.parser.made.namespaces if engine.parser.made else ():
+        found[namespace_id(name, engine.parser.namespaces)] = name, "input"
     for k, layer in enumerate(engine.layers):
         for name in layer.inputs.namespaces:
             if name not in made:
@@ -124,7 +126,7 @@ class Unexpected:
     def about_labels(self, learned: bool = True) -> Iterator[str]:
         """Messages about the labels; `learned`: the chain has learned, not only predicted."""
         if self.first is not None and self._is_new("labels"):
-            noun = "action" if self._engine.takes is Labels.LOGGED_CLASS else "label"
+            noun = "action" if self._engine.takes in (Labels.LOGGED_CLASS, Labels.LOGGED_NUMBER) else "label"
             such = f"{noun} {self.first:g}" if self.labels == 1 else f"{self.labels} {noun}s such as {self.first:g}"
             them = "it" if self.labels == 1 else "them"
             if not learned:
@@ -170,7 +172,7 @@ class Unexpected:
     @property
     def _of_classes(self) -> bool:
         """Whether labels name classes and their costs."""
-        return self._engine.takes in (Labels.LOGGED_CLASS, Labels.COST_SENSITIVE)
+        return self._engine.takes is Labels.LOGGED_CLASS or self._engine.takes.lists_classes
 
     def _wanted(self) -> str:
         """Which classes or numbers are wanted."""
@@ -179,6 +181,9 @@ class Unexpected:
         if classes and (self._of_classes or self._engine.takes is Labels.MULTICLASS):
             noun = "actions" if self._engine.takes is Labels.LOGGED_CLASS else "classes"
             return f", wanted {noun} from {first} to {first + classes - 1}"
+        if top.answers.label_range is not None and self._engine.takes is Labels.LOGGED_NUMBER:
+            low, high = top.answers.label_range
+            return f", wanted a number from {low:g} to {high:g}"
         signs = accepted(top, np.array([-1, 0, 1], np.float32)).tolist()
         return ", wanted -1 or 1" if signs == [True, False, True] else ""
 

@@ -33,7 +33,7 @@ def next_word(at, stop):
 
 
 @helper
-def _is_word(start, stop, word):
+def is_word(start, stop, word):
     """Whether a word is this one, perhaps between stars as VW's cost-sensitive examples write it."""
     while start < stop and byte_at(start) == 42 and byte_at(stop - 1) == 42:
         start, stop = start + 1, stop - 1
@@ -46,7 +46,7 @@ def _is_word(start, stop, word):
 
 
 @helper
-def _next_part(at, stop):
+def next_part(at, stop):
     """Bounds of the next part of a word between colons; an empty part does not count."""
     while at < stop and byte_at(at) == COLON:
         at += 1
@@ -57,7 +57,7 @@ def _next_part(at, stop):
 
 
 @helper
-def _read_number(start, stop):
+def number_in(start, stop):
     """A part as a number, NaN if it is not one."""
     value, used = read_float(start, stop)
     good = used == stop - start and has_digit(start, stop) and abs(value) < np.inf
@@ -67,20 +67,20 @@ def _read_number(start, stop):
 @helper
 def _read_action(state, start, stop, all_costs, several):
     """One word of a label; names of actions are hashed, numbers taken as they are."""
-    first, name_end = _next_part(start, stop)
-    second, cost_end = _next_part(name_end, stop)
-    third, end = _next_part(cost_end, stop)
+    first, name_end = next_part(start, stop)
+    second, cost_end = next_part(name_end, stop)
+    third, end = next_part(cost_end, stop)
     action = hash_name(first, name_end, uint32(0), 0)
-    if all_costs and _is_word(first, name_end, _LABEL):
+    if all_costs and is_word(first, name_end, _LABEL):
         action = uint32(0)  # which is how VW reads `label:cost`
     cost, probability = UNLABELED, float32(0)
     if second < cost_end:
-        cost = _read_number(second, cost_end)
+        cost = number_in(second, cost_end)
     if cost != cost or end != stop or (all_costs and third < end) or first == name_end:
         report(state, problems.BAD_ACTION, start, stop)
         cost = UNLABELED
     elif not all_costs and cost != UNLABELED:
-        probability = _read_number(third, end) if third < end else float32(0)
+        probability = number_in(third, end) if third < end else float32(0)
         if not float32(0) < probability <= float32(1) and not (several and third == end):
             report(state, problems.BAD_PROBABILITY, start, stop)
             probability = float32(0)
@@ -92,7 +92,7 @@ def read_actions(state, start, end, all_costs, of_classes):
     """`shared`, or words `action[:cost[:probability]]`; with `all_costs` `action[:cost]`."""
     at, stop = next_word(start, end)
     several = of_classes and next_word(stop, end)[0] < end
-    if _is_word(at, stop, _SHARED):
+    if is_word(at, stop, _SHARED):
         add_action(state, uint32(0), UNLABELED, SHARED_ROW)
         if next_word(stop, end)[0] < end:
             add_action(state, uint32(0), float32(0), float32(0))  # which `find_problems` takes for a label
@@ -119,8 +119,8 @@ def _read_chosen(state, start, end, slate):
     stop = _next_of(start, end, _COMMA)
     name_end = _next_of(start, stop, COLON)
     cost_end = name_end if slate else _next_of(min(name_end + 1, stop), stop, COLON)
-    cost = float32(0) if slate else _read_number(min(name_end + 1, stop), cost_end)
-    probability = _read_number(min(cost_end + 1, stop), stop)
+    cost = float32(0) if slate else number_in(min(name_end + 1, stop), cost_end)
+    probability = number_in(min(cost_end + 1, stop), stop)
     if cost == cost and float32(0) < probability <= float32(1):
         add_action(state, hash_name(start, name_end, uint32(0), 0), cost, probability)
     else:
@@ -132,18 +132,18 @@ def read_slot(state, start, end, slate):
     """VW's words of slots: `ccb shared`, `ccb action` and `ccb slot 1:0.5:0.25 0,1,3`, the chosen action with its cost
     and the allowed ones; of a slate `slates shared 0.5`, `slates action 1` and `slates slot 0:0.25`."""
     at, stop = next_word(start, end)
-    if not _is_word(at, stop, _SLATES if slate else _CCB):
+    if not is_word(at, stop, _SLATES if slate else _CCB):
         report(state, problems.BAD_SLOT, start, end)
         return
     kind, kind_end = next_word(stop, end)
     at, stop = next_word(kind_end, end)
-    is_slot = _is_word(kind, kind_end, _SLOT)
-    if _is_word(kind, kind_end, _SHARED):
-        cost = _read_number(at, stop) if slate and at < stop else UNLABELED
+    is_slot = is_word(kind, kind_end, _SLOT)
+    if is_word(kind, kind_end, _SHARED):
+        cost = number_in(at, stop) if slate and at < stop else UNLABELED
         add_action(state, uint32(0), cost, SHARED_ROW)
     elif is_slot:
         add_action(state, uint32(0), UNLABELED, SLOT_ROW)
-    elif _is_word(kind, kind_end, _ACTION):
+    elif is_word(kind, kind_end, _ACTION):
         if slate and at < stop:
             add_action(state, hash_name(at, stop, uint32(0), 0), UNLABELED, float32(0))
     else:

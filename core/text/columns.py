@@ -297,13 +297,14 @@ def parse_text(state, size):
     s = state_at(state)[0]
     length = int64(BLOCK)
     while s.cursor < size:
-        start = s.cursor
-        named, marked, odd_at = find_features(state, start, length, size)
-        odd_at = open_namespaces(state, int64(marked), start, odd_at)
-        odd_at, with_zeros = read_features(state, named, odd_at)
-        missing = add_rows(state, int64(marked), odd_at, with_zeros)
-        if missing != DONE:
-            return missing
+        start = odd_at = s.cursor
+        if s.careful == 0:
+            named, marked, odd_at = find_features(state, start, length, size)
+            odd_at = open_namespaces(state, int64(marked), start, odd_at)
+            odd_at, with_zeros = read_features(state, named, odd_at)
+            missing = add_rows(state, int64(marked), odd_at, with_zeros)
+            if missing != DONE:
+                return missing
         # as much as there was before the unusual line, so that little is read twice where they come often
         length = s.cursor - start + 1 if odd_at < size else min(2 * length, int64(BLOCK))
         if odd_at < size:

@@ -3,20 +3,23 @@
 import numpy as np
 from numpy import float32, int64, uint32, uint64
 
-from hutch.core.kernel.abi import UNLABELED
+from hutch.core.kernel.abi import UNLABELED, uint32s_at
 from hutch.core.kernel.cache import AddressKernel
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text import problems as problems
 from hutch.core.text.actions import next_word, read_actions, read_slot
+from hutch.core.text.logged_number import read_logged_number
 from hutch.core.text.numbers import has_digit, is_digit, is_misread, read_float
 from hutch.core.text.state import (
     ACTION_COSTS,
     COST_SENSITIVE,
     LOGGED_CLASS,
+    LOGGED_NUMBER,
     LOGGED_SLATE,
     LOGGED_SLOTS,
     MULTICLASS,
+    MULTILABEL,
     NO_LABEL,
     SIMPLE,
     add_cost,
@@ -30,7 +33,7 @@ from hutch.core.text.state import (
 MAX_CLASS = 1 << 24
 """Up to here float32 holds every integer."""
 MAX_COST_CLASS = (1 << 32) - 1
-BLANK, TAB, QUOTE, COLON, PLUS = 32, 9, 39, 58, 43
+BLANK, TAB, QUOTE, COLON, PLUS, COMMA = 32, 9, 39, 58, 43, 44
 
 
 @helper
@@ -171,6 +174,50 @@ def _parse_costs(state, start, stop):
         read_costs(state, start, stop)
 
 
+@helper
+def _add_label(state, first, label):
+    """Append a class to the row's label, whose classes ascend from number `first` on; returns whether it is new."""
+    s = state_at(state)[0]
+    at, classes = s.costs, uint32s_at(s.cost_classes, s.room)
+    while at > first and classes[at - 1] > label:
+        at -= 1
+    if at > first and classes[at - 1] == label:
+        return False
+    add_cost(state, label, float32(0))
+    for k in range(s.costs - 1, at, -1):
+        classes[k] = classes[k - 1]
+    classes[at] = label
+    return True
+
+
+@piece_kernel
+def _parse_labels(state, start, stop):
+    start, stop = _words(state, start, stop)
+    s = state_at(state)[0]
+    first, (at, end) = s.costs, next_word(start, stop)
+    if next_word(end, stop)[0] < stop:
+        report(state, problems.BAD_LABELS, at, stop)
+        return
+    while at < end:
+        comma = at
+        while comma < end and byte_at(comma) != COMMA:
+            comma += 1
+        label = read_integer(at, comma, MAX_CLASS)
+        if label < 0:
+            report(state, problems.BAD_LABELS, at, max(comma, at + 1))
+            s.costs = first
+            return
+        if not _add_label(state, first, uint32(uint64(label))):
+            report(state, problems.REPEATED_LABEL, at, comma)
+        at = comma + 1
+        if at == end:  # a comma ends the list
+            report(state, problems.BAD_LABELS, comma, end)
+            s.costs = first
+            return
+    if s.costs > first:
+        set_label(state, float32(uint32s_at(s.cost_classes, s.room)[first]), float32(1), float32(0))
+
+
 @piece_kernel
 def _parse_slot(state, start, stop):
     start, stop = _words(state, start, stop)
@@ -186,11 +233,20 @@ def _parse_actions(state, start, stop):
         read_actions(state, start, stop, kind == ACTION_COSTS, kind == LOGGED_CLASS)
 
 
+@piece_kernel
+def _parse_logged_number(state, start, stop):
+    start, stop = _words(state, start, stop)
+    if start < stop:
+        read_logged_number(state, start, stop)
+
+
 def label_parser(kind: int) -> AddressKernel:
     """The kernel that reads the bytes before the bar or the line's end into the row being written: one for some kinds
     of labels, since a run needs one kind, and compiling the others takes seconds."""
     if kind in (SIMPLE, MULTICLASS, NO_LABEL):
         return _parse_single
-    if kind == COST_SENSITIVE:
-        return _parse_costs
+    if kind in (COST_SENSITIVE, MULTILABEL):
+        return _parse_labels if kind == MULTILABEL else _parse_costs
+    if kind == LOGGED_NUMBER:
+        return _parse_logged_number
     return _parse_slot if kind in (LOGGED_SLOTS, LOGGED_SLATE) else _parse_actions

@@ -54,6 +54,8 @@ def feature_names(line: str, options: ParserOptions) -> Iterator[NamedFeature]:
         for token in rest.split():
             name, colon, value = token.partition(":")
             text_value = value if colon and value and not is_number(value) else None
+            made = options.made.named(namespace, seed, name, options) if options.made else ()
+            yield from (NamedFeature(space, text, None, number) for space, text, number in made)
             if not name and text_value is None:
                 yield NamedFeature(namespace, str(nameless), None, (seed + nameless) & mask)
                 nameless += 1

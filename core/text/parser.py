@@ -6,8 +6,9 @@ Names are hashed, numbers read to VW's last bit, malformed places reported by li
 what is kept and what is dropped.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ LabelKind = Literal[
     "logged_class",
     "logged_slots",
     "logged_slate",
+    "multilabel",
+    "logged_number",
 ]
 
 _OF_SLOTS = ("logged_slots", "logged_slate")
@@ -45,6 +48,24 @@ PADDING = 64
 """Spare bytes on both sides of the text, so that kernels may load whole words and blocks."""
 
 
+class MakesFeatures(Protocol):
+    """Makes features of the names of features; see `hutch.core.text.made.maker.MadeFeatures`.
+
+    Attributes:
+        digest: of all that it makes.
+        namespaces: of whose names it makes features.
+    """
+
+    digest: str
+    namespaces: tuple[str, ...]
+
+    def attach(self, buffers: Any, mode: NamespaceMode) -> None:
+        """Have a parser with these `Buffers` make features."""
+
+    def named(self, namespace: str, seed: int, name: str, options: "ParserOptions") -> Iterator[tuple[str, str, int]]:
+        """Namespace, name and index of each feature that is made of one."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParserOptions:
     """Options for parsing text.
@@ -56,16 +77,18 @@ class ParserOptions:
         constant: append the constant feature to each example.
         namespaces: distinguish namespaces by full name, or by first letter as VW does.
         label: `simple` (label [importance [base]]), `multiclass` (class [importance]), `cost_sensitive`
-            (class[:cost] ...), `none` (only a tag; other words before the bar are ignored), or of decisions, a line
-            per action, `action_costs` (class:cost) and `logged_action` (action:cost:probability); `logged_class` is
-            the latter (... several times) where a line is the whole example. `logged_slots` and `logged_slate` are
-            decisions with several slots, in VW's words `ccb slot 0:1:0.5` and `slates slot 0:0.5`.
+            (class[:cost] ...), `multilabel` (class,class,...), `none` (only a tag; other words before the bar are
+            ignored), or of decisions, a line per action, `action_costs` (class:cost) and `logged_action`
+            (action:cost:probability); `logged_class` is the latter (... several times) where a line is the whole
+            example. `logged_slots` and `logged_slate` are decisions with several slots, in VW's words
+            `ccb slot 0:1:0.5` and `slates slot 0:0.5`.
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
         whole_groups: readers end a batch only where a group of lines ends.
         empty_actions: learn from decisions with an action without features; otherwise they count as unlabeled.
         longest_line: readers refuse lines of more bytes, so that a file without line feeds cannot fill the memory.
         zeros: keep features of value 0, which otherwise are left out.
         words: a value that only begins as a number, such as a date, is a word, as in VW's CSV.
+        made: what is made of the names of features; None: nothing.
     """
 
     bits: int = 18
@@ -80,6 +103,7 @@ class ParserOptions:
     longest_line: int = LONGEST_LINE
     zeros: bool = False
     words: bool = False
+    made: "MakesFeatures | None" = None
 
     def __post_init__(self) -> None:
         valid: dict[str, tuple[object, ...]] = {
@@ -95,9 +119,22 @@ class ParserOptions:
         if not 0 <= self.hash_seed < 1 << 32:
             raise ConfigError(f"hash_seed: got {self.hash_seed}, wanted 0 to 4294967295")
 
+    def refuse_made(self, got: str) -> None:
+        """Refuse examples that are not text, of whose names no features are made.
+
+        Args:
+            got: what they are.
+
+        Raises:
+            DataError: features of names are to be made.
+        """
+        if self.made is not None:
+            names = "input.affixes, shapes, dictionaries and renamed"
+            raise DataError(f"{names}: got {got}, wanted text: only names in text become features")
+
 
 def _buffers(options: ParserOptions) -> Buffers:
-    return Buffers(
+    found = Buffers(
         mask=(1 << options.bits) - 1,
         seed=options.hash_seed,
         hash_all=options.hash == "all",
@@ -106,7 +143,11 @@ def _buffers(options: ParserOptions) -> Buffers:
         label_kind=LABEL_KINDS[options.label],
         zeros=options.zeros,
         words=options.words,
+        careful=options.made is not None,
     )
+    if options.made is not None:
+        options.made.attach(found, options.namespaces)
+    return found
 
 
 def _fill(buffers: Buffers, size: int) -> None:
@@ -258,9 +299,9 @@ class LineParser:
         return line.find(b"\n", 0, -1) < 0 and self.parse_lines(line) and self.buffers.examples == 1
 
     def parse_lines(self, text: bytes) -> bool:
-        """Parse lines; returns whether they are examples without problems, one at least, and not too long."""
+        """Parse lines; returns whether they are examples without problems, one at least, not too long, and complete."""
         size = len(text)
-        if size > self.longest:
+        if size > self.longest or self.buffers.maker is not None:  # whose features come into batches only
             return False
         self._text[PADDING : PADDING + size] = text
         if not size or text[-1] != FEED:

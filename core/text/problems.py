@@ -47,6 +47,9 @@ KEPT_EMPTY_ACTION = 27
 SHARED_LABEL = 28
 BAD_SLOT = 29
 UNKNOWN_CLASS = 30
+BAD_LABELS = 31
+REPEATED_LABEL = 32
+BAD_LOGGED_NUMBER = 33
 
 
 class Kind(NamedTuple):
@@ -117,6 +120,9 @@ KINDS = (
         "a line `ccb shared` or `slates shared`, lines of actions, and at most as many of slots",
     ),
     Kind("unknown class", "the label counts as not given", "one of --named_labels"),
+    Kind("bad labels", "the example counts as unlabeled", "classes from 0 to 16777216 with commas between"),
+    Kind("repeated label", "it counts once", "each class once"),
+    Kind("bad logged number", "the example counts as unlabeled", "ca action:cost:density, a density above 0"),
 )
 
 

@@ -94,6 +94,8 @@ def parse_feature(state, at, stop, namespace_hash, namespace_value, nameless):
         nameless += 1
     if value != 0 or s.zeros != 0:
         add_feature(state, index, value)
+        if s.make != 0 and value != 0:
+            call_piece(s.make, state, name, name_stop)
     return at, nameless
 
 
@@ -112,6 +114,12 @@ def parse_namespace(state, at, stop):
     else:
         namespace_hash = hash_name(name, at, uint32(s.seed), s.hash_all)
         identity = uint32(byte_at(name)) if s.by_letter else murmur3_32(name, at, uint32(0))
+        renamed = int64s_at(s.renamed, 2 * s.renamed_count)
+        for k in range(s.renamed_count):
+            if renamed[2 * k] == identity:
+                identity = uint32(renamed[2 * k + 1])
+                break
+    s.space, s.space_hash = int64(identity), int64(namespace_hash)
     if at < stop and byte_at(at) == COLON:
         at += 1
         value, used = read_float(at, stop)

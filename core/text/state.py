@@ -18,7 +18,7 @@ from hutch.core.kernel.raw_bytes import byte_at
 from hutch.core.text.problems import KEPT, KINDS, Found
 
 SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL = range(4)
-ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS, LOGGED_SLOTS, LOGGED_SLATE = range(4, 9)
+ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS, LOGGED_SLOTS, LOGGED_SLATE, MULTILABEL, LOGGED_NUMBER = range(4, 11)
 LABEL_KINDS = {
     "simple": SIMPLE,
     "multiclass": MULTICLASS,
@@ -29,6 +29,8 @@ LABEL_KINDS = {
     "logged_class": LOGGED_CLASS,
     "logged_slots": LOGGED_SLOTS,
     "logged_slate": LOGGED_SLATE,
+    "multilabel": MULTILABEL,
+    "logged_number": LOGGED_NUMBER,
 }
 
 _NO_COSTS = (SIMPLE, MULTICLASS, NO_LABEL)
@@ -63,15 +65,19 @@ _COLUMNS: dict[str, Any] = {
     "seen_serial": np.int64,
 }
 _COUNTERS = ("examples", "features", "namespaces", "tags", "costs", "line", "group", "cursor", "serial")
+_MADE = ("space", "space_hash", "renamed_count", "careful")
 _OPTIONS = ("mask", "seed", "hash_all", "by_letter", "constant", "label_kind", "zeros", "words")
 
 STATE = np.dtype(
-    [(name, "i8") for name in (*_COUNTERS, *_OPTIONS, "text", "room", "problem_counts", "problem_places")]
-    + [(name, "u8") for name in ("parse_line", "parse_label", *_COLUMNS)]
+    [(name, "i8") for name in (*_COUNTERS, *_MADE, *_OPTIONS, "text", "room", "problem_counts", "problem_places")]
+    + [(name, "u8") for name in ("parse_line", "parse_label", "make", "maker", "renamed", *_COLUMNS)]
 )
 """Counters are of one text except `serial`, which no two lines share; `cursor` is the place of the line to go on from.
 `text` is the address of its first byte, `room` the length of the arrays; `parse_line` and `parse_label` are addresses
-of kernels, 0 until a line needs them: compiling them takes as long as compiling all the rest."""
+of kernels, 0 until a line needs them: compiling them takes as long as compiling all the rest. `careful` is 1 if they
+parse every line. `space` and `space_hash` are id and hash of the namespace being read, for the kernel at `make`, which
+makes features of names and finds its own state at `maker`. `renamed` is the address of int64[renamed_count, 2]: ids of
+namespaces, and those that they count as."""
 
 state_at = view(STATE)
 
@@ -109,6 +115,7 @@ class Buffers:
         arrays: the arrays by the names of their fields; another dict when they have been reallocated.
         found: the problems of the text parsed last.
         size: texts of fewer bytes have room.
+        maker: of features of names; None without one.
     """
 
     def __init__(self, **options: int) -> None:
@@ -117,11 +124,12 @@ class Buffers:
         for name, value in options.items():
             self.record[name] = value
         kind = options["label_kind"]
-        self._has_costs, self._has_probabilities = kind not in _NO_COSTS, kind > NO_LABEL
+        self._has_costs, self._has_probabilities = kind not in _NO_COSTS, NO_LABEL < kind < MULTILABEL
         self.found = Found()
         self.record["problem_counts"] = self.found.counts.ctypes.data
         self.record["problem_places"] = self.found.places.ctypes.data
         self.arrays: dict[str, NDArray[Any]] = {}
+        self.maker: Any = None
         self.address = int(self.record.ctypes.data)
         self.size = 0
 
@@ -137,6 +145,8 @@ class Buffers:
         """Discard the content; the text has changed in place and is no longer than before."""
         self._counters[:-1] = 0
         self.found.counts[:] = 0
+        if self.maker is not None:
+            self.maker.rewind()
 
     def _allocate(self) -> None:
         """Make room for any text of the known size; unwritten room takes no memory.
@@ -157,6 +167,8 @@ class Buffers:
         self.record["room"] = room
         for name, array in self.arrays.items():
             self.record[name] = array.ctypes.data
+        if self.maker is not None:
+            self.maker.begin(self.size, room)
 
     @property
     def examples(self) -> int:
@@ -173,7 +185,7 @@ class Buffers:
         """The content as a batch, without copying."""
         examples, features, namespaces, tags, costs, *_ = self._counters.tolist()
         array = self.arrays
-        return Batch(
+        found = Batch(
             row_ptr=array["row_ptr"][: examples + 1],
             indices=array["indices"][:features],
             values=array["values"][:features],
@@ -191,6 +203,7 @@ class Buffers:
             costs=array["cost_values"][:costs],
             probabilities=array["probabilities"][: costs if self._has_probabilities else 0],
         )
+        return found if self.maker is None else self.maker.joined(found)
 
 
 @helper

@@ -103,8 +103,12 @@ def _label(takes: Labels, truth: int, classes: int) -> Any:
         return truth + 1
     if takes.of_decisions:  # the cost of an action; each line is one
         return float(truth > 0)
+    if takes == Labels.MULTILABEL:
+        return sorted({truth, (truth + 1) % classes})
     if takes == Labels.LOGGED_CLASS:
         return {"class": truth + 1, "cost": float(truth == 0), "probability": 1 / classes}
+    if takes == Labels.LOGGED_NUMBER:  # logged numbers are from 0 to 1, see the example values of ranges
+        return {"number": (truth + 0.5) / classes, "cost": float(truth > 0), "density": 1.0}
     return {k + 1: float(k != truth) for k in range(classes)}
 
 
@@ -265,8 +269,8 @@ def _asked(registry: Registry, reduction: type[Reduction], above: tuple[str, ...
     ]
     bases = sorted(([name] for name, cls in fitting if cls.is_base), key=lambda stack: stack != ["linear"])
     yield from bases
-    for name, cls in fitting if not bases else []:
-        if cls.asks is not None and cls.asks != reduction.asks and name not in above:
+    for name, cls in fitting:
+        if not cls.is_base and cls.asks is not None and cls.asks != reduction.asks and name not in above:
             yield from ([name, *rest] for rest in _asked(registry, cls, (*above, name)))
 
 

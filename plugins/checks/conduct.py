@@ -28,7 +28,7 @@ def _losses(engine: Engine, records: list[Example]) -> float:
 def lowers_loss(bench: Bench) -> None:
     """The loss of what was learned is lower than before."""
     engine, records = bench.engine(), bench.records()
-    if engine.takes not in (Labels.SIMPLE, Labels.MULTICLASS, Labels.COST_SENSITIVE):
+    if engine.takes not in (Labels.SIMPLE, Labels.MULTICLASS, Labels.COST_SENSITIVE, Labels.MULTILABEL):
         return
     before = _losses(engine, records)
     run(engine, records)

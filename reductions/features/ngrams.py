@@ -143,7 +143,7 @@ class Ngrams(Reduction):
             size=parameters.size,
             names=np.array(names, np.uint32),
             name_count=len(names),
-            joins=not isinstance(context.below, Ngrams),
+            joins=context.below is None or not context.below.inputs.joins,
             built=Buffer(),
         )
 

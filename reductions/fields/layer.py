@@ -101,7 +101,7 @@ class Fields(Reduction):
     def __init__(self, parameters: FieldsParameters, context: Context) -> None:
         super().__init__(parameters, context)
         p, mode = parameters, context.parser.namespaces
-        self.inputs = Inputs(namespaces=p.fields)
+        self.inputs = Inputs(namespaces=p.fields, pairs_namespaces=True)
         ids = [namespace_id(name, mode) for name in p.fields]
         if len(set(ids)) < len(ids):
             raise ConfigError(

@@ -22,7 +22,16 @@ from hutch.core.kernel.abi import (
     widen,
 )
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.core.learner.features import features_of, fetch_rest, gather, rows_of, values_of
+from hutch.core.learner.features import (
+    features_of,
+    fetch_rest,
+    gather,
+    rows_of,
+    scratch_at,
+    scratch_of,
+    squared_length,
+    values_of,
+)
 from hutch.core.learner.memory import buffer_of
 from hutch.core.learner.terms import fill_wildcards, have_wildcards_of_vw
 from hutch.core.loss import kinds
@@ -219,6 +228,28 @@ def _set_other_rates(rates, features, example, offset, importance, square):
 
 
 @inlined
+def _set_masked_rates(rates, features, example, offset, importance, square):
+    """Set the rates of the features whose weight is not 0, which come first from here on; only they will move."""
+    e, n = example_of(example), features.length
+    shared, plain = shared_of(e.shared), rates.adaptive == 0 and rates.normalized == 0
+    norm = squared_length(features, example) if plain else _1  # of all, as in VW
+    weights, rows, values = weights_of(shared), rows_of(features, n), values_of(features, n)
+    kept, kept_rows, m = scratch_of(features, uint64(2)), uint32s_at(scratch_at(features, uint64(1)), n), uint64(0)
+    for i in range(n):
+        if weights[uint64(rows[i]) * shared.stride] != _0:
+            kept_rows[m], kept[m] = rows[i], values[i]
+            m += uint64(1)
+    features.rows, features.values, features.length = (
+        scratch_at(features, uint64(1)),
+        scratch_at(features, uint64(2)),
+        m,
+    )
+    features.guessed = uint64(0)
+    e.is_predicted = min(e.is_predicted, uint64(1))  # the prediction afterwards is that of `_update`
+    return norm if plain else measure(rates, features, example, m, offset, importance, square, True), False
+
+
+@inlined
 def _update(state, features, example, prediction, loss, label, importance, offset, set_rates):
     """The update per unit of feature and rate, and whether all values are known to be finite; moves rates and norms."""
     e, rates, update, finite = example_of(example), rates_of(state.rates), _0, False
@@ -388,6 +419,12 @@ def _learn_otherwise(layer, example, label, importance, offset):
     return _learn(layer, example, label, importance, offset, stride, _set_other_rates)
 
 
+@helper
+def _learn_masked(layer, example, label, importance, offset):
+    stride = shared_of(example_of(example).shared).stride
+    return _learn(layer, example, label, importance, offset, stride, _set_masked_rates)
+
+
 @inlined
 def _learn_by(train, layer, example, label, importance, offset):
     """Learn by a function, unless no update is needed."""
@@ -412,6 +449,12 @@ def learn(layer, example, label, importance, offset):
 def learn_otherwise(layer, example, label, importance, offset):
     """Predict, then train if there is a label; for rates of any kind."""
     return _learn_by(_learn_otherwise, layer, example, label, importance, offset)
+
+
+@kernel
+def learn_masked(layer, example, label, importance, offset):
+    """Predict, then train the weights that are not 0 if there is a label; for rates of any kind."""
+    return _learn_by(_learn_masked, layer, example, label, importance, offset)
 
 
 @helper

@@ -23,6 +23,7 @@ from hutch.reductions.linear.kernels import (
     LINEAR,
     importance_to,
     learn,
+    learn_masked,
     learn_otherwise,
     predict,
     predict_many,
@@ -59,6 +60,7 @@ class LinearParameters(Parameters):
         permutations: a namespace with itself gives all pairs instead of those in order.
         duplicate_interactions: keep terms that are permutations of each other.
         ignore_linear: namespaces used only in interactions.
+        learn_zeros: False lets weights that are 0 stay 0: to continue a sparse model with the same features.
     """
 
     loss: LossChoice = LossChoice(name="squared")
@@ -82,6 +84,7 @@ class LinearParameters(Parameters):
     permutations: bool = False
     duplicate_interactions: bool = False
     ignore_linear: tuple[str, ...] = ()
+    learn_zeros: bool = True
 
     def __post_init__(self) -> None:
         if self.adapt_to == "values" and not self.adaptive:
@@ -223,7 +226,7 @@ class Linear(HashedLearner):
         default = rates["adaptive"] and rates["normalized"] and rates["square_root"]
         coupled = self.parameters.l1 or self.parameters.l2  # sub-models share the pending part
         return Kernels(
-            learn if default else learn_otherwise,
+            learn_masked if not self.parameters.learn_zeros else learn if default else learn_otherwise,
             predict,
             importance_to,
             sensitivity,

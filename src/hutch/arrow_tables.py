@@ -44,3 +44,15 @@ def table_of(X: Any) -> Any:
 def _is_of_pandas(pa: Any, kind: Any) -> bool:
     """Whether a type is one of pandas' own, or of categories of these."""
     return isinstance(kind.value_type if pa.types.is_dictionary(kind) else kind, pa.BaseExtensionType)
+
+
+def kind_of(kind: Any) -> str:
+    """The kind that values of an Arrow type become: numbers, words or dates; none where all are missing."""
+    types = arrow().types
+    if types.is_null(kind):
+        return ""
+    if types.is_dictionary(kind) or types.is_large_string(kind) or types.is_string(kind):
+        return "words"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "dates"
+    return "times of day" if types.is_time(kind) else "words" if "binary" in str(kind) else "numbers"

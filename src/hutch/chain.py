@@ -30,11 +30,21 @@ from hutch.core.run.one_by_one import OneByOne
 from hutch.core.run.passes import run_passes
 from hutch.core.run.progress import NO_ROWS, Progress, ProgressEvent, Schedule, View
 from hutch.core.run.unexpected import Unexpected
+from hutch.core.text.made.options import Made
 from hutch.core.text.parser import ParserOptions
 from hutch.core.text.problems import Problem
 from hutch.plugins.manager import Plugins, installed
 
 _ENOUGH = 100  # examples until a namespace that none of them has is reported
+
+
+def _made(made: Made) -> Any:
+    """What the parsers of a chain make of names; None: nothing."""
+    if not made.is_needed:
+        return None
+    from hutch.core.data.dictionaries import made_features  # few chains need it
+
+    return made_features(made)
 
 
 class Chain(OneByOne, Engine):
@@ -73,6 +83,7 @@ class Chain(OneByOne, Engine):
             constant=config.input.constant,
             namespaces=config.input.namespaces,
             longest_line=config.input.longest_line,
+            made=_made(config.input.made),
         )
         try:
             super().__init__(

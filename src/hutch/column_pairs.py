@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from hutch.arrow_tables import kind_of
 from hutch.core.data.roles import REST
 from hutch.core.errors import ConfigError
-from hutch.frames import kind_of
 from hutch.table_pairs import MOST_BITS, MOST_PAIRS, MOST_ROWS, PRIORS, clearly_less
 
 _LEAST_ROWS, _HELD = 500, 5  # of a trial, and one row in so many is held back

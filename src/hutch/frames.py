@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
-from hutch.arrow_tables import table_of
+from hutch.arrow_tables import kind_of, table_of
 from hutch.core.data.arrow import arrow, is_table
 from hutch.core.data.disguises import coarse, in_table
 from hutch.core.data.roles import Roles
@@ -143,18 +143,6 @@ def check_columns(table: Any, schema: Any) -> None:
         got, kind = (_LENGTHS if "duration" in str(each.type) else kind_of(each.type) for each in (ours, theirs))
         if got != kind and "" not in (got, kind):
             raise ValueError(f"X: column {ours.name!r} has {got}, wanted {kind}, as in `fit`")
-
-
-def kind_of(kind: Any) -> str:
-    """The kind that values of an Arrow type become: numbers, words or dates; none where all are missing."""
-    types = arrow().types
-    if types.is_null(kind):
-        return ""
-    if types.is_dictionary(kind) or types.is_large_string(kind) or types.is_string(kind):
-        return "words"
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return "dates"
-    return "times of day" if types.is_time(kind) else "words" if "binary" in str(kind) else "numbers"
 
 
 def targets_of(y: Any) -> NDArray[Any]:

@@ -28,7 +28,17 @@ from hutch.core.loss import kinds
 from hutch.core.run.prediction_intervals import Intervals
 from hutch.core.run.probabilities import Probabilities
 from hutch.growing import can_grow, grown
-from hutch.stream_rows import Doubts, Features, batches_of, frame_of, labels_of, like, record_of, weights_of
+from hutch.stream_rows import (
+    Doubts,
+    Features,
+    batches_of,
+    frame_of,
+    labels_of,
+    like,
+    record_of,
+    takes_pairs,
+    weights_of,
+)
 from hutch.target_scale import TargetScale, can_rescale
 
 Layers = Sequence[Mapping[str, Any] | str]
@@ -92,7 +102,7 @@ class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
         self._grows = max_classes is None and can_grow(given, self.chain)
         self.classes: list[Hashable] = []
         self._codes: dict[Hashable, int] = {}
-        self._doubts = Doubts()
+        self._doubts, self._apart = Doubts(), takes_pairs(self.chain)
         self._simple = self.chain.takes is Labels.SIMPLE
         if self.chain.takes not in (Labels.SIMPLE, Labels.MULTICLASS):
             raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted classes")
@@ -134,7 +144,7 @@ class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
         ------
         DataError : values that cannot be used, or one label too many.
         """
-        record = record_of(x)
+        record = record_of(x, self._apart)
         with self.chain.turn:
             code = self._code(y)
             self._doubts.see(x)
@@ -165,7 +175,7 @@ class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The label of a row; None before any was learned, or if a chain without scores predicts a class never seen."""
         with self.chain.turn:
-            return self._labels(self.chain.outputs_of_one(record_of(x)))[0]
+            return self._labels(self.chain.outputs_of_one(record_of(x, self._apart)))[0]
 
     def predict_many(self, X: Any) -> Any:
         """The label of each row of a frame, as a series of the frame's kind."""
@@ -195,7 +205,7 @@ class HutchClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
         NotImplementedError : the chain knows none, as that of a hinge loss; River then takes `predict_one`.
         """
         with self.chain.turn:
-            [chances] = self._chances(self.chain.outputs_of_one(record_of(x)))
+            [chances] = self._chances(self.chain.outputs_of_one(record_of(x, self._apart)))
             return dict(zip(self._known, chances.tolist(), strict=True))
 
     def predict_proba_many(self, X: Any) -> Any:
@@ -256,7 +266,7 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         if self.chain.takes is not Labels.SIMPLE:
             raise ConfigError(f"layers: got a chain that takes {self.chain.takes.value!r} labels, wanted 'simple'")
         self._scaled = can_rescale(self.chain) and self.chain.layers[-1].answers.loss_kind == kinds.SQUARED
-        self._target, self._doubts = TargetScale(), Doubts()
+        self._target, self._doubts, self._apart = TargetScale(), Doubts(), takes_pairs(self.chain)
         self._residuals: deque[float] = deque(maxlen=KEPT)
 
     _raw_memory_usage = property(_memory)
@@ -269,7 +279,7 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         DataError : a target or values that cannot be used.
         """
         target = _target_of(y)
-        record = record_of(x)
+        record = record_of(x, self._apart)
         with self.chain.turn:
             with self._target.forgetting_refused():
                 if self._scaled and w > 0:
@@ -344,7 +354,7 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
                 )
             half = reach_of(np.array(self._residuals), level)
             if len(self.chain.layers) == 1 and has(self.chain.layers[0], KnowsNoise):
-                [batch] = self.chain.batches([record_of(x)])
+                [batch] = self.chain.batches([record_of(x, self._apart)])
                 [[low, high]] = Intervals(self.chain, level).ends(batch, self.chain.run_apart(batch, False))
                 half = 0.5 * (high - low) * self._target.scale
         return Interval(centre - half, centre + half)
@@ -352,6 +362,6 @@ class HutchRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
     def predict_one(self, x: Features) -> float:
         """The prediction for a row."""
         with self.chain.turn:
-            found = float(self.chain.outputs_of_one(record_of(x)).predictions[0])
+            found = float(self.chain.outputs_of_one(record_of(x, self._apart)).predictions[0])
             self.chain.warn_of_far_values()
             return found * self._target.scale + self._target.centre

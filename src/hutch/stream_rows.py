@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.arrow_tables import table_of
+from hutch.arrow_tables import kind_of, table_of
 from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.data.arrow import is_table, table_batches
 from hutch.core.data.dates import cells_of
 from hutch.core.data.disguises import coarse, disguise
-from hutch.core.data.roles import Roles
+from hutch.core.data.roles import REST, Roles
 from hutch.core.data.vectors import LISTS
 from hutch.core.errors import DataError, warn
 
@@ -23,27 +23,41 @@ _PLAIN = frozenset((float, int, str, type(None)))
 _LOOKED_AT = (32, 256)  # rows of a stream after which its columns are judged
 
 
-def record_of(x: Features) -> dict[str, Any]:
+def takes_pairs(chain: Chain) -> bool:
+    """Whether a chain learns pairs of namespaces, so that words are namespaces of their own."""
+    return any(layer.inputs.pairs_namespaces for layer in chain.layers)
+
+
+def record_of(x: Features, apart: bool = False) -> dict[str, Any]:
     """A row as a record; names are in order, for a sum of float32 depends on it, and River's rows have none.
+
+    Args:
+        x: the row.
+        apart: each word is a namespace of its own name.
 
     >>> import datetime
     >>> record_of({"b": 2, "a": "x", "c": datetime.time(9, 30)})
     {'': {'a': 'x', 'b': 2, 'c.hour': '9'}}
+    >>> record_of({"b": 2, "a": "x"}, apart=True)
+    {'': {'b': 2}, 'a': {'a': 'x'}}
     """
     named = x if all(type(name) is str for name in x) else {str(name): value for name, value in x.items()}
     found: dict[str, Any] = {}
     lists: dict[str, Any] = {}  # namespaces of their own
+    words: dict[str, Any] = {}
     for name in sorted(named):
         value = named[name]
         if isinstance(value, str) and not value:  # missing, as in a frame
             continue
         if isinstance(value, LISTS):
             lists[name] = value
+        elif apart and isinstance(value, str):
+            words[name] = {name: value}
         elif type(value) in _PLAIN or (cells := cells_of(name, value)) is None:
             found[name] = value
         else:
             found.update(cells)
-    return {"": found, **lists}
+    return {"": found, **words, **lists}
 
 
 def frame_of(X: Any) -> Any:
@@ -66,7 +80,11 @@ def batches_of(chain: Chain, table: Any, labels: Any = None, importance: Any = N
         table: the rows.
         labels, importance: of each row, float32; None: none, and 1.
     """
-    roles = (Roles().optional() if labels is None else Roles()).watched(chain.watch.of_lengths())
+    roles = Roles()
+    if takes_pairs(chain):
+        words = [field.name for field in table.schema if kind_of(field.type) == "words"]
+        roles = Roles(namespaces={"": REST} | {name: (name,) for name in words})
+    roles = (roles.optional() if labels is None else roles).watched(chain.watch.of_lengths())
     return table_batches([table], chain.parser, roles, labels, importance)
 
 

@@ -21,7 +21,7 @@ MOST_ROWS = 50_000  # of a trial
 """Rows of a trial at most."""
 MOST_PAIRS = 1000
 """Pairs in all classes at most: a row takes about 140 ns for each."""
-MOST_BITS = 24
+MOST_BITS = 22
 PRIORS: tuple[Mapping[str, float], ...] = ({}, {"precision": 2.0, "partner_variance": 0.5})
 """Of the vectors of `fields`: for labels that follow from names, and for those that are much left to chance."""
 _LEAST_ROWS, _HELD = 500, 5  # of a trial, and one row in so many that decides

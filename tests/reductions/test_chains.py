@@ -19,6 +19,7 @@ BAYESIAN: dict[str, Any] = {
     "bayesian_linear": {"namespace": "task", "dimension": 4, "features": "named", "loss": "squared"}
 }
 CLASSES = {"classes": 4}
+RANGE = {"lowest": -1.0, "highest": 1.0}
 PPCA: dict[str, Any] = {
     "namespace": "task", "dimension": 6, "features": "hashed", "rank": 2, "block": 3, "warm_up": 4
 }  # fmt: skip
@@ -114,6 +115,19 @@ CHAINS: dict[str, list[Any]] = {
         {"cost_sensitive_one_against_all": CLASSES},
         LINEAR,
     ],
+    "simulate_number_bandit over sample_density over action_density": [
+        {"simulate_number_bandit": RANGE},
+        "sample_density",
+        {"action_density": RANGE | {"bandwidth": 0.4, "parts": 8}},
+        LINEAR,
+    ],
+    "sample_density over zeroth_order": ["sample_density", {"zeroth_order": {"learning_rate": 0.01}}],
+    "simulate_part_bandit over action_tree": [
+        {"simulate_part_bandit": RANGE | {"classes": 4}},
+        {"explore_classes": {"classes": 4}},
+        {"action_tree": {"classes": 4}},
+        LINEAR,
+    ],
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
     "cost_sensitive_active over linear": [{"cost_sensitive_active": CLASSES}, {"linear": {"adapt_to": "values"}}],
     "active_cover over linear": [{"active_cover": {"policies": 2}}, {"linear": {"loss": "logistic"}}],
@@ -136,6 +150,14 @@ CHAINS: dict[str, list[Any]] = {
         {"hedge": {"copies": [{"bayesian_linear": {"forgetting": 0.01}}, {}]}},
         {"multinomial": CLASSES},
         BAYESIAN,
+    ],
+    "feature_limit over linear": [
+        {"feature_limit": {"features": 1, "namespaces": ["task"]}},
+        {"linear": {"interactions": [["task", "task"]]}},
+    ],
+    "multilabel_one_against_all over linear": [
+        {"multilabel_one_against_all": {"classes": 4, "first_class": 1}},
+        LINEAR,
     ],
     "ngrams over linear": [
         {"ngrams": {"size": 2}},
@@ -211,8 +233,12 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
     takes = build(name).takes.value
 
     def label_of(label: int, importance: float) -> str:
+        if takes == "multilabel":
+            return f"{label},{label % 4 + 1}"
         if takes == "cost_sensitive":
             return f"{label}:0 {label % 4 + 1}:{importance:g}"
+        if takes == "logged_number":
+            return f"ca {label / 8}:{importance:g}:0.25"
         return f"{(1 if label % 2 else -1) if takes == 'simple' else label} {importance:g}"
 
     found = [

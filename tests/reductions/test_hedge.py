@@ -173,3 +173,53 @@ def test_hedge_stands_below_layers_of_groups_not_above():
     with pytest.raises(ConfigError, match="hedge: got 'crowd_em' below, wanted it below 'crowd_em': copies"):
         Chain.from_config({"chain": [hedge, *crowd, base]})
     Chain.from_config({"chain": [*crowd, hedge, base]})
+
+
+@pytest.mark.parametrize("covariance", ["blocks", "own", None])
+def test_sensitivity_is_the_variance_of_the_mix_where_copies_know_theirs(covariance):
+    X, y = made("squared")
+    if covariance is None:
+        learner, name, rates, parameters = "linear", "power_t", [0.5, 0.2], {"loss": "squared"}
+    else:
+        learner, name, rates = "bayesian_linear", "forgetting", RATES
+        parameters = {"dimension": 4, "loss": "squared", "covariance": covariance}
+    parameters |= {"min_prediction": -9.0, "max_prediction": 9.0}
+
+    def chain(*above, **more):
+        return Chain.from_config({"chain": ["confidence", *above, {learner: {**parameters, **more}}]})
+
+    mixed = chain({"hedge": {"copies": [{learner: {name: rate}} for rate in rates]}})
+    alone = [chain(**{name: rate}) for rate in rates]
+    for each in (mixed, *alone):
+        each.learn(X, y)
+    p, c = (
+        np.array(found).T for found in zip(*[(each.predict(X), each.scores(X)[:, 0]) for each in alone], strict=True)
+    )
+    weights = mixed.layers[1].weights[0]
+    expected = (np.abs(p) / c) @ weights
+    if covariance == "blocks":
+        expected = expected + p**2 @ weights - (p @ weights) ** 2
+    np.testing.assert_allclose(np.abs(mixed.predict(X)) / mixed.scores(X)[:, 0], expected, rtol=2e-4)
+    assert np.ptp(weights) > 0.01
+
+
+def test_an_explorer_above_finds_out_that_rewards_have_changed():
+    random, late = np.random.default_rng(1), {}
+    for copies in (False, True):
+        above = [{"hedge": {"copies": [{"bayesian_linear": {"forgetting": rate}} for rate in (0, 0.003)]}}] * copies
+        layers = [{"explore_posterior": {"method": "optimism", "width": 1}}, "contextual_bandit"]
+        layers += [
+            "cost_sensitive_with_features",
+            *above,
+            {"bayesian_linear": {"covariance": "blocks", "dimension": 8, "loss": "squared"}},
+        ]
+        chain, regret = Chain.from_config({"chain": layers}), 0.0
+        for t in range(1600):
+            costs = [0.5, 0.3, 0.6] if t < 800 else [0.5, 0.4, 0.1]
+            action = int(np.argmax(chain.predict(["|a x\n|a y\n|a z\n"])))
+            regret += costs[action] - min(costs) if t >= 1200 else 0.0
+            lines = ["|a x", "|a y", "|a z"]
+            lines[action] = f"0:{float(random.random() < costs[action]):g}:1 {lines[action]}"
+            chain.learn(["\n".join(lines) + "\n"])
+        late[copies] = regret / 400
+    assert late[True] < 0.05 < 0.2 < late[False]

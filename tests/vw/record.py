@@ -70,6 +70,37 @@ def classes_logged(count: int = 10) -> str:
     return "".join(lines)
 
 
+def several(count: int = 30) -> str:
+    """Lines with any number of five labels."""
+    draw = random.Random(count)
+    lines = []
+    for k in range(count):
+        labels = sorted(draw.sample(range(5), draw.choice((0, 1, 1, 2, 3))))
+        words = " ".join(f"w{label}" for label in labels) + f" n{draw.randrange(4)}"
+        lines.append(f"{','.join(map(str, labels))}{f' t{k}' if k % 7 == 0 else ' '}|a {words} |b x:0.5\n")
+    return "".join(lines)
+
+
+def numbers_logged(count: int = 24, labelled: float = 0.8) -> str:
+    """Lines whose label is a number from 0 to 20 that was chosen, with its cost and density; a share of them has it."""
+    draw, lines = random.Random(count), []
+    for _ in range(count):
+        best, number = draw.randrange(3), draw.uniform(0, 20)
+        cost = round(abs(number - 4 - 6 * best) / 20 - draw.choice((0, 0.5)), 3)
+        label = f"ca {number:.4g}:{cost}:{draw.choice((0.05, 0.25))}" if draw.random() < labelled else ""
+        lines.append(f"{label} |a w{best} w{draw.randrange(3, 6)} |b n{draw.randrange(2)}:{draw.uniform(0, 2):.3g}\n")
+    return "".join(lines)
+
+
+def numbers_near(count: int = 24) -> str:
+    """Lines with labels from 0 to 20 that depend on a word."""
+    draw, lines = random.Random(count), []
+    for _ in range(count):
+        word = draw.randrange(3)
+        lines.append(f"{4 + 6 * word + draw.uniform(-2, 2):.4g} |a w{word} w{draw.randrange(3, 6)}\n")
+    return "".join(lines)
+
+
 REAL, BINARY, COUNT, CLASS = (simple(label) for label in ("real", "binary", "count", "class"))
 CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "plain": (REAL, ("",)),
@@ -90,6 +121,10 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "ignored": (REAL, ("--ignore b --ignore_linear c -q ac",)),
     "kept": (REAL, ("--keep a",)),
     "grams": (REAL, ("--ngram a2 --skips a1",)),
+    "affixes": (REAL, ("--affix +1a,-1c,+2a --spelling a -b 12", "--affix -2c,+3b -q ac --ngram 2")),
+    "renamed": (REAL, ("--redefine x:=ac -q xb", "--redefine := --redefine a:=b --ignore b")),
+    "limited": (REAL, ("--feature_limit 2 -q ab", "--feature_limit a1 --feature_limit b2 --ngram 2")),
+    "masked": (REAL, ("-f {M} --ignore b", "--feature_mask {M}", "-i {M} --feature_mask {M} -q ab")),
     "hashed whole": (REAL, ("--hash all --hash_seed 7",)),
     "few bits": (REAL, ("-b 3 -q ab",)),
     "first weights": (REAL, ("--initial_weight 0.2 -b 6",)),
@@ -110,6 +145,15 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "probabilities": (CLASS, ("--oaa 4 --loss_function logistic --probabilities -l 0.4",)),
     "tournament": (CLASS, ("--ect 4 --error 1",)),
     "costs": (costs(), ("--csoaa 3",)),
+    "several labels": (
+        several(),
+        (
+            "--multilabel_oaa 5",
+            "--multilabel_oaa 5 --loss_function logistic --link logistic -q ab",
+            "--multilabel_oaa 6 --sgd -l 0.1 -c -k --passes 3 -f {M}",
+            "-t -i {M}",
+        ),
+    ),
     "logged actions": (decisions(True), ("--cb_adf --cb_type mtr",)),
     "logged, doubly robust": (decisions(True), ("--cb_adf --cb_type dr",)),
     "explored": (decisions(True), ("--cb_explore_adf --epsilon 0.2 -q ux",)),
@@ -207,6 +251,40 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("--ksvm --reprocess 3", "--ksvm --kernel rbf --bandwidth 0.4 -q ab", "--ksvm --kernel poly --degree 3 --l2 5"),
     ),
     "support vectors tested": (BINARY, ("--ksvm --kernel rbf -f {M}", "--ksvm -t -i {M}")),
+    "numbers": (
+        numbers_logged(),
+        (
+            "--cats 8 --min_value 0 --max_value 20 --bandwidth 2 --epsilon 0.2 -q ab",
+            "--cats 16 --min_value 0 --max_value 25 --link glf1 --coin",
+            "--cats_pdf 4 --min_value 0 --max_value 20 --bandwidth 6 --loss_function logistic",
+        ),
+    ),
+    "numbers continued": (
+        numbers_logged(30),
+        (
+            "--cats 4 --min_value 0 --max_value 20 --bandwidth 3 --coin --random_seed 7 -f {M} --save_resume",
+            "-i {M} --save_resume",
+            "-i {M} -t",
+        ),
+    ),
+    "numbers guessed": (
+        numbers_near(),
+        (
+            "--cbify 4 --cbify_reg --min_value 0 --max_value 20 --loss_option 1 --coin",
+            "--cbify 8 --cbify_reg --min_value 0 --max_value 20 --bandwidth 3 --loss_report 1",
+            "--cbify 8 --cbify_reg --cb_discrete --cats_tree 8 --min_value 0 --max_value 20 --loss_option 2",
+            "--cbify 8 --cbify_reg --cb_discrete --min_value 0 --max_value 20 --loss_01_ratio 0.2 --loss_option 2",
+        ),
+    ),
+    "numbers by steps": (
+        numbers_logged(20, 1.0),
+        (
+            "--cbzo --radius 0.5 -l 0.001 --l1 0.02 --l2 0.03 --no_bias_regularization",
+            "--cbzo --policy constant -l 0.01 --min_prediction 0.5 --max_prediction 9",
+            "--cbzo --policy constant -l 0.01 --radius 0.3 --l2 0.1 -f {M}",
+            "-i {M} -t --radius 0.3",
+        ),
+    ),
     "ranked": (decisions(False), ("--csoaa_ldf m",)),
     "boosted": (BINARY, ("--boosting 4 --binary", "--boosting 3 --alg logistic --binary --loss_function logistic")),
     "boosted by draws": (BINARY, ("--boosting 4 --alg adaptive --binary",)),
@@ -219,6 +297,10 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "link": (BINARY, ("--loss_function logistic --link glf1",)),
 }
 """Data and the arguments of each call; later calls read what earlier ones have written."""
+
+
+_OF_TREES = re.compile(r"Learn\(\) count per node.*\n|\[info\] Bandwidth was not supplied.*\n")
+"""Lines that VW prints for `--cats`, and Hutch does not."""
 
 
 def record(data: str, calls: tuple[str, ...]) -> Iterator[dict[str, object]]:
@@ -235,7 +317,7 @@ def record(data: str, calls: tuple[str, ...]) -> Iterator[dict[str, object]]:
             yield {
                 "args": " ".join(words),
                 "exit": done.returncode,
-                "stderr": done.stderr.replace("pred\n", f"out{k}.pred\n"),
+                "stderr": _OF_TREES.sub("", done.stderr).replace("pred\n", f"out{k}.pred\n"),
                 "pred": (Path(folder) / "pred").read_text(),
                 "model_hex": text.read_text() if text.exists() else "",
             }

@@ -52,7 +52,10 @@ DATA = {
     "binary": lambda *n: _lines(lambda draw: draw.choice((-1, 1)), *n),
     "number": lambda *n: _lines(lambda draw: round(3 * draw.random() - 0.5, 3), *n),
     "class": lambda *n: _lines(lambda draw: draw.randrange(1, 5), *n),
+    "set": lambda *n: _lines(lambda draw: ",".join(map(str, draw.sample(range(4), 2))), *n),
     "costs": lambda *n: _lines(lambda draw: " ".join(f"{k}:{draw.random():.2f}" for k in range(1, 5)), *n),
+    "priced number": lambda *n: _lines(lambda draw: f"ca {3 * draw.random():.2f}:{draw.random():.2f}:0.25", *n),
+    "number in a range": lambda *n: _lines(lambda draw: round(3 * draw.random(), 3), *n),
     "logged": lambda *n: _lines(lambda draw: f"{draw.randrange(1, 5)}:{draw.random():.2f}:0.25", *n),
     "actions": lambda *n: _decisions(_logged, *n),
     "priced": lambda *n: _decisions(lambda draw, k, chosen: f"{k + 1}:{draw.random():.2f} ", *n),
@@ -71,6 +74,9 @@ MODELS = {
     "--bootstrap 2": "number",
     "--nn 2": "number",
     "--active --simulation --mellowness 0.1": "binary",
+    "--affix -1u --spelling i": "number",
+    "--feature_limit 2": "number",
+    "--multilabel_oaa 4": "set",
     "--oaa 4": "class",
     "--oaa 4 --probabilities --loss_function logistic": "class",
     "--ect 4": "class",
@@ -92,6 +98,12 @@ MODELS = {
     "--OjaNewton": "number",
     "--active_cover --mellowness 0.1": "binary",
     "--log_multi 4": "class",
+    "--cats 4 --min_value 0 --max_value 3 --bandwidth 0.9": "priced number",
+    "--cats_pdf 4 --min_value 0 --max_value 3": "priced number",
+    "--cats_tree 4": "logged",
+    "--cbzo -l 0.01": "priced number",
+    "--cbify 4 --cbify_reg --min_value 0 --max_value 3": "number in a range",
+    "--cbify 4 --cbify_reg --cb_discrete --min_value 0 --max_value 3": "number in a range",
     "--cb_explore_adf --synthcover": "actions",
     "--cbify_ldf": "priced",
     "--csoaa_ldf m": "priced",
@@ -135,6 +147,7 @@ VALUES = {
     },
     **{"initial_t": "50", "power_t": "0.9", "l1": "0.01", "l2": "0.01", "l1_state": "0.1", "l2_state": "0.5"},
     **{"learning_rate": "0.9", "first": "20", "bag": "3", "cover": "3", "rank": "3", "nn": "3", "bootstrap": "3"},
+    **{"affix": "+1u", "spelling": "u", "redefine": "i:=u", "feature_limit": "1"},
     **{"autolink": "3", "boosting": "3", "alg": "logistic", "stage_size": "3", "degree": "3"},
 }
 """Values that no model has; of other options 0.3 or 2."""
@@ -151,9 +164,10 @@ NOTHING = {
     "first_only",
     "stage_size",
     "unweighted_marginals",
+    "redefine",
 }
 """Options without an effect on most data: `first_only` only decides between actions of the same score,
-`stage_size` between passes, and `unweighted_marginals` where importances differ."""
+`stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named."""
 
 
 def _outcome(folder, words):

@@ -9,12 +9,13 @@ import pytest
 CASES = json.loads(Path(__file__).with_name("recorded.json").read_text())
 
 OTHER_TABLES = {"logged actions", "logged, doubly robust", "decisions guessed"} | {
-    "support vectors", "support vectors tested", "classes guessed after a start",
+    "numbers guessed", "support vectors", "support vectors tested", "classes guessed after a start",
     "costs guessed after a start", "policies"}  # fmt: skip
 """Without an explorer VW counts the features of a decision's shared line once in the footer, and per action in rows;
 in tables of `--cbify_ldf` it shows the prediction of a decision's last line, mostly 0; below those of `--ksvm` it
 counts support vectors and kernels; below those of `--warm_cb` it adds lines about variances; in those of
-`--multiworld_test` it shows no labels, or no rows."""
+`--multiworld_test` it shows no labels, or no rows; for `--cbify_reg` it sums the numbers drawn as if they were
+labels."""
 
 
 OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"} | {

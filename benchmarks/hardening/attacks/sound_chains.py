@@ -4,6 +4,7 @@ from typing import Any
 
 PLAIN = [f"{1 if i % 3 else -1} 't{i} |w a{i % 5} b{i % 7}:0.5 |u r{i % 4}" for i in range(30)]
 CLASSES = [f"{1 + i % 3} |w a{i % 5} b{i % 7} |u r{i % 4}" for i in range(30)]
+LABEL_SETS = [f"{i % 3},{3 + i % 2} |w a{i % 5} b{i % 7} |u r{i % 4}" for i in range(30)]
 COSTS = [f"1:{i % 3} 2:{(i + 1) % 3} 3:0.5 |w a{i % 5} |u r{i % 4}" for i in range(30)]
 BLOCKS = [line for i in range(10) for line in (*(f"{1 + (i + j) % 3} |w a{i % 5} |u r{j}" for j in range(3)), "")]
 DECISIONS = [line for i in range(10) for line in (f"0:{i % 3}:0.5 |w a{i % 5}", f"|w b{i % 3}", f"|w c{i % 2}", "")]
@@ -42,6 +43,7 @@ MEASURED = [
     )
 ]
 NUMBERS = [f"{1 if i % 2 else -1} |w a:{i % 3 + 0.1} b:{i % 5 - 1.0} c:{i % 7} |u r{i % 4}" for i in range(30)]
+PRICED = [f"ca {0.3 + i % 9}:{i % 3 - 1}:0.1 |w a{i % 5} b{i % 7}:0.5" for i in range(30)]
 PAIRED = [f"{0.2 + i % 3} |p user u{i % 5} shop s{i % 4} |w a{i % 5}" for i in range(30)]
 
 _ROW: dict[str, Any] = {
@@ -63,6 +65,7 @@ _ROW_OF_WORDS = {"namespace": "w", "dimension": 8, "features": "named"}
 _BAYESIAN = {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "logistic"}}
 _BLOCKS = {"bayesian_linear": {"covariance": "blocks", "dimension": 8, "loss": "squared"}}
 _DYADIC = {"left": "w", "right": "u", "rank": 2}
+_RANGE, _SIDES = {"lowest": 0, "highest": 10}, {"lowest": -1, "highest": 1}
 _PAIR = {"namespaces": ["w", "u"], "rank": 2}
 CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "linear": ([{"linear": {"loss": "logistic", "interactions": [["w", "u"]]}}], PLAIN),
@@ -83,6 +86,8 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "multinomial": ([_MULTINOMIAL, {"bayesian_linear": {**_ROW_OF_WORDS, "loss": "squared"}}], CLASSES),
     "cost_sensitive_one_against_all": ([{"cost_sensitive_one_against_all": {"classes": 3}}, "linear"], COSTS),
     "cost_sensitive_filter_tree": ([{"cost_sensitive_filter_tree": {"classes": 3}}, "linear"], COSTS),
+    "feature_limit": ([{"feature_limit": {"features": 1}}, "linear"], PLAIN),
+    "multilabel_one_against_all": ([{"multilabel_one_against_all": {"classes": 5}}, "linear"], LABEL_SETS),
     "ngrams": ([{"ngrams": {"size": 2}}, "linear"], PLAIN),
     "boosting": ([{"boosting": {"learners": 3, "algorithm": "adaptive"}}, "linear"], PLAIN),
     "confidence": (["confidence", {"linear": {"loss": "logistic"}}], PLAIN),
@@ -117,6 +122,23 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         [{"explore_epsilon": {}}, *_ADF[:-1], {"weighted_metrics": {"weights": {"right": 1, "price": -2}}}, "linear"],
         MEASURED,
     ),
+    "action_density": ([{"action_density": _RANGE}, "linear"], PRICED),
+    "sample_density": (["sample_density", {"action_density": _RANGE | {"bandwidth": 2}}, "linear"], PRICED),
+    "action_tree": ([{"action_tree": {"classes": 4}}, "linear"], LOGGED),
+    "zeroth_order": ([{"zeroth_order": {"learning_rate": 0.01}}], PRICED),
+    "simulate_number_bandit": (
+        [{"simulate_number_bandit": _SIDES}, "sample_density", {"action_density": _SIDES}, "linear"],
+        PLAIN,
+    ),
+    "simulate_part_bandit": (
+        [
+            {"simulate_part_bandit": _SIDES | {"classes": 4}},
+            {"explore_classes": {"classes": 4}},
+            {"action_tree": {"classes": 4}},
+            "linear",
+        ],
+        PLAIN,
+    ),
     "logarithmic_tree": ([{"logarithmic_tree": {"classes": 3}}, "linear"], CLASSES),
     "cost_sensitive_active": ([{"cost_sensitive_active": {"classes": 3}}, {"linear": {"adapt_to": "values"}}], COSTS),
     "active_cover": ([{"active_cover": {"policies": 3}}, "linear"], PLAIN),
@@ -133,6 +155,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "freegrad": (["freegrad"], PLAIN),
+    "sampled_negatives": ([{"sampled_negatives": {"namespace": "u", "width": 4, "items": 16}}, "linear"], PLAIN),
     "marginal": ([{"marginal": {"namespaces": ["p"]}}, "linear"], PAIRED),
     "polynomial_link": ([{"polynomial_link": {"degree": 2}}, "linear"], PLAIN),
     "stagewise_polynomial": ([{"stagewise_polynomial": {"batch": 5}}, "linear"], PLAIN),

@@ -17,25 +17,31 @@ USERS, ACTIONS, BEFORE, ALL, WINDOW = 3, 4, 2000, 4000, 500
 PAIRS = [["user", "action"]]
 
 
-def posterior(forgetting: float, clip: float | None = None, method: str = "optimism") -> list[Any]:
-    """A chain with a posterior in blocks."""
-    base = {"covariance": "blocks", "dimension": 64, "loss": "squared", "interactions": PAIRS, "forgetting": forgetting}
+def posterior(*forgetting: float, clip: float | None = None, method: str = "optimism") -> list[Any]:
+    """A chain with a posterior in blocks, or with several that forget at different rates."""
+    base = {"covariance": "blocks", "dimension": 64, "loss": "squared", "interactions": PAIRS}
     bandit = {"contextual_bandit": {} if clip is None else {"clip": clip}}
+    copies = [{"bayesian_linear": {"forgetting": rate}} for rate in forgetting]
     return [
         {"explore_posterior": {"method": method, "width": 1}},
         bandit,
         "cost_sensitive_with_features",
-        {"bayesian_linear": base},
+        *([{"hedge": {"copies": copies}}] if len(copies) > 1 else []),
+        {"bayesian_linear": {**base, "forgetting": forgetting[0]}},
     ]
 
 
 CASES = {
-    "`configs/explore.yaml`, pairs": posterior(0.0),
-    "the same, `clip: 1`": posterior(0.0, 1.0),
-    "`forgetting: 0.001`": posterior(0.001),
-    "`forgetting: 0.001`, `clip: 1`": posterior(0.001, 1.0),
-    "`forgetting: 0.003`, `clip: 1`": posterior(0.003, 1.0),
-    "`forgetting: 0.01`, `clip: 1`": posterior(0.01, 1.0),
+    "`configs/explore.yaml`, pairs": posterior(0.0, 0.003),
+    "the same, `clip: 1`": posterior(0.0, 0.003, clip=1.0),
+    "copies 0, 0.001 and 0.003": posterior(0.0, 0.001, 0.003),
+    "no `hedge`": posterior(0.0),
+    "no `hedge`, `clip: 1`": posterior(0.0, clip=1.0),
+    "no `hedge`, `forgetting: 0.001`": posterior(0.001),
+    "no `hedge`, `forgetting: 0.001`, `clip: 1`": posterior(0.001, clip=1.0),
+    "no `hedge`, `forgetting: 0.003`, `clip: 1`": posterior(0.003, clip=1.0),
+    "`configs/personalizer.yaml`": posterior(0.0, method="thompson"),
+    "the same below `hedge`, copies 0 and 0.003": posterior(0.0, 0.003, method="thompson"),
     "`explore_squarecb`, `linear`": [
         "explore_squarecb", "contextual_bandit", "cost_sensitive_with_features", {"linear": {"interactions": PAIRS}}
     ],

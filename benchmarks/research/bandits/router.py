@@ -25,6 +25,7 @@ from hutch import Chain, Policy
 
 PAIRS = {"interactions": [["subject", "model"]]}
 LEARNER = {"bayesian_linear": {"covariance": "blocks", "dimension": 256, "loss": "squared", **PAIRS}}
+FORGETTING = {"hedge": {"copies": [{"bayesian_linear": {"forgetting": rate}} for rate in (0, 0.003)]}}
 LINEAR = {"linear": PAIRS}
 MODELS = [{"model": ["small"]}, {"model": ["large"]}]
 Choose, Tell = Callable[[int], int], Callable[[int, int, float], None]
@@ -32,7 +33,8 @@ Choose, Tell = Callable[[int], int], Callable[[int, int, float], None]
 
 def policy(explorer: Any, learner: Any, subjects: list[str]) -> tuple[Choose, Tell]:
     """Hutch's policy over an explorer and a learner."""
-    layers = [explorer, "contextual_bandit", "cost_sensitive_with_features", learner]
+    learners = learner if isinstance(learner, list) else [learner]
+    layers = [explorer, "contextual_bandit", "cost_sensitive_with_features", *learners]
     made = Policy({"chain": layers})
 
     def choose(i: int) -> int:
@@ -180,6 +182,9 @@ def main() -> None:
         "Hutch, thompson 1": lambda: policy({"explore_posterior": {"width": 1}}, LEARNER, subjects),
         "Hutch, optimism 1": lambda: policy(
             {"explore_posterior": {"method": "optimism", "width": 1}}, LEARNER, subjects
+        ),
+        "the same, by evidence": lambda: policy(
+            {"explore_posterior": {"method": "optimism", "width": 1}}, [FORGETTING, LEARNER], subjects
         ),
         "Hutch, squarecb": lambda: policy("explore_squarecb", LINEAR, subjects),
         "Beta by hand": lambda: beta(subjects, options.price),

@@ -28,6 +28,7 @@ from hutch.core.chain.engine import Outputs
 from hutch.core.chain.limits import check_values
 from hutch.core.chain.model_file import overflow_of, save_model
 from hutch.core.chain.model_of_chain import load_chain_model
+from hutch.core.chain.reduction import Predictions
 from hutch.core.chain.state import limits_of_arrays
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at, counted
 from hutch.core.overflow import clear_flags, may_have_overflowed
@@ -143,7 +144,10 @@ class Served:
         self._file = ModelFile(path, keep)
         try:
             self.chain = Chain.from_arrays(arrays, metadata, str(path))
-            if why := self._why_not_finite():
+            why = self._why_not_finite()
+            if self.chain.predicts is Predictions.DRAWN_NUMBER:
+                why = "each request would draw the same number, wanted a model of the density, and draws by the client"
+            if why:
                 raise ModelError(at(str(path), None, None, f"cannot be served: {why}"))
             self.place: Place = log.adopt(_noted(metadata), path, "" if until else name)
             self.saved = self.position = self._file.holds = self.place.through

@@ -11,10 +11,7 @@ initial_pass_length replay_b replay_b_count replay_c replay_c_count replay_m rep
 direct: use --active, which writes the importance behind each prediction
 examples: cut the data with `head`
 sort_features: leave it out if no line repeats a word: the option also removes repeated ones
-feature_limit: leave features out before Hutch reads them
 experimental_full_name_interactions: use -q, or `hutch train`, where namespaces go by their full names
-redefine: write the namespaces into the data under one name
-affix spelling dictionary dictionary_path: make the features before Hutch reads them
 flatbuffer: use `hutch train`, which reads CSV, Parquet and JSON lines by their ending
 dump_json_weights_experimental dump_json_weights_include_feature_names_experimental
   dump_json_weights_include_extra_online_state_experimental: use --invert_hash, or `hutch inspect MODEL --readable FILE`
@@ -22,16 +19,11 @@ input_feature_regularizer output_feature_regularizer_binary output_feature_regul
   strength for all features
 span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
   --ray ADDRESS`
-feature_mask: train with --ignore or --keep
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
   debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
   on one log with `hutch evaluate`
 baseline lr_multiplier global_only check_enabled: leave it out: every learner has its own constant
-baseline_challenger_cb cb_c_alpha cb_c_tau: compare chains on one log with `hutch
-  evaluate`
-cats cats_pdf cats_tree tree_bandwidth min_value max_value cb_explore_pdf pmf_to_pdf get_pmf sample_pdf cbzo
-  policy: cut the range of actions into N classes, and use --cb_explore N
-cbify_reg cb_discrete loss_option loss_report loss_01_ratio: cut the labels into N classes, and use --cbify N
+baseline_challenger_cb cb_c_alpha cb_c_tau: compare chains on one log with `hutch evaluate`
 ccb_no_slot_index: leave it out
 cb_to_cbadf: use --cb, which works with features of actions
 cs_absolute_loss: use --csoaa with --loss_function quantile
@@ -44,7 +36,6 @@ emt emt_tree emt_leaf emt_scorer emt_initial emt_router online: use --oaa, --ect
 recall_tree max_candidates bern_hyper max_depth node_only randomized_routing: use --oaa, --ect or the `filter_tree`
   layer
 plt kary_tree threshold top_k plt_force_load_legacy_model: train a model for each label, or use --oaa
-multilabel_oaa: train a model for each label
 oaa_subsample: use --oaa, which learns every class, or the `filter_tree` layer, which learns log2 of them
 epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
   bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf

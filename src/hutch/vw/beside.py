@@ -15,7 +15,7 @@ from hutch.vw.declared import DECLARED
 from hutch.vw.option import EXPLORING, Option
 from hutch.vw.parse import parse
 from hutch.vw.table import OPTIONS
-from hutch.vw.translate import LOSS_PARAMETERS, chain_of, terms_of
+from hutch.vw.translate import LOSS_PARAMETERS, MADE, chain_of, terms_of
 
 _LISTS = ("ignore", "ignore_linear", "keep")
 """Options whose values beside `-i` come on top of the model's; those of all others replace them."""
@@ -39,7 +39,19 @@ _RANGES = ("mellowness", "cb_min_cost", "cb_max_cost")
 """Options for ranges of costs, by which `--squarecb` eliminates actions only if it is asked to."""
 _SHOWN = ("scores", "named_labels")
 """Options for the output of a layer."""
-_BESIDES = ("sgd", "adaptive", "normalized", "invariant", "indexing", "simulation", "mellowness", *_SHOWN)
+_BESIDES = (
+    *MADE,
+    "dictionary_path",
+    "feature_mask",
+    "sgd",
+    "adaptive",
+    "normalized",
+    "invariant",
+    "indexing",
+    "simulation",
+    "mellowness",
+    *_SHOWN,
+)
 """Options that concern the chain, though the table names no place of it."""
 _NOTHING = ("accepted, and changes nothing", "accepted; weights fill one table, and are the same")
 
@@ -128,5 +140,7 @@ def _is_idle(name: str, layers: Mapping[str, Mapping[str, Any]]) -> bool:
     if name == "leave_duplicate_interactions":
         alike = len({"".join(sorted(term)) for term in terms}) < len(terms)
         return not alike and all(term.count(":") < 2 for term in terms)
+    if name == "loss_01_ratio":
+        return all(layer.get("cost") != "zero_one" for layer in layers.values())
     squarecb = layers.get("explore_squarecb", {"eliminate": True})
     return name in _RANGES and not squarecb.get("eliminate")

@@ -48,7 +48,7 @@ def class_bandit_layers(options: Namespace, costs: dict[str, Any]) -> list[Any]:
         raise UsageError("--eval: wanted --cb, and --cb_type dr or ips: estimates of others are biased")
     layers: list[Any] = [{"bandit_per_class": own | ({"evaluates": True} if options.eval else {})}]
     if asked[0] != "cb":
-        layers.insert(0, {"explore_classes": classes | _explorer(options)})
+        layers.insert(0, {"explore_classes": classes | explorer_of(options)})
     if options.ot is not None:
         layers.insert(0, {"offset_tree": {"classes": options.ot}})
     if asked[0] == "cbify":
@@ -77,7 +77,7 @@ def policy_layers(options: Namespace) -> list[Any]:
     return [{"policy_values": given}, *class_bandit_layers(asked, {})]
 
 
-def _explorer(options: Namespace) -> dict[str, Any]:
+def explorer_of(options: Namespace) -> dict[str, Any]:
     """The parameters of the layer that explores.
 
     Raises:
@@ -116,10 +116,15 @@ def class_bandit_words(layers: Sequence[tuple[str, Any]]) -> Iterator[str]:
         yield from ["--cbify_cs"] if "cost" in simulates else []
         yield from ("--loss0", repr(given[simulates].right), "--loss1", repr(given[simulates].wrong))
     if explorer := given.get("explore_classes"):
-        if explorer.method != "epsilon":
-            count = explorer.decisions if explorer.method == "first" else explorer.policies
-            yield from (f"--{explorer.method}", str(count))
-        yield from () if explorer.epsilon is None else ("--epsilon", repr(explorer.epsilon))
-        if explorer.method == "cover":
-            yield from ("--psi", repr(explorer.psi))
-            yield from () if explorer.uniform else ("--nounif",)
+        yield from explorer_words(explorer)
+
+
+def explorer_words(explorer: Any) -> Iterator[str]:
+    """The options for the parameters of `explore_classes`."""
+    if explorer.method != "epsilon":
+        count = explorer.decisions if explorer.method == "first" else explorer.policies
+        yield from (f"--{explorer.method}", str(count))
+    yield from () if explorer.epsilon is None else ("--epsilon", repr(explorer.epsilon))
+    if explorer.method == "cover":
+        yield from ("--psi", repr(explorer.psi))
+        yield from () if explorer.uniform else ("--nounif",)

@@ -11,6 +11,8 @@ from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
 from hutch.vw.class_bandits import class_bandit_words
 from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
+from hutch.vw.numbers import LAYERS as LAYERS_OF_NUMBERS
+from hutch.vw.numbers import number_words
 from hutch.vw.option import Option
 from hutch.vw.parse import parse
 from hutch.vw.table import NAMED, OPTIONS
@@ -135,7 +137,7 @@ def _check(chain: Chain, again: Chain, layers: list[Layer], found: list[Layer]) 
             if (got := getattr(given, key)) != getattr(theirs, key):
                 raise UsageError(f"VW has no such {name}: got {key} {got}, and there it is {getattr(theirs, key)}")
     named = chain.config.input.ignore or chain.config.input.keep
-    for key in ("hash", "hash_seed", "constant", "ignore", "keep", *(("namespaces",) if named else ())):
+    for key in ("hash", "hash_seed", "constant", "ignore", "keep", "made", *(("namespaces",) if named else ())):
         ours, theirs = (getattr(each.config.input, key) for each in (chain, again))
         if ours != theirs:
             raise UsageError(f"VW has no such input: got {key} {ours}, and there it is {theirs}")
@@ -146,7 +148,11 @@ def _check(chain: Chain, again: Chain, layers: list[Layer], found: list[Layer]) 
 
 def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
     names = [name for name, _ in layers]
-    if "bandit_per_class" in names:
+    if numbers := {*LAYERS_OF_NUMBERS}.intersection(names):
+        words, layers = number_words(layers)
+        yield from words
+        names = [name for name, _ in layers]
+    if not numbers and "bandit_per_class" in names:
         yield from class_bandit_words(layers)
         left_out = (*CLASS_BANDITS, "cost_sensitive_one_against_all")
         layers, names = [layer for layer in layers if layer[0] not in left_out], []
@@ -161,6 +167,8 @@ def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
         if name == "linear" and not all(getattr(given, kind) for kind in _KINDS):
             yield from [f"--{kind}" for kind in _KINDS if getattr(given, kind)] or ["--sgd"]
             yield from ("--learning_rate", repr(given.learning_rate))
+        if name == "feature_limit":
+            yield from ("--feature_limit", *(f"{_coded(each)}{given.features}" for each in given.namespaces or ("",)))
         if isinstance(getattr(given, "first_class", None), int):
             yield from ("--indexing", str(given.first_class))
         if name == "action_probabilities":
@@ -169,6 +177,10 @@ def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
             yield "--rank_all"
         if name == "cost_sensitive_with_features" and given.lists == "all" and names[0] == name:
             yield "--csoaa_rank"
+        if name == "input" and given.made.is_needed:
+            from hutch.vw.made import words_of_made
+
+            yield from words_of_made(given, _coded)
         for option, key in _sets(name):
             if option.name not in unsaid:
                 yield from _said(option, key, given)
@@ -181,7 +193,7 @@ def _sets(name: str) -> Iterator[tuple[Option, str]]:
             if option.key or option is DECLARED[name].options[0]:
                 yield option, option.key
         yield from ((NAMED[option], key) for option, key in DECLARED[name].beside)
-    elif name not in ("linear", "ngrams"):
+    elif name not in ("linear", "ngrams", "feature_limit"):
         yield from ((option, option.key) for option in OPTIONS if option.part == name)
     if name == "linear" or name in BASES:
         yield from ((option, option.key) for option in OPTIONS if option.part == "base")

@@ -138,10 +138,16 @@ COMMON: dict[str, tuple[Option, ...]] = {
         new_float("l1_state", "Sum of L1 regularization to continue with.", default=0),
         new_float("l2_state", "Product of L2 regularization to continue with.", default=1),
         new_float("sparse_l2", "L2 regularization of the example's features only.", sets="base.sparse_l2"),
+        new_text(
+            "feature_mask",
+            "MODEL",
+            "Move only the weights that are not 0 in this model, with which the run begins if there is no -i.",
+            note="beside -i, its model must have the same weights of 0: VW takes them from there",
+        ),
         new_flag("noop", "Learn nothing.", sets="base.learning_rate", value=0.0),
         new_flag(
             "no_bias_regularization",
-            "With --bfgs, do not regularize the constant.",
+            "With --bfgs or --cbzo, do not regularize the constant.",
             value=False,
             note="has no effect on other learners, as in VW",
         ),
@@ -209,17 +215,52 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "Multiply the importance of examples labelled CLASS by X.",
             note="needs data, `-d`; decisions and labels of costs have none",
         ),
+        new_text(
+            "affix",
+            "+Na,-Nb,...",
+            "Add the first N letters of the names in namespace a as features, and the last N of those in b.",
+            note="of text; bytes, not letters",
+        ),
+        new_words(
+            "spelling", "A", "Add the shapes of the names in namespace A, _ for the default one.", note="of text"
+        ),
+        new_words(
+            "dictionary",
+            "A:FILE",
+            "Add the features that FILE has for the names in namespace A, or in the default one.",
+            note="of text; a compressed file is unpacked; a model needs its file",
+        ),
+        new_words(
+            "dictionary_path",
+            "FOLDER",
+            "look for dictionaries there, then in the working directory.",
+            needs=("dictionary",),
+            note="not in the folders of `PATH`",
+        ),
+        new_words(
+            "redefine",
+            "N:=S",
+            "Let namespaces that begin with a letter of S count as N; : in S is any.",
+            note="of text; one letter before :=",
+        ),
         new_flag("noconstant", "Add no constant feature.", sets="input.constant", value=False),
     ),
     "Layers, from top to base": (
         new_words("ngram", "N", "Add N-grams, of all namespaces or, as in aN, of namespace a.", sets="ngrams.size"),
         new_words("skips", "N", "allow N skips, as in --ngram.", sets="ngrams.skips", needs=("ngram",)),
+        new_words(
+            "feature_limit",
+            "N",
+            "Keep N features of each namespace, those with the smallest indices; aN: of namespace a.",
+            sets="feature_limit.features",
+            note="`a:N`, which VW reads as a limit of 0, is refused",
+        ),
         new_int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
         new_flag(
             "probabilities",
             "Predict probabilities.",
             sets="one_against_all.probabilities",
-            needs=("oaa", "csoaa_ldf"),
+            needs=("oaa", "csoaa_ldf", "multilabel_oaa"),
         ),
         new_flag("scores", "Predict the score of each class.", needs=("oaa",)),
         new_int(
@@ -253,6 +294,12 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="logarithmic_tree",
             note="has no effect, as in VW",
             needs=("log_multi",),
+        ),
+        new_int(
+            "multilabel_oaa",
+            "Several labels of N, from 0 to N - 1: one against all for each, as in 0,3.",
+            sets="multilabel_one_against_all.classes",
+            note="labels in any order; a repeated one is reported and counts once; -p has one line per example",
         ),
         new_int("csoaa", "Cost-sensitive --oaa, with N classes.", sets="cost_sensitive_one_against_all.classes"),
         new_int(

@@ -9,8 +9,10 @@ from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError, warn
 from hutch.vw.class_bandits import class_bandit_layers, policy_layers
 from hutch.vw.declared import BASES, DECLARED
+from hutch.vw.declared_layer import declared_layer
+from hutch.vw.numbers import number_layers
 from hutch.vw.option import EXPLORING
-from hutch.vw.table import NAMED, OPTIONS
+from hutch.vw.table import OPTIONS
 
 SLOT_NAMESPACE = "\u00ff"
 """The namespace by which the layers of slots distinguish them."""
@@ -21,22 +23,14 @@ def _is_given(options: Namespace, name: str) -> bool:
     return getattr(options, name, None) not in (None, False)
 
 
-def declared_layer(name: str, options: Namespace, **more: Any) -> Any:
-    """A layer with the parameters that options set by its declaration, and more; None takes one back."""
-    declared = DECLARED[name]
-    sets = [*((option, option.key) for option in declared.options),
-            *((NAMED[option], key) for option, key in declared.beside)]  # fmt: skip
-    found = {key: option.meant(options) for option, key in sets if key and option.given(options) is not None}
-    found = {key: value for key, value in (found | more).items() if value is not None}
-    return {name: found} if found else name
-
-
 def decision_layers(options: Namespace) -> list[Any]:
     """The layers that decide, from the top; empty if the options ask for none.
 
     Raises:
         UsageError: options that contradict each other.
     """
+    if numbers := number_layers(options):
+        return numbers
     exploring = any(_is_given(options, name) for name in EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
     if options.multiworld_test:
@@ -173,6 +167,7 @@ _SHARED = (
 _RATES = ("learning_rate", "power_t", "initial_t", "decay")
 _KNOWN = {
     "bfgs": (*_SHARED, "l2"),
+    "cbzo": (*_SHARED[1:], "learning_rate", "l1", "l2", "initial_constant"),
     "ftrl": (*_SHARED, "l1", "l2"),
     "ksvm": ("interactions", "permutations", "duplicate_interactions", "ignore_linear", "l2"),
     "rank": (*_SHARED[:4], "l2", *_RATES),

@@ -6,6 +6,7 @@ from typing import Any
 
 from hutch.chain import Chain
 from hutch.core.chain.capabilities import LearnsFromPasses, has
+from hutch.core.chain.reduction import Labels
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
 from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
@@ -13,11 +14,11 @@ from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.outputs import layer_named
 from hutch.vw.table import OPTIONS
-from hutch.vw.translate import letters
 
-_KEPT = ("quadratic", "cubic", "interactions", "noconstant", "link", "binary", "oaa", "ect", "error",
-         "named_labels")  # fmt: skip
-_SILENT = ("ngrams", "binary", "link")
+_KEPT = ("multilabel_oaa", "affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions",
+         "noconstant", "link", "binary", "oaa", "ect", "error", "named_labels",
+         "cbzo", "policy", "cats", "cats_pdf", "min_value", "max_value", "bandwidth")  # fmt: skip
+_SILENT = ("ngrams", "feature_limit", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd", "low_rank_quadratic": "lrq"} | {name: layer.learner for name, layer in DECLARED.items()}
 _DECIDES = "cost_sensitive_with_features"
@@ -45,7 +46,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
     fresh, of_model = given.initial_regressor is None, _by_length(getattr(base, "interactions", ()))
     lines = [
         *_interaction_lines(*((given.quadratic, given.cubic, given.interactions) if named or fresh else of_model)),
-        *_namespace_lines(given),
+        *_namespace_lines(chain),
         testing,
         *_regularization_lines(base, given),
         f"parsed {given.named_labels.count(',') + 1} named labels" if given.named_labels else "",
@@ -66,6 +67,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"power_t = {getattr(base, 'power_t', 0.5):g}",
         f"decay_learning_rate = {getattr(base, 'decay', 1):g}" if options.passes > 1 else "",
         *(f"cb_type = {given.cb_type or layer.parameters.type}" for layer in chain.layers if layer.name in _ESTIMATE),
+        *_dictionary_lines(chain),
         f"Enabled learners: {', '.join(learners(chain, given))}",
         f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}{_evaluated(chain)}",
         f"Output pred = {output_kind(chain, given)}",
@@ -74,9 +76,18 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
     return "\n".join(line for line in lines if line)
 
 
+def _dictionary_lines(chain: Chain) -> Iterator[str]:
+    if chain.config.input.dictionaries:
+        from hutch.vw.made import dictionary_lines
+
+        yield from dictionary_lines(chain.config.input)
+
+
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
 _LABELS |= {"logged_slots": "CCB", "logged_slate": "SLATES"}
-_PREDICTIONS = {"class": "MULTICLASS", "action_probabilities": "ACTION_PROBS"}
+_PREDICTIONS = {"class": "MULTICLASS", "labels": "MULTILABELS", "action_probabilities": "ACTION_PROBS"}
+_LABELS |= {"logged_number": "CONTINUOUS"}
+_PREDICTIONS |= {"density": "PDF", "drawn_number": "ACTION_PDF_VALUE"}
 
 
 def _evaluated(chain: Chain) -> str:
@@ -158,13 +169,14 @@ def learners(chain: Chain, given: Namespace) -> Iterator[str]:
     """Learners from bottom to top, by VW's names; VW puts its scorer above an active layer."""
     base, link = chain.layers[-1].parameters, layer_named(chain, "link")
     scorer = f"scorer-{link.parameters.function if link else 'identity'}"
+    lowest = next((layer for layer in reversed(chain.layers[:-1]) if layer.takes not in (None, Labels.SIMPLE)), None)
     for layer in reversed(chain.layers):
         name = layer.name
         if name not in _LEARNERS:
             continue
         if name in _MERGED:
             yield _MERGER
-        above = layer.takes is not None and layer.takes.value != "simple" and name not in CLASS_BANDITS
+        above = layer is lowest and name not in CLASS_BANDITS
         if name == _DECIDES or (above and not any(each.name == _DECIDES for each in chain.layers)):
             yield scorer
             if any(each.name == "binary" for each in chain.layers):
@@ -177,9 +189,9 @@ def learners(chain: Chain, given: Namespace) -> Iterator[str]:
     if chain.takes.of_decisions and chain.layers[0].name not in _MERGED:
         yield _MERGER
     if chain.takes.value == "simple":
-        if layer_named(chain, *_VOTES) is None:
+        if layer_named(chain, *_VOTES) is None and lowest is None:
             yield scorer
-        if any(layer.name == "binary" for layer in chain.layers):
+        if any(layer.name == "binary" for layer in chain.layers) and lowest is None:
             yield "binary"
         if not given.dont_output_best_constant:
             yield "count_label"
@@ -202,6 +214,8 @@ def _suffix(layer: Any, given: Namespace) -> str:
         return "-simulation" if layer.parameters.simulation else ""
     if layer.name == _DECIDES:
         return "-prob" if given.probabilities else "-rank" if layer.parameters.lists == "all" else ""
+    if layer.name == "multilabel_one_against_all":
+        return "-prob" if given.probabilities else ""
     if layer.name != "one_against_all":
         return ""
     return "-prob" if given.probabilities else "-scores" if given.scores else "-raw" if given.raw_predictions else ""
@@ -219,13 +233,14 @@ def _by_length(terms: Iterable[Any]) -> list[list[str]]:
     return [[term for term in found if min(len(term), 4) == length] for length in (2, 3, 4)]
 
 
-def _namespace_lines(given: Namespace) -> Iterator[str]:
+def _namespace_lines(chain: Chain) -> Iterator[str]:
+    given, base = chain.config.input, chain.layers[-1].parameters
     if given.ignore:
-        yield f"ignoring namespaces beginning with: {' '.join(letters(given.ignore))}"
-    if given.ignore_linear:
-        yield f"ignoring linear terms for namespaces beginning with: {' '.join(letters(given.ignore_linear))}"
+        yield f"ignoring namespaces beginning with: {' '.join(given.ignore)}"
+    if left_out := getattr(base, "ignore_linear", ()):
+        yield f"ignoring linear terms for namespaces beginning with: {' '.join(left_out)}"
     if given.keep:
-        yield f"using namespaces beginning with: {' '.join(letters(given.keep))}"
+        yield f"using namespaces beginning with: {' '.join(given.keep)}"
 
 
 def _regularization_lines(base: Any, given: Namespace) -> Iterator[str]:

@@ -10,8 +10,31 @@ _SIMULATIONS = ("cbify", "cbify_ldf", "warm_cb")
 _SCALES = (
     "the second derivatives of the first pass count only for its step, as in VW; a layer of `hutch train` keeps them"
 )
+_NUMBERS = ("cats", "cats_pdf", "cbify_reg")
+_IMPLIED = "has no effect: --cats and --cats_pdf imply it"
 
 LAYERS: Mapping[str, VwLayer] = {
+    "action_density": VwLayer(
+        learner="cats_tree, get_pmf, pmf_to_pdf, cb_explore_pdf, cats_pdf",
+        options=(
+            new_int("cats", "Decide for a number of a range, cut into N parts: draw one.", sets="parts"),
+            new_int("cats_pdf", "Decide for a number of a range, cut into N parts: predict a density.", sets="parts"),
+            new_float("min_value", "smallest number.", sets="lowest", needs=_NUMBERS),
+            new_float("max_value", "largest number.", sets="highest", needs=_NUMBERS),
+            new_flag("get_pmf", _IMPLIED + ".", note=_IMPLIED, needs=_NUMBERS),
+            new_int("pmf_to_pdf", _IMPLIED + ".", note=_IMPLIED, needs=_NUMBERS),
+            new_flag("cb_explore_pdf", _IMPLIED + ".", note=_IMPLIED, needs=_NUMBERS),
+            new_flag("sample_pdf", _IMPLIED + ".", note=_IMPLIED, needs=_NUMBERS),
+        ),
+        beside=(("bandwidth", "bandwidth"), ("epsilon", "epsilon")),
+    ),
+    "action_tree": VwLayer(
+        learner="cats_tree",
+        options=(
+            new_int("cats_tree", "Choose among N actions in a row by a tree.", sets="classes"),
+            new_int("tree_bandwidth", "actions beside the best.", least=0, sets="reach", needs=("cats_tree",)),
+        ),
+    ),
     "action_per_class": VwLayer(
         learner="cb_to_cbadf",
         options=(
@@ -130,7 +153,12 @@ LAYERS: Mapping[str, VwLayer] = {
         learner="cb_explore_adf_greedy",
         options=(
             new_flag("cb_explore_adf", "Contextual bandit on actions with features: explore."),
-            new_float("epsilon", "Probability of choosing at random.", sets="epsilon", needs=EXPLORING),
+            new_float(
+                "epsilon",
+                "Probability of choosing at random.",
+                sets="epsilon",
+                needs=(*EXPLORING, "cats", "cats_pdf"),
+            ),
             new_flag("first_only", "Break ties in favour of the first action.", sets="first_only", needs=EXPLORING),
         ),
     ),
@@ -237,7 +265,12 @@ LAYERS: Mapping[str, VwLayer] = {
             ),
             new_flag("restart", "begin sums again when gradients have grown.", sets="restart", needs=("freegrad",)),
             new_flag("project", "keep weights within a ball.", sets="project", needs=("freegrad",)),
-            new_float("radius", "radius of the ball; without it, it grows.", sets="radius", needs=("project",)),
+            new_float(
+                "radius",
+                "radius of the ball, which grows without it; or distance of the numbers tried, 0.1 by default.",
+                sets="radius",
+                needs=("project", "cbzo"),
+            ),
         ),
         in_place_of="linear",
     ),
@@ -263,7 +296,12 @@ LAYERS: Mapping[str, VwLayer] = {
                 sets="kernel",
                 needs=("ksvm",),
             ),
-            new_float("bandwidth", "of the rbf kernel.", default=1, sets="bandwidth", needs=("ksvm",)),
+            new_float(
+                "bandwidth",
+                "width of the rbf kernel, 1 by default, or radius of the numbers drawn.",
+                sets="bandwidth",
+                needs=("ksvm", *_NUMBERS),
+            ),
             new_int("degree", "of the poly kernel.", default=2, least=1, sets="degree", needs=("ksvm",)),
             new_int(
                 "reprocess",
@@ -345,6 +383,7 @@ LAYERS: Mapping[str, VwLayer] = {
     "sample_action": VwLayer(
         learner="cb_sample", options=(new_flag("cb_sample", "Draw an action and list it first.", needs=EXPLORING),)
     ),
+    "sample_density": VwLayer(learner="sample_pdf, cats"),
     "simulate_bandit": VwLayer(
         learner="cbify-adf",
         options=(
@@ -400,6 +439,51 @@ LAYERS: Mapping[str, VwLayer] = {
         ),
         beside=(("alpha", "alpha"),),
         in_place_of="linear",
+    ),
+    "simulate_number_bandit": VwLayer(
+        learner="cbify-reg",
+        options=(
+            new_flag("cbify_reg", "labels are numbers, and costs distances from them.", needs=("cbify",)),
+            new_flag("cb_discrete", "choose among the parts of the range as classes.", needs=("cbify_reg",)),
+            new_text(
+                "loss_option",
+                "0|1|2",
+                "squared, absolute or 0/1 distance.",
+                choices=("0", "1", "2"),
+                default="0",
+                sets="cost",
+                means=(("0", "squared"), ("1", "absolute"), ("2", "zero_one")),
+                needs=("cbify_reg",),
+            ),
+            new_text(
+                "loss_report",
+                "0|1",
+                "report costs in widths of the range, or in units of the label.",
+                choices=("0", "1"),
+                default="0",
+                sets="in_units",
+                means=(("0", False), ("1", True)),
+                needs=("cbify_reg",),
+            ),
+            new_float(
+                "loss_01_ratio",
+                "part of the range within which 0/1 distance is 0.",
+                default=0.1,
+                sets="tolerance",
+                needs=("cbify_reg",),
+            ),
+        ),
+        beside=(("min_value", "lowest"), ("max_value", "highest")),
+    ),
+    "simulate_part_bandit": VwLayer(
+        learner="cbify-reg-discrete",
+        beside=(
+            ("min_value", "lowest"),
+            ("max_value", "highest"),
+            ("loss_option", "cost"),
+            ("loss_report", "in_units"),
+            ("loss_01_ratio", "tolerance"),
+        ),
     ),
     "svrg": VwLayer(
         learner="svrg",
@@ -468,6 +552,23 @@ LAYERS: Mapping[str, VwLayer] = {
             ("epsilon", "epsilon"),
         ),
         makes_actions=True,
+    ),
+    "zeroth_order": VwLayer(
+        learner="cbzo",
+        options=(
+            new_flag("cbzo", "Decide for a number, and step against the cost of numbers beside it."),
+            new_text(
+                "policy",
+                "linear|constant",
+                "what the number depends on: features, or nothing.",
+                choices=("linear", "constant"),
+                default="linear",
+                sets="policy",
+                needs=("cbzo",),
+            ),
+        ),
+        beside=(("radius", "radius"), ("no_bias_regularization", "regularize_constant")),
+        in_place_of="linear",
     ),
 }
 """By the layer's name."""

@@ -155,6 +155,8 @@ def features_of(chain: Chain, names: dict[int, str], batch: Batch) -> list[list[
     base: Any = chain.layers[-1]
     if not hasattr(base, "gathered"):
         raise UsageError(f"--audit and --invert_hash: got a chain on {base.name!r}, wanted 'linear'")
+    if any(layer.name == "feature_limit" for layer in chain.layers):
+        raise UsageError("--audit and --invert_hash: got --feature_limit, which sorts features and leaves out some")
     if (maker := maker_of_actions(chain)) is not None:
         return list(_of_classes(maker, chain, names, batch))
     if not chain.takes.of_decisions:

@@ -24,7 +24,7 @@ from hutch.vw.command_line import words_of
 from hutch.vw.declared import DECLARED
 from hutch.vw.model_state import set_regularization
 from hutch.vw.table import NAMED, OPTIONS
-from hutch.vw.translate import chain_of
+from hutch.vw.translate import MADE, chain_of
 
 _EXPLORERS = tuple(name for name in DECLARED if name.startswith("explore_"))
 _ADDABLE = (
@@ -52,6 +52,10 @@ _FIXED = {
     "offset_tree": {"classes"},
     "explore_classes": {"classes", "method", "policies", "decisions"},
     "simulate_bandit": {"classes"},
+    "action_density": {"parts", "lowest", "highest", "bandwidth"},
+    "action_tree": {"classes", "reach"},
+    "simulate_part_bandit": {"classes"},
+    "zeroth_order": {"policy"},
 }
 """Parameters by which the layers have learned; all others of these layers, and of those not named here, may change."""
 _FREE = {
@@ -75,6 +79,7 @@ _FIRST = {"initial_weight", "random_weights", "initial_constant", "initial_t"}
 _RANGE = {"min_prediction": "min_label", "max_prediction": "max_label"}
 """Ends of the range of predictions: options, and counters of the chain, which a model keeps."""
 _INPUT = ("ignore", "keep")
+_MADE = ("affixes", "shapes", "dictionaries", "renamed")
 
 
 def load_chain(options: Namespace) -> Chain:
@@ -148,6 +153,8 @@ def _continued(
             raise UsageError(f"{error}; the model has {' '.join(words_of(model))}") from None
         warn_of_no_effect(own, options, wanted)
     changed = {name: wanted["input"][name] for name in _INPUT if name in wanted["input"] and name in names}
+    if set(MADE) & set(names):
+        changed |= {name: wanted["input"][name] for name in _MADE if name in wanted["input"]}
     changed |= {"constant": False} if options.noconstant else {}
     final = {**chain, "chain": wanted["chain"], "input": {**chain["input"], **changed}}
     final |= {"seed": options.random_seed} if options.random_seed is not None else {}

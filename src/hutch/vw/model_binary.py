@@ -25,11 +25,13 @@ from hutch.vw.model_state import (
     PER_MODEL,
     STATE,
     VW_VERSION,
+    WEIGHTS_ONLY,
     columns_of,
     norms_of,
     set_regularization,
     state_of,
 )
+from hutch.vw.numbers import leave_out_implied
 from hutch.vw.parse import parse
 from hutch.vw.table import OPTIONS
 from hutch.vw.translate import chain_of
@@ -185,6 +187,7 @@ def _leave_out_implied(options: Namespace) -> None:
     """Take options back that VW adds for others."""
     if options.cb or options.cb_explore or options.cbify:
         options.cb_adf = options.cb_explore_adf = False
+    leave_out_implied(options)
     if options.cb_force_legacy:
         options.csoaa = None
         options.cb = None if options.cb_explore or options.cbify else options.cb
@@ -223,7 +226,7 @@ def _header(reader: _Reader) -> _Header:
 def _fill(reader: _Reader, chain: Chain, per_model: bool, state: Sequence[tuple[str, str, str]]) -> None:
     """Read the learner's part."""
     base: Any = chain.layers[-1]
-    columns, factors = 1, base.name == FACTORS
+    columns, factors = 1, base.name == FACTORS or base.name in WEIGHTS_ONLY
     if factors:
         columns = columns_of(base)
     elif resumes := reader.bytes(1) == b"\1":
@@ -299,8 +302,8 @@ def vw_model(chain: Chain) -> bytes:
         checksum = hash_text(each, checksum, "all")
     found = [*_text(VW_VERSION), *fields, struct.pack("<II", 4, checksum)]
     found += [numbers.astype(kind).tobytes() for numbers, kind in _counters(chain, per_model)]
-    found.append(b"\1")
-    for name, kind, _ in STATE:
+    found += [] if base.name in WEIGHTS_ONLY else [b"\1"]
+    for name, kind, _ in () if base.name in WEIGHTS_ONLY else STATE:
         numbers = state[name] if per_model else state[name][:1]
         found.append(np.asarray(numbers, kind).tobytes())
     weights = chain.weights[:, : columns_of(base)]

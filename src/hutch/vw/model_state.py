@@ -41,7 +41,10 @@ PER_MODEL = ("norm normalizer", "total_weight")
 FACTORS = "matrix_factorization"
 """The learner that VW's `--rank` stands for, of which a model has every row and nothing but rows."""
 
-COLUMNS = {"coin_betting": 6, "freegrad": 6, "ftrl_proximal": 3, "lbfgs": 1, "pistol": 4}
+WEIGHTS_ONLY = ("zeroth_order",)
+"""Learners of which a model has a weight per row and nothing else."""
+
+COLUMNS = {"coin_betting": 6, "freegrad": 6, "ftrl_proximal": 3, "lbfgs": 1, "pistol": 4, "zeroth_order": 1}
 """Numbers per row of the learners for VW's `--ftrl` and its kin."""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from hutch.core.atomic import atomic_write
 from hutch.core.chain.engine import Engine
 from hutch.core.errors import UsageError
-from hutch.vw.model_state import STATE, VW_VERSION, columns_of, is_learner, state_of
+from hutch.vw.model_state import STATE, VW_VERSION, WEIGHTS_ONLY, columns_of, is_learner, state_of
 
 
 def hexfloat(value: float) -> str:
@@ -51,7 +51,10 @@ def model_lines(
     yield from (f"Version {VW_VERSION}", "Id ")
     yield from (f"Min label:{shared['min_label']:g}", f"Max label:{shared['max_label']:g}")
     yield from (f"bits:{int(shared['mask']).bit_length()}", "lda:0", "0 ngram:", "0 skip:")
-    yield from (f"options:{' ' if kept_options else ''}{kept_options}", "Checksum: 0", f":{int(not predict_only)}")
+    yield from (f"options:{' ' if kept_options else ''}{kept_options}", "Checksum: 0")
+    predict_only |= base.name in WEIGHTS_ONLY
+    if base.name not in WEIGHTS_ONLY:
+        yield f":{int(not predict_only)}"
     if not predict_only:
         found = state_of(chain)
         yield from (f"{name} {found[name][0]:{'d' if kind == '<u8' else 'g'}}" for name, kind, _ in STATE)

@@ -9,8 +9,10 @@ import numpy as np
 from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
+from hutch.core.chain.reduction import Predictions
 from hutch.core.run.decisions import tail
 from hutch.core.run.output import Lines, class_lines, number_lines, predictions_of
+from hutch.vw.number_lines import is_of_numbers, number_prediction_lines
 
 
 def layer_named(chain: Chain, *names: str) -> Any:
@@ -27,7 +29,9 @@ class FirstClass:
     """
 
     def __init__(self, chain: Chain, *, late: bool) -> None:
-        self._layer = layer_named(chain, "one_against_all", "cost_sensitive_one_against_all")
+        self._layer = layer_named(
+            chain, "one_against_all", "cost_sensitive_one_against_all", "multilabel_one_against_all"
+        )
         self._late = late
         self._before = self._now()
 
@@ -159,7 +163,14 @@ def is_bounded(chain: Chain) -> bool:
 
 def writes_numbers(chain: Chain, given: Namespace) -> bool:
     """Whether `prediction_lines` writes the predictions alone, each with its tag."""
-    other = chain.predicts.of_actions or given.scores or given.probabilities or given.named_labels
+    other = (
+        chain.predicts.of_actions
+        or chain.predicts is Predictions.LABELS
+        or is_of_numbers(chain)
+        or given.scores
+        or given.probabilities
+        or given.named_labels
+    )
     active = layer_named(chain, "active")
     return not (other or is_bounded(chain) or (active is not None and not active.simulation))
 
@@ -179,6 +190,12 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
         from hutch.vw.decision_lines import decision_prediction_lines
 
         return decision_prediction_lines(chain)
+    if is_of_numbers(chain):
+        return number_prediction_lines(chain)
+    if chain.predicts is Predictions.LABELS and not given.probabilities:
+        from hutch.core.run.labels import label_lines
+
+        return label_lines(chain, blank=True)
     if given.scores or given.probabilities:
         return scores_of(chain, labels)
     if labels:

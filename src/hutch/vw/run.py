@@ -22,6 +22,7 @@ from hutch.core.run.table import Table
 from hutch.vw.decision_lines import raw_lines
 from hutch.vw.header import header
 from hutch.vw.model_state import set_regularization
+from hutch.vw.number_lines import NumberCells, is_of_numbers
 from hutch.vw.outputs import costs_of, is_bounded, layer_named, prediction_lines, raw_scores_of
 from hutch.vw.reporters import (
     Audit,
@@ -44,7 +45,11 @@ def build_chain(options: Namespace) -> Chain:
     Raises:
         HutchError: options that contradict each other or the model.
     """
-    if options.initial_regressor is None:
+    if options.feature_mask is not None:
+        from hutch.vw.mask import masked_chain
+
+        chain = masked_chain(options)
+    elif options.initial_regressor is None:
         chain = Chain.from_config(chain_of(options))
         set_regularization(chain, options)
     else:
@@ -109,6 +114,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     given.named_labels = given.named_labels or chain.remarks.get("named_labels")
     if given.named_labels:
         chain.remarks["named_labels"] = given.named_labels
+    if given.predict_only_model:
+        chain.remarks["predict_only_model"] = "1"
     labels = given.named_labels.split(",") if given.named_labels else []
     if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
         classes.state["early"] = 1  # VW judges the scores once it knows the label
@@ -155,6 +162,10 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
 def cells_of(chain: Chain, given: Namespace) -> Cells | None:
     """The cells of the table, where they are not plain numbers."""
     labels = given.named_labels.split(",") if given.named_labels else []
+    if chain.predicts is Predictions.LABELS:
+        return None
+    if chain.takes is Labels.LOGGED_NUMBER:
+        return NumberCells(chain)
     if not labels and (not given.probabilities or chain.predicts.of_actions):
         per_class = any(layer.name in ("explore_classes", "offset_tree") for layer in chain.layers)
         return ClassBanditCells(chain) if per_class else None
@@ -169,13 +180,15 @@ def reporters_of(chain: Chain, options: RunOptions, given: Namespace) -> list[Re
 
 def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[Reporter]:
     log_loss = None
-    if given.probabilities:
+    if given.probabilities and chain.predicts is not Predictions.LABELS:
         log_loss = DecisionLogLoss(chain) if chain.predicts.of_actions else LogLoss(chain)
     if given.audit:
         yield Audit(chain, learns=options.learn)
     if log_loss:
         yield log_loss
-    scores = chain.score_count > 0 and bool(options.raw or given.scores or given.probabilities or is_bounded(chain))
+    scores = chain.score_count > 0 and bool(
+        options.raw or given.scores or given.probabilities or is_bounded(chain) or is_of_numbers(chain)
+    )
     if options.predictions:
         lines = (lambda batch, outputs: b"") if given.audit_regressor else prediction_lines(chain, given)
         yield LinesTo(options.predictions, lines, scores=scores)
@@ -205,7 +218,9 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
 def _counted(chain: Chain, seen: Statistics) -> Statistics:
     """VW sums no labels that are classes, and counts queries only of a simulation."""
     active = layer_named(chain, "active")
-    if chain.takes.value != "simple":
+    if chain.takes is Labels.LOGGED_NUMBER:
+        seen = replace(seen, weighted_labels=seen.weighted_examples + seen.weighted_holdout)
+    elif chain.takes.value != "simple":
         seen = replace(seen, weighted_labels=0.0)
     return seen if active is None or active.simulation else replace(seen, queries=0)
 
@@ -216,6 +231,7 @@ def _raw_lines(chain: Chain, given: Namespace) -> Lines:
         return lambda batch, outputs: raw_lines(batch, outputs.raw if probable else outputs.predictions)
     if chain.predicts.value == "scalar":
         return number_lines(raw_of)
-    if given.scores or given.probabilities or chain.predicts.of_actions or not chain.score_count:
+    several = chain.predicts.of_actions or chain.predicts is Predictions.LABELS or is_of_numbers(chain)
+    if given.scores or given.probabilities or several or not chain.score_count:
         return lambda batch, outputs: b""
     return (costs_of if chain.takes.value == "cost_sensitive" else raw_scores_of)(chain)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
+import numpy as np
+
 from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
@@ -254,6 +256,11 @@ class Running(Weights):
         lists = (PredictionType.ACTION_SCORES, PredictionType.ACTION_PROBS, PredictionType.SCALARS)
         if self._kind is PredictionType.SCALARS and not self.chain.predicts.of_actions:
             values = outputs.scores.tolist()
+        elif self._kind is PredictionType.ACTION_PDF_VALUE:
+            values = [(float(outputs.predictions[0]), float(outputs.scores[0, 0]))]
+        elif self._kind is PredictionType.PDF:
+            known = outputs.scores[0][~np.isnan(outputs.scores[0])].reshape(-1, 3)
+            values = [[tuple(segment) for segment in known.tolist()]]
         elif self.chain.takes.of_slots:
             [slots] = slots_of(batch, outputs)
             pairs: Any = [list(zip(ranked, likely, strict=True)) for _, ranked, likely in slots]

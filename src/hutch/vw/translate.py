@@ -10,10 +10,13 @@ from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.vw.decisions import SLOT_NAMESPACE, base_layer, decision_layers
 from hutch.vw.declared import DECLARED
+from hutch.vw.numbers import imply
 from hutch.vw.table import NAMED, OPTIONS
 
+MADE = ("affix", "spelling", "dictionary", "redefine")
+"""The options for features made of names, and for namespaces under other names."""
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi")
+_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "multilabel_oaa")
 
 
 def decode(text: str) -> str:
@@ -43,17 +46,22 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     options.cb_explore_adf |= options.explore_eval or options.cbify_ldf
     if options.ot is not None and options.cb_explore is None:
         options.cb_explore = 2
+    imply(options)
     _check_needs(options)
     linear = linear_parameters(options)
     if _has_submodels(options):
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
     layers = [*_layers(options), base_layer(options, linear)]
     copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
-    place = sum(layer_name(layer) == "ngrams" for layer in layers) if copies else 0
+    place = sum(layer_name(layer) in ("ngrams", "feature_limit") for layer in layers) if copies else 0
     layers[place:place] = decision_layers(options)
     chain: dict[str, Any] = {"chain": layers, "input": {"namespaces": "letter"} | _section("input", options)}
     if named := letters(options.keep or options.ignore):
         chain["input"]["keep" if options.keep else "ignore"] = named
+    if any(getattr(options, name) for name in MADE):
+        from hutch.vw.made import made_of
+
+        chain["input"] |= made_of(options, decode)
     if weights := _section("weights", options):
         chain["weights"] = weights
     if options.random_seed is not None:
@@ -63,7 +71,8 @@ def chain_of(options: Namespace) -> dict[str, Any]:
 
 def _has_submodels(options: Namespace) -> bool:
     """Whether a feature has several rows of weights."""
-    counts = (options.oaa, options.csoaa, options.cs_active, options.bootstrap, options.bag)
+    names = ("oaa", "multilabel_oaa", "csoaa", "cs_active", "bootstrap", "bag", "cats", "cats_pdf")
+    counts = [getattr(options, name) for name in names]
     return any((count or 1) > 1 for count in counts) or bool(
         options.ect
         or options.active_cover
@@ -109,6 +118,8 @@ def linear_parameters(options: Namespace) -> dict[str, Any]:
         raise UsageError(f"{random[0]}: got it with --sparse_weights, of which VW draws weights as they are needed")
     if terms := interactions(options):
         found["interactions"] = terms
+    if options.feature_mask is not None:
+        found["learn_zeros"] = False
     if options.ignore_linear:
         found["ignore_linear"] = letters(options.ignore_linear)
     return found
@@ -192,7 +203,8 @@ def _layers(options: Namespace) -> list[Any]:
     Raises:
         UsageError: an option has a value that it cannot have.
     """
-    elsewhere = ["probabilities"] if options.csoaa_ldf is not None else []  # a layer that decides declares it
+    declares = options.csoaa_ldf is not None or options.multilabel_oaa is not None
+    elsewhere = ["probabilities"] if declares else []  # a layer that decides declares it, or the link below
     elsewhere += ["alpha"] if options.OjaNewton else []
     asked: dict[str, dict[str, Any]] = {}
     for option in OPTIONS:
@@ -250,6 +262,25 @@ def _grams(parameters: dict[str, Any], options: Namespace) -> list[Any]:
         given: dict[str, Any] = {"size": size, "skips": skips.get(namespace, skips.get("", 0))}
         found.append({"ngrams": given | ({"namespaces": [namespace]} if namespace else {})})
     return found
+
+
+def _limits(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    """One layer for each namespace that `--feature_limit` names, or one for all; of several limits, the last counts."""
+    found: dict[str, int] = {}
+    for value in options.feature_limit:
+        if value[1:2] == ":":
+            wanted = f"wanted {value[0]}{value[2:]}; VW reads it as a limit of 0"
+            raise UsageError(f"--feature_limit: got {value!r}, {wanted}")
+        ((letter, limit),) = _numbers("feature_limit", [value]).items()
+        if limit < 1:
+            raise UsageError(f"--feature_limit: got {value!r}, wanted at least 1; --ignore leaves a namespace out")
+        found = {letter: limit} if not letter else found | {letter: limit}
+    if "" in found and len(found) > 1:
+        raise UsageError("--feature_limit: got a limit for all namespaces and one for some, wanted either")
+    return [
+        {"feature_limit": {"features": limit} | ({"namespaces": [letter]} if letter else {})}
+        for letter, limit in found.items()
+    ]
 
 
 def _numbers(name: str, values: Iterable[str]) -> dict[str, int]:
@@ -351,6 +382,7 @@ def _cost_sensitive_active(parameters: dict[str, Any], options: Namespace) -> li
 
 _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "ngrams": _grams,
+    "feature_limit": _limits,
     "one_against_all": _one_against_all,
     "cost_sensitive_one_against_all": lambda parameters, options: [
         {"cost_sensitive_one_against_all": parameters | _first_class(options)}
@@ -358,6 +390,10 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "link": lambda parameters, options: (
         [] if parameters["function"] == "identity" or options.probabilities else [{"link": parameters}]
     ),
+    "multilabel_one_against_all": lambda parameters, options: [
+        {"multilabel_one_against_all": parameters},
+        *([{"link": {"function": "logistic"}}] if options.probabilities else []),
+    ],
     "boosting": _boosting,
     "marginal": _marginal,
     "stagewise_polynomial": _stagewise,

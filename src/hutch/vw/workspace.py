@@ -32,6 +32,7 @@ _LABELS = {
     "logged_class": LabelType.CONTEXTUAL_BANDIT,
     "logged_slots": LabelType.CONDITIONAL_CONTEXTUAL_BANDIT,
     "logged_slate": LabelType.SLATES,
+    "logged_number": LabelType.CONTINUOUS,
 }
 
 

@@ -40,7 +40,7 @@ def is_slow(check: Check) -> bool:
     if check.subject == "multinomial":  # above 4096 dimensions; its own tests check it above few
         return True
     reduction = BUILT_IN.registry.reductions.get(check.subject)
-    alike = reduction is not None and "bandits." in reduction.__module__
+    alike = reduction is not None and any(room in reduction.__module__ for room in ("bandits.", "continuous_actions."))
     return (alike or check.subject in PEERED) and check.name not in FEW
 
 

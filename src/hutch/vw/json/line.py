@@ -62,6 +62,7 @@ class Names:
         slots: a decision has several slots.
         slates: they have one joint cost.
         classes: labels are classes.
+        numbers: labels are numbers that were chosen, each with its cost and density.
         zeros: features of value 0 are kept, too.
         kept: features' names are kept.
         left_out: names of namespaces, ` ` for none, and keys in them whose texts are skipped.
@@ -76,7 +77,7 @@ class Names:
         self.ids: list[int] = []
         self.logged = options.label == "logged_action"
         self.slots, self.slates = options.label in ("logged_slots", "logged_slate"), options.label == "logged_slate"
-        self.classes = options.label == "multiclass"
+        self.classes, self.numbers = options.label == "multiclass", options.label == "logged_number"
         self.zeros, self.kept = options.zeros, False
         self.left_out: frozenset[tuple[str, str]] = frozenset()
         self.by_index = {CONSTANT_INDEX & self._mask: CONSTANT}
@@ -165,7 +166,7 @@ class Line:
     def open_log(self) -> bool:
         """Take the features out of a line of `--dsjson`; False to skip the line."""
         found = dict(self._pairs)
-        used = found.get("a") or self._names.slots
+        used = found.get("a") or self._names.slots or self._names.numbers
         if self._names.slates:
             used = "_label_cost" in found and "_outcomes" in found
         if found.get("_skipLearn") is True or not used:
@@ -350,6 +351,8 @@ class Line:
 
     def label(self) -> Label:
         """The label of a single example."""
+        if self._names.numbers:
+            return self._logged_number()
         whole = "_label" in self._given
         try:
             if whole:
@@ -363,6 +366,20 @@ class Line:
             raise Wrong(error.text, *self._key(f"_label_{error.path[0]}")) from None
         found.importance *= self.weight
         return found
+
+    def _logged_number(self) -> Label:
+        """The label under `_label_ca`: a number, its cost and its density, which become two costs."""
+        given = self._given.get("_label_ca")
+        if given is None:
+            return Label(importance=self.weight)
+        parts = {key.lower(): one for key, one in given} if type(given) is tuple else {}
+        values: list[Any] = [parts.get(name) for name in ("action", "cost", "pdf_value")]
+        if not all(_is_number(value) and abs(value) < UNGIVEN for value in values) or not np.float32(values[2]) > 0:
+            wanted = '{"action": 1.5, "cost": 0.2, "pdf_value": 0.1}, a pdf_value above 0'
+            got = json.dumps(parts) if parts else _shown(given)
+            raise Wrong(f"_label_ca: {shortened(got, 60)}, wanted {wanted}", *self._key("_label_ca"))
+        action, cost, density = map(float, values)
+        return Label(action, self.weight, choices=[(0, cost, 0.0), (0, density, 0.0)])
 
     def _key(self, key: str) -> Path:
         """The path to a key of the label, which is at the top or beside the features."""

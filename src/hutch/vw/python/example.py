@@ -16,7 +16,7 @@ from hutch.vw.python.spaces import (
     pairs_of,
 )
 
-Prediction = float | int | list[float]
+Prediction = float | int | list[float] | tuple[float, ...] | list[tuple[float, ...]]
 Named = NamespaceId | str | int
 """A namespace: an object, its name, or its place."""
 

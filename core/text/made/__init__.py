@@ -1,0 +1,1 @@
+"""Features made of the names of features, which only text has."""

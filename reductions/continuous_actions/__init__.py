@@ -1,0 +1,1 @@
+"""Decisions for a number in a range: a price, a bid, a threshold."""
