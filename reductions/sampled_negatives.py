@@ -46,6 +46,7 @@ from hutch.core.parameters import Parameters, Within
 from hutch.core.text.hashing import namespace_id
 
 _0, _1 = np.float32(0), np.float32(1)
+_ENOUGH = 100  # tries after which a single item is no accident
 _TRIES = 4  # of finding another item than the example's own
 _COUNTED = uint64(0x3FFFFFFFFFFFFFFF)  # a number of things, to whoever reads a model
 
@@ -255,6 +256,6 @@ class SampledNegatives(Reduction):
 
     def doubts(self) -> str | None:
         """That nothing was drawn."""
-        if self._counts[0] != 1:
+        if self._counts[0] != 1 or self._counts[1] < _ENOUGH:
             return None
         return f"all examples have the same item in the namespace {self.parameters.namespace!r}: no negative was drawn"

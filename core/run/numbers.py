@@ -100,9 +100,9 @@ def logged_number_cell(batch: Batch, row: int) -> str | None:
     if batch.labels[row] == UNLABELED or not len(batch.cost_ptr) or batch.cost_ptr[row] == batch.cost_ptr[row + 1]:
         return None
     cost, density = batch.costs[batch.cost_ptr[row] : batch.cost_ptr[row + 1]].tolist()
-    return f"{batch.labels[row]:.4g}:{cost:.2g}:{density:.2g}"
+    return f"{batch.labels[row]:.5g}:{cost:.2g}:{density:.2g}"
 
 
 def number_cell(row: int, outputs: Outputs) -> str:
     """The table's cell for a number that was drawn."""
-    return f"{outputs.predictions[row]:.4g},{outputs.scores[row, 0]:.2g}"
+    return f"{outputs.predictions[row]:.6g},{outputs.scores[row, 0]:.2g}"

@@ -72,7 +72,7 @@ class PlainCells:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._takes, self._predicts, self._top = engine.takes, engine.predicts, engine.layers[0]
+        self._engine, self._takes, self._predicts = engine, engine.takes, engine.predicts
         self._classes = engine.score_count if engine.takes is Labels.LOGGED_CLASS else 0
 
     def label(self, batch: Batch, i: int) -> float | int | str | None:
@@ -98,7 +98,7 @@ class PlainCells:
         if self._predicts is Predictions.LABELS:
             from hutch.core.run.labels import labels_of
 
-            return ",".join(map(str, labels_of(self._top, outputs.scores[i])))
+            return ",".join(map(str, labels_of(self._engine.layers[0], outputs.scores[i])))
         if self._predicts == Predictions.DRAWN_NUMBER:
             return number_cell(i, outputs)
         prediction = float(outputs.predictions[i])

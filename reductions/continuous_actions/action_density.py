@@ -11,6 +11,7 @@ Source: M. Majzoubi, C. Zhang, R. Chari, A. Krishnamurthy, J. Langford, A. Slivk
 continuous actions", NeurIPS 2020; VW 9.11.9, `--cats_pdf`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
@@ -18,9 +19,18 @@ import numpy as np
 from numpy import uint64
 
 from hutch.core.chain.declarations import Answers, Inputs, Parallel
+from hutch.core.chain.limits import FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.errors import ConfigError
-from hutch.core.kernel.abi import UNLABELED, example_of, float32s_at, kernel, state_of
+from hutch.core.kernel.abi import (
+    UNLABELED,
+    example_of,
+    float32s_at,
+    float64s_at,
+    kernel,
+    layer_of,
+    state_of,
+)
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
@@ -53,6 +63,8 @@ class ActionDensityParameters(RangeParameters):
         bandwidth: how far from the middle of the best part numbers are drawn, and costs of others count; None: half the
             width of a part.
         epsilon: probability of a number from the whole range.
+        baseline: `uniform` learns costs as differences from the mean cost of a number drawn from the whole range, which
+            is estimated from the log; `none` learns them as they are, as VW does, and parts without a cost count as 0.
         loss: `estimated` is the mean cost of the density, `logged` the cost of the logged number, as VW reports it.
     """
 
@@ -61,6 +73,7 @@ class ActionDensityParameters(RangeParameters):
     parts: Annotated[int, Within(ge=2, le=1 << 16)] = 16
     bandwidth: Annotated[float, Within(gt=0)] | None = None
     epsilon: Annotated[float, Within(ge=0, le=1)] = 0.05
+    baseline: Literal["uniform", "none"] = "uniform"
     loss: Literal["estimated", "logged"] = "estimated"
 
 
@@ -69,7 +82,10 @@ STATE = np.dtype(
         ("grid", "u8"),  # address of the GRID record
         ("tree", "u8"),  # address of the TREE record
         ("segments", "u8"),  # address of float32[9]: the density, where nobody asks for it
+        ("sums", "u8"),  # address of float64[submodels, 2]: costs and weights of the log, as of numbers drawn uniformly
+        ("submodels", "u8"),
         ("logged", "i8"),  # 1: the loss is the logged cost
+        ("raw", "i8"),  # 1: costs are learned as they are
     ]
 )
 own_of = state_of(STATE)
@@ -86,6 +102,18 @@ def logged_of(e):
 def is_known(e, label, lowest, highest):
     """Whether a label is a number of the range, with a cost."""
     return label != UNLABELED and e.cost_count == uint64(2) and lowest <= label <= highest
+
+
+@helper
+def _beside_baseline(layer, state, grid, cost, density, importance, offset):
+    """A cost less the mean one of numbers drawn uniformly, as the log before it tells; 0 for the first one."""
+    sums = float64s_at(state.sums, uint64(2) * state.submodels)
+    at = uint64(2) * (offset // (layer_of(layer).step * uint64(tree_at(state.tree).leaves - 1)))
+    weight = np.float64(importance) / (np.float64(grid.highest - grid.lowest) * np.float64(density))
+    mean = sums[at] / sums[at + uint64(1)] if sums[at + uint64(1)] > 0 else np.float64(cost)
+    sums[at] += weight * np.float64(cost)
+    sums[at + uint64(1)] += weight
+    return np.float32(np.float64(cost) - mean)
 
 
 @helper
@@ -107,6 +135,8 @@ def _run(layer, example, label, importance, offset, learns):
             loss *= np.float64(density_at(segments, label)) / np.float64(density)
         if learns:
             first, last = learned_parts(grid, label)
+            if state.raw == 0:
+                cost = _beside_baseline(layer, state, grid, cost, density, importance, offset)
             teach(layer, example, importance, offset, tree, first, last, cost / probability_of_window(grid, density))
     put_back(e, outcome)
     e.scores, e.score_count = scores, count
@@ -137,7 +167,8 @@ class ActionDensity(Reduction):
     predicts = Predictions.DENSITY
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     inputs = Inputs(learns_any_label=False)
-    parallel = Parallel(merging={})
+    parallel = Parallel(merging={"sums": "add"})
+    keeps: ClassVar[Mapping[str, Limits]] = {"sums": FINITE}
     kernels = Kernels(learn, predict)
 
     def __init__(self, parameters: ActionDensityParameters, context: Context) -> None:
@@ -153,7 +184,10 @@ class ActionDensity(Reduction):
             grid=self.grid,
             tree=tree,
             segments=np.zeros(_SCORES, np.float32),
+            sums=np.zeros((context.submodels, 2)),
+            submodels=context.submodels,
             logged=p.loss == "logged",
+            raw=p.baseline == "none",
         )
 
     @classmethod

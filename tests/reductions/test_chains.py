@@ -108,6 +108,7 @@ CHAINS: dict[str, list[Any]] = {
     "polynomial_link over linear": [{"polynomial_link": {"degree": 2}}, LINEAR],
     "confidence over linear": ["confidence", LINEAR],
     "marginal over linear": [{"marginal": {"namespaces": ["rater"], "compete": True}}, LINEAR],
+    "sampled_negatives over linear": [{"sampled_negatives": {"namespace": "task", "items": 64}}, LINEAR],
     "simulate_bandit_per_class over explore_classes": [
         {"simulate_bandit_per_class": CLASSES},
         {"explore_classes": {**CLASSES, "method": "cover"}},

@@ -765,6 +765,13 @@ def test_a_model_that_is_not_finite_is_not_served(fresh: Path) -> None:
         serve(fresh)
 
 
+def test_a_model_that_draws_numbers_is_not_served(tmp_path: Path) -> None:
+    layers = ["sample_density", {"action_density": {"lowest": 0, "highest": 1}}, "linear"]
+    Chain.from_config({"chain": layers}).save(tmp_path / "m")
+    with pytest.raises(ModelError, match="m: cannot be served: each request would draw the same number"):
+        serve(tmp_path / "m")
+
+
 CHAINS = [
     *[[{"linear": {"loss": loss}}] for loss in ("squared", "logistic", "hinge", "quantile", "poisson")],
     [

@@ -123,6 +123,13 @@ def test_numbers_are_written_as_vw_writes_them():
     assert segments_text([0.0, 1.0, 0.5, 1.0, 3.0, 0.25], 9) == "0-1:0.5,1-3:0.25"
 
 
+def test_spikes_have_nine_decimals_and_the_tag(tmp_path):
+    text = "ca 1:0.5:1 'first|f a\n|f a\nca 0.25:1:1 'third|f b\n"
+    found = predictions(tmp_path, "a.vw", text, *"--cbzo --radius 0.5 -l 0.25 --noconstant".split()).splitlines()
+    assert found[0] == "-0.50000006--0.49999997:5592405.5,0.49999997-0.50000006:5592405.5 first"
+    assert found[1].count(":") == 2 and found[2].endswith(" third")
+
+
 def test_a_simulation_among_parts_writes_no_predictions(tmp_path):
     text = "".join(f"{number} |f {word}\n" for word, number, _, _ in lines_of())
     words = f"--cbify 8 --cbify_reg --cb_discrete {RANGE}".split()

@@ -1,6 +1,6 @@
 """A price for each customer in a world whose truth is known: revenue beside the best prices there are, and beside VW.
 
-    python benchmarks/research/bandits/price.py [--decisions 20000] [--runs 5] [--vw PYTHON] [--figure FILE]
+    python benchmarks/research/bandits/price.py [--decisions 20000] [--runs 3] [--shift 0] [--vw PYTHON] [--figure FILE]
 
 A customer comes from one of six towns and pays at most a price drawn for the town; price times sale is the revenue. The
 cost is minus the revenue. Only the chosen price's sale is seen. With `--vw`, a Python with vowpalwabbit 9.11.9, Vowpal
@@ -50,7 +50,11 @@ def best_density() -> float:
 
 
 def play(
-    choose: Callable[[str], tuple[float, Any]], tell: Callable[[Any, float], None], decisions: int, seed: int
+    choose: Callable[[str], tuple[float, Any]],
+    tell: Callable[[Any, float], None],
+    decisions: int,
+    seed: int,
+    shift: float = 0.0,
 ) -> Array:
     """The expected revenue of each decision, which the world knows and the learner does not see."""
     random, found = np.random.default_rng(seed), np.zeros(decisions)
@@ -59,7 +63,7 @@ def play(
         price, memory = choose(TOWNS[town])
         chance = float(sale_chance(np.array(price), MEANS[town]))
         found[k] = price * chance
-        tell(memory, -price / HIGHEST * float(random.random() < chance))
+        tell(memory, shift - price / HIGHEST * float(random.random() < chance))
     return found
 
 
@@ -69,12 +73,13 @@ def of_hutch(name: str) -> tuple[Callable[[str], tuple[float, Any]], Callable[[A
 
     density = {"lowest": LOWEST, "highest": HIGHEST, "parts": PARTS, "bandwidth": BANDWIDTH, "epsilon": EPSILON}
     tree = ["sample_density", {"action_density": density}]
+    as_vw = ["sample_density", {"action_density": density | {"baseline": "none"}}]
     logistic = {"linear": {"loss": "logistic"}}
     steps = {"radius": 0.5, "learning_rate": 0.02, "min_prediction": 0.5, "max_prediction": 9.5}
     layers: dict[str, list[Any]] = {
         "Hutch": [*tree, "binary", "linear"],
         "Hutch, logistic": [*tree, "binary", logistic],
-        "Hutch, no binary": [*tree, logistic],
+        "Hutch, no baseline": [*as_vw, "binary", logistic],
         "Hutch, steps": ["sample_density", {"zeroth_order": steps}],
     }
     policy = NumberPolicy({"chain": layers[name]})
@@ -110,7 +115,7 @@ def measured(names: list[str], make: Callable[[str], Any], options: argparse.Nam
     found: dict[str, Any] = {}
     for name in names:
         begun = time.process_time()
-        runs = [play(*make(name), options.decisions, seed) for seed in range(options.runs)]
+        runs = [play(*make(name), options.decisions, seed, options.shift) for seed in range(options.runs)]
         used = (time.process_time() - begun) / options.runs / options.decisions * 1e6
         curve = np.mean(runs, 0)[: options.decisions // 100 * 100].reshape(100, -1).mean(1)
         spread = float(np.std([run[-len(run) // 4 :].mean() for run in runs]))
@@ -140,7 +145,8 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--decisions", type=int, default=20000)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--shift", type=float, default=0.0, help="added to every cost")
     parser.add_argument("--vw", metavar="PYTHON", help="a Python that has vowpalwabbit")
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
@@ -148,9 +154,9 @@ def main() -> None:
     if options.peer:
         print(json.dumps(measured(["VW", "VW, logistic"], of_vw, options)))
         return
-    found = measured(["Hutch", "Hutch, logistic", "Hutch, no binary", "Hutch, steps"], of_hutch, options)
+    found = measured(["Hutch", "Hutch, logistic", "Hutch, no baseline", "Hutch, steps"], of_hutch, options)
     if options.vw:
-        sizes = ["--decisions", str(options.decisions), "--runs", str(options.runs)]
+        sizes = ["--decisions", str(options.decisions), "--runs", str(options.runs), "--shift", str(options.shift)]
         found |= json.loads(subprocess.check_output([options.vw, __file__, "--peer", *sizes]))
     each, constant = best_prices()
     best, density = float(each.mean()), best_density()

@@ -1,7 +1,5 @@
 """Vowpal Wabbit's forms of labels and predictions that are numbers, costs and densities."""
 
-import re
-
 import numpy as np
 
 from hutch.chain import Chain
@@ -14,8 +12,6 @@ from hutch.core.run.numbers import drawn_texts, rounded, segment_texts, segments
 from hutch.core.run.output import Lines
 
 _SIMULATIONS = ("simulate_number_bandit", "simulate_part_bandit")
-_SPIKES = "%.9f-%.9f:%.9f,%.9f-%.9f:%.9f\n"
-_ZEROS, _POINT = re.compile(r"(\.\d*?)0+(?!\d)"), re.compile(r"\.(?!\d)")
 
 
 def _has(chain: Chain, *names: str) -> bool:
@@ -59,11 +55,16 @@ def densities(batch: Batch, outputs: Outputs) -> bytes:
 
 def spikes(batch: Batch, outputs: Outputs) -> bytes:
     """`--cbzo`: the two segments with nine decimals, without the zeros at the end, and the tag."""
-    text = (_SPIKES * len(batch)) % tuple(outputs.scores.ravel().tolist())
-    lines = _POINT.sub("", _ZEROS.sub(r"\1", text)).encode().split(b"\n")
-    if not len(batch.tags):
-        return b"\n".join(lines)
-    return b"".join(line + tail(batch, i) for i, line in enumerate(lines[: len(batch)]))
+    known: dict[float, str] = {}  # few densities differ
+    found = []
+    for i, (a, b, one, c, d, two) in enumerate(outputs.scores.tolist()):
+        for density in (one, two):
+            if density not in known:
+                known[density] = rounded(density, 9)
+        ends = f"{a:.9f}", f"{b:.9f}", f"{c:.9f}", f"{d:.9f}"
+        low, high, left, right = [end if end[-1] != "0" else end.rstrip("0").rstrip(".") for end in ends]
+        found.append(f"{low}-{high}:{known[one]},{left}-{right}:{known[two]}".encode() + tail(batch, i))
+    return b"".join(found)
 
 
 class NumberCells:

@@ -66,7 +66,7 @@ def _density(options: Namespace, asker: str, **more: Any) -> Any:
     if options.min_value >= options.max_value:
         got = f"--min_value {options.min_value:g} and --max_value {options.max_value:g}"
         raise UsageError(f"got {got}, wanted the first below the other")
-    return declared_layer("action_density", options, loss="logged", **more)
+    return declared_layer("action_density", options, loss="logged", baseline="none", **more)
 
 
 def _simulation(options: Namespace, asked: list[str]) -> list[Any]:

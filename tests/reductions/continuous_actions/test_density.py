@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hutch import Chain
-from hutch.core.errors import ConfigError, DataError
+from hutch import Chain, evaluate
+from hutch.core.errors import ConfigError, DataError, UsageError
 from hutch.reductions.continuous_actions.tree import tree_of
 
 RANGE = {"lowest": -3.0, "highest": 5.0}
@@ -79,6 +79,29 @@ def test_it_learns_the_number_that_costs_least(more):
     outputs_of(chain, list(logged(1500)))
     after = outputs_of(chain, [{"f": [f"kind{k}"]} for k in range(3)], learn=False)
     np.testing.assert_allclose(after.predictions, [-2, 1, 4], atol=0.9)
+
+
+@pytest.mark.parametrize("shift", [-3.0, 40.0])
+def test_it_does_not_matter_where_zero_is(shift):
+    records, moved = list(logged(800)), list(logged(800))
+    for record in moved:
+        record["label"]["cost"] += shift
+    one, other = chain_of(bandwidth=0.8), chain_of(bandwidth=0.8)
+    outputs_of(one, records)
+    outputs_of(other, moved)
+    np.testing.assert_allclose(other.weights, one.weights, rtol=2e-3, atol=2e-3)
+    raw = chain_of(bandwidth=0.8, baseline="none")
+    outputs_of(raw, moved)
+    assert not np.allclose(raw.weights, one.weights, rtol=0.1, atol=0.1)
+
+
+def test_the_baseline_is_the_mean_cost_of_a_uniform_number():
+    chain, random = chain_of(), np.random.default_rng(1)
+    numbers, densities = random.uniform(-3, 5, 300), random.uniform(0.05, 1, 300)
+    costs = numbers**2
+    chain.learn([f"ca {n:.6g}:{c:.6g}:{d:.6g} |f x" for n, c, d in zip(numbers, costs, densities, strict=True)])
+    weights = 1 / (8 * densities)
+    np.testing.assert_allclose(chain.layers[0].saved()["sums"], [[weights @ costs, weights.sum()]], rtol=1e-4)
 
 
 @pytest.mark.parametrize("more", [{}, {"bandwidth": 1.3, "epsilon": 0.2}])
@@ -194,3 +217,10 @@ def test_one_record_at_a_time_gives_the_same():
         learned = other.learn(record)
         assert np.ravel(learned)[0] == found.predictions[k]
     np.testing.assert_array_equal(one.weights, other.weights)
+
+
+def test_logs_of_numbers_are_not_evaluated_as_decisions_among_actions():
+    with pytest.raises(
+        UsageError, match="got a chain that decides for a number of a range, wanted one that decides among"
+    ):
+        evaluate(["ca 1:0.5:0.1 |f a"], {"chain": [{"action_density": RANGE}, "linear"]})

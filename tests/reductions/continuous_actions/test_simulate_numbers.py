@@ -53,8 +53,7 @@ def test_the_loss_is_the_cost_of_the_number_drawn(make, cost, in_units):
 @pytest.mark.parametrize("layers", [numbers("absolute"), parts("absolute"), parts("absolute", tree=False)])
 def test_it_learns_from_its_own_choices_alone(layers):
     _, found = run(layers, list(examples(3000)))
-    assert found.losses[-800:].mean() < 0.75 * found.losses[:200].mean()
-    assert found.losses[-800:].mean() < 0.2  # one number for all costs 0.25 at best
+    assert found.losses[-800:].mean() < 0.19  # one number for all costs 0.25 at best
 
 
 @pytest.mark.parametrize("make", [numbers, parts])
