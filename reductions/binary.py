@@ -29,8 +29,12 @@ def _decide(example, below, label, importance):
 
 @kernel
 def learn(layer, example, label, importance, offset):
-    """Let the layer below learn."""
-    return _decide(example, learn_next(layer, example, label, importance, offset), label, importance)
+    """Let the layer below learn, which may take another label or importance for the example's."""
+    e = example_of(example)
+    given, weight = e.label, e.importance
+    below = learn_next(layer, example, label, importance, offset)
+    label = label if e.label == given else e.label
+    return _decide(example, below, label, importance if e.importance == weight else e.importance)
 
 
 @kernel

@@ -199,6 +199,16 @@ class KeepsTargets(Protocol):
         """Whether it does with its parameters, so that targets of different times must fit together."""
 
 
+class LearnsFromPasses(Protocol):
+    """A base learner that takes a step at the end of each whole pass, in a search that lasts for several."""
+
+    def take_step(self) -> bool:
+        """Take the step that the pass just made leads to; returns whether a further pass may help."""
+
+    def forget_search(self) -> None:
+        """Discard what the search has summed up and remembers; the weights stay."""
+
+
 class GivesPlaces(Protocol):
     """A base learner whose features have places in a row of limited length, in the order in which they are met."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import LearnsFromPasses, has
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import ConfigError
@@ -98,6 +99,8 @@ def run_passes(
         if layer.inputs.buys_labels:
             wanted = "1: it pays for labels, and would pay again in each; use `replay` to repeat bought ones"
             raise ConfigError(f"passes: got {passes} with {layer.name!r}, wanted {wanted}")
+    searching: list[LearnsFromPasses] = []
+    searching += [layer for layer in engine.layers if learn and passes > 1 and has(layer, LearnsFromPasses)]
     holdout = holdout or Holdout()
     best, best_loss, waited, number, early = None, math.nan, 0, 0, False
     row_at = progress.row_at
@@ -118,12 +121,15 @@ def run_passes(
         if stopped():
             break
         loss = progress.end_pass()
+        settled = any([not search.take_step() for search in searching])  # each takes its own
         waited += 1
         loss = math.inf if math.isnan(loss) else loss  # as in VW, a pass without tests counts as the worst
         if holdout and not loss >= best_loss:
             best, best_loss, waited = {name: array.copy() for name, array in engine.arrays().items()}, loss, 0
         if holdout and waited >= holdout.patience:
             early = True
+            break
+        if settled:
             break
         if number < passes:
             engine.end_pass()
@@ -132,6 +138,8 @@ def run_passes(
     done = PassesDone(number, progress.statistics, (best_loss if tested else math.nan) if holdout else None)
     if best is not None and (early if holdout.keeps_last else tested):
         engine.restore(best)
+    for search in searching:
+        search.forget_search()
     return done
 
 

@@ -187,6 +187,7 @@ class Progress:
         tally: the counters of the run, a TALLY record, to which the engine adds.
         row_at: the run's sum of importance at which the first row is due.
         pass_number: counted from 1.
+        pass_loss: what `end_pass` returned last.
     """
 
     def __init__(
@@ -209,6 +210,7 @@ class Progress:
         self._queries = engine.statistics.queries
         self._row, self._row_holdout, self._pass_holdout = _Since(), _Since(), _Since()
         self.row_at = schedule.first
+        self.pass_loss = math.nan
 
     @property
     def statistics(self) -> Statistics:
@@ -232,7 +234,8 @@ class Progress:
 
     def end_pass(self) -> float:
         """The loss of the pass on the examples held out, per unit of importance; NaN without any."""
-        return self._pass_holdout.end(self._take_losses().weighted_holdout)
+        self.pass_loss = self._pass_holdout.end(self._take_losses().weighted_holdout)
+        return self.pass_loss
 
     def row(self, batch: Batch, i: int, outputs: Outputs) -> float:
         """The callback of `Engine.run` for a due row; returns when the next one is due."""

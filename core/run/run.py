@@ -9,6 +9,7 @@ from typing import Any
 
 from hutch.core.atomic import check_outputs, kept_from_servers
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import LearnsFromPasses, has
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.data.files import TABLES, InputFiles, check_sources, ending_of
 from hutch.core.errors import UsageError
@@ -204,6 +205,10 @@ class Run:
             notes.say(notice)
         if options.passes > 1 and not files.repeatable:
             raise UsageError("--passes: each pass reads the data again: wanted files, got a stream")
+        for layer in engine.layers if options.learn and options.passes == 1 else ():
+            name = layer.name
+            if has(layer, LearnsFromPasses):
+                raise UsageError(f"--passes: got 1, wanted 2 or more: {name!r} learns at the end of passes")
         self.engine, self.files, self.options, self.notes = engine, files, options, notes
         self.progress = Progress(engine, schedule, views, holdout=bool(options.holdout), cells=cells)
         self._reporters, self._save = list(reporters), save

@@ -166,8 +166,8 @@ class WithCopies(Reduction):
         if context.submodels != 1:
             raise ConfigError(f"{self.name}: got a layer above it, wanted it at the top")
         self._seen, self._looks, self._rows = np.zeros(0, np.uint32), 0, int(context.shared["mask"][0]) + 1
-        classes = parameters.classes
-        self._cleared = (classes * context.step).bit_length()
+        classes, rows = parameters.classes, context.step * self.width(parameters)
+        self._cleared = (classes * rows).bit_length()
         decision = Record(
             DECISION,
             actions=np.zeros(classes, ACTION),
@@ -182,7 +182,7 @@ class WithCopies(Reduction):
             decision=decision,
             indices=Buffer(),
             classes=classes,
-            width=context.step,
+            width=rows,
             multiplier=int(context.shared["multiplier"][0]),
             cleared=self._cleared,
         )

@@ -53,16 +53,24 @@ class BanditPerClassParameters(Parameters):
     Attributes:
         classes: number of classes, counted from 1.
         type: how the cost of one class becomes costs of all.
+        evaluates: the first class of a label is the choice of another policy, whose cost is estimated; no policy is
+            learned.
     """
 
     classes: Annotated[int, Within(ge=1, le=1 << 20), ExampleValue(3)]
     type: Literal["dr", "ips", "dm"] = "dr"
+    evaluates: bool = False
+
+    def __post_init__(self) -> None:
+        if self.evaluates and self.type == "dm":
+            raise ValueError("evaluates: got it with type dm, whose estimates are biased, wanted dr or ips")
 
 
 STATE = np.dtype(
     [
         ("type", "i8"),
         ("classes", "u8"),
+        ("evaluates", "u8"),
         ("scratch", "u8"),  # BUFFER of the classes that can be chosen, their costs, their estimates, and all scores
     ]
 )
@@ -212,7 +220,7 @@ def _teach(layer, example, importance, offset, columns, count, room, chosen):
     else:
         weight = float32s_at(d.weights, d.count)[d.chosen] if d.weights != uint64(0) else importance
         _estimate(layer, example, weight, offset, classes, estimates, chosen, True)
-    if state.type == DM:
+    if state.type == DM or state.evaluates == uint64(1):
         return
     for j in range(count):
         costs[j] = estimates[j]
@@ -237,14 +245,21 @@ def _loss(d, classes, estimates, best, chosen):
 
 
 @helper
-def _run(layer, example, importance, offset, learns):
+def _run(layer, example, importance, offset, learns, given):
+    """Decide, and estimate the cost of the class decided for; `given`: it is decided already, 0: it is not."""
     state, e, d = own_of(layer), example_of(example), decision_of(example)
     room, own_importance = max(state.classes, e.cost_count), e.importance
     columns = reserve(state.scratch, uint64(16) * room)
     if columns == uint64(0):
         return _1
     count = _allow(e, state, columns)
-    best = _choose(layer, example, importance, offset, columns, count, room)
+    if given == 0:
+        best = _choose(layer, example, importance, offset, columns, count, room)
+    else:
+        best, scores = given, float32s_at(columns + uint64(12) * room, state.classes)
+        for k in range(state.classes):
+            scores[k] = _0
+        predict_next(layer, example, UNLABELED, importance, offset)  # it tells how many features there are
     if d.only_learns == uint64(0):
         _show(d, state, best, float32s_at(columns + uint64(12) * room, state.classes))
     outcome, chosen = outcome_of(e), chosen_class(d, state.classes)
@@ -260,16 +275,34 @@ def _run(layer, example, importance, offset, learns):
     return np.float32(best)
 
 
+@helper
+def _evaluate(layer, example, importance, offset, learns):
+    """Estimate the cost of the first class of the label, by what the others tell; returns that class."""
+    e = example_of(example)
+    classes, given = label_of(e)[0], label_of(e)
+    best = class_in(np.float32(uint32s_at(classes, e.cost_count)[0]) if e.cost_count > uint64(0) else _1,
+                    own_of(layer).classes)  # fmt: skip
+    if e.cost_count > uint64(0):
+        put_label(e, (classes + uint64(4), e.costs + uint64(4), e.cost_count - uint64(1)))
+    found = _run(layer, example, importance, offset, learns, best)
+    put_label(e, given)
+    return found
+
+
 @kernel
 def predict(layer, example, label, importance, offset):
-    """The class of least cost."""
-    return _run(layer, example, importance, offset, False)
+    """The class of least cost, or that of the policy that is evaluated."""
+    if own_of(layer).evaluates == uint64(1):
+        return _evaluate(layer, example, importance, offset, False)
+    return _run(layer, example, importance, offset, False, uint32(0))
 
 
 @kernel
 def learn(layer, example, label, importance, offset):
     """Predict, then train the layers below on costs of all classes made from that of the chosen one."""
-    return _run(layer, example, importance, offset, True)
+    if own_of(layer).evaluates == uint64(1):
+        return _evaluate(layer, example, importance, offset, True)
+    return _run(layer, example, importance, offset, True, uint32(0))
 
 
 class OfClasses(Reduction):
@@ -312,7 +345,8 @@ class BanditPerClass(OfClasses):
         if parameters.type != "ips" and below and below.width(below.parameters) != parameters.classes:
             got = f"{below.name} with {below.width(below.parameters)} sub-models"
             raise ConfigError(f"{self.name}: got {got} below type {parameters.type}, wanted one for each class")
-        self.state = Record(STATE, type=TYPES[parameters.type], classes=parameters.classes, scratch=Buffer())
+        p = parameters
+        self.state = Record(STATE, type=TYPES[p.type], classes=p.classes, evaluates=p.evaluates, scratch=Buffer())
 
     @classmethod
     def width(cls, parameters: BanditPerClassParameters) -> int:

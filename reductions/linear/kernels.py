@@ -54,6 +54,7 @@ LINEAR = np.dtype(
         ("l1", "f4"),
         ("l2", "f4"),
         ("sparse_l2", "f4"),
+        ("by_values", "u8"),  # 1: adaptive rates follow values alone
     ]
 )
 linear_of = state_of(LINEAR)
@@ -185,6 +186,14 @@ def _scale(state, shared, importance):
     return scale
 
 
+@inlined
+def _square(state, prediction, label, importance):
+    """What adaptive rates take up: the squared gradient times the importance, or the importance alone."""
+    return (
+        importance if state.by_values == uint64(1) else importance * square_gradient_of(state.loss, prediction, label)
+    )
+
+
 @helper
 def _materialise(weights, stride, regularization):
     """Write the pending regularisation into all weights."""
@@ -246,7 +255,7 @@ def _update(state, features, example, prediction, loss, label, importance, offse
     e, rates, update, finite = example_of(example), rates_of(state.rates), _0, False
     shared = shared_of(e.shared)
     if loss > _0:
-        square = importance * square_gradient_of(state.loss, prediction, label)
+        square = _square(state, prediction, label, importance)
         norm, finite = set_rates(rates, features, example, offset, importance, square)
         scale = _scale(state, shared, importance)
         update = update_of(state.loss, prediction, label, scale, norm, state.invariant == 1)
@@ -452,7 +461,7 @@ def learn_masked(layer, example, label, importance, offset):
 def _hypothetical_norm(state, example, at, label, importance, offset):
     """Change of the prediction per unit of update, had the gradient at prediction `at` been learned."""
     features = features_of(state.features)
-    square = importance * square_gradient_of(state.loss, at, label)
+    square = _square(state, at, label, importance)
     return measure(rates_of(state.rates), features, example, features.length, offset, importance, square, False)
 
 

@@ -1,7 +1,7 @@
 """The linear learner: importance-aware online gradient descent over hashed features, as VW 9.11.9's gd, to the bit."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ class LinearParameters(Parameters):
         initial_t: importance taken as seen before the first example; 1 if neither adaptive nor normalized, else 0.
         decay: the learning rate is multiplied by this after each pass.
         adaptive: a rate for each feature, from its squared gradients.
+        adapt_to: rates fall with the squares of `gradients`, or of a feature's `values` alone.
         normalized: the scale of features does not matter.
         invariant: an example of importance 2 does what two examples do.
         l1: L1 regularisation, applied lazily with each update.
@@ -68,6 +69,7 @@ class LinearParameters(Parameters):
     initial_t: NonNegative | None = None
     decay: NonNegative = 1.0
     adaptive: bool = True
+    adapt_to: Literal["gradients", "values"] = "gradients"
     normalized: bool = True
     invariant: bool = True
     l1: NonNegative = 0.0
@@ -85,6 +87,8 @@ class LinearParameters(Parameters):
     learn_zeros: bool = True
 
     def __post_init__(self) -> None:
+        if self.adapt_to == "values" and not self.adaptive:
+            raise ValueError("got adapt_to: values without adaptive, wanted rates that adapt")
         low, high = self.min_prediction, self.max_prediction
         if low is not None and high is not None and low > high:
             raise ValueError(f"min_prediction {low} is above max_prediction {high}")
@@ -198,6 +202,7 @@ class Linear(HashedLearner):
             learning_rate=p.learning_rate,
             power_t=p.power_t,
             adaptive=p.adaptive,
+            by_values=p.adapt_to == "values",
             normalized=p.normalized,
             invariant=p.invariant,
             l1=p.l1,

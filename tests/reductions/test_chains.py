@@ -24,6 +24,8 @@ PPCA: dict[str, Any] = {
     "namespace": "task", "dimension": 6, "features": "hashed", "rank": 2, "block": 3, "warm_up": 4
 }  # fmt: skip
 
+pytestmark = pytest.mark.filterwarnings("ignore:lbfgs. nothing is learned before a pass ends")
+
 CHAINS: dict[str, list[Any]] = {
     "linear": [LINEAR],
     "linear with interactions and l1": [
@@ -130,6 +132,10 @@ CHAINS: dict[str, list[Any]] = {
     ],
     "interact over linear": [{"interact": {"left": "rater", "right": "task"}}, LINEAR],
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
+    "cost_sensitive_active over linear": [{"cost_sensitive_active": CLASSES}, {"linear": {"adapt_to": "values"}}],
+    "active_cover over linear": [{"active_cover": {"policies": 2}}, {"linear": {"loss": "logistic"}}],
+    "sketched_newton": [{"sketched_newton": {"loss": "logistic", "sketch": 3}}],
+    "lbfgs": [{"lbfgs": {"loss": "logistic", "memory": 2}}],
     "binary over kernel_svm": ["binary", {"kernel_svm": {"kernel": "rbf", "pool": 3}}],
     "stagewise_polynomial over linear": [{"stagewise_polynomial": {"batch": 30}}, LINEAR],
     "boosting over linear": [{"boosting": {"learners": 3, "algorithm": "logistic"}}, LINEAR],

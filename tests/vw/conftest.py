@@ -28,7 +28,7 @@ def _run_case(case, folder):
         data = next(case.glob("test.*" if k > 1 and list(case.glob("test.*")) else "input.*")).name
         words = ["-d", data, *_words(line), "-p", f"out{k}.pred"]
         words += [] if "-r" in words else ["-r", f"out{k}.raw"]
-        if "--ksvm" not in words:  # it has no weights
+        if not {"--ksvm", "--OjaNewton"} & {*words}:  # they have other weights than VW writes, or none
             words += ["--readable_model", f"out{k}.hex", "--hexfloat_weights"]
         told, out, status, error = io.StringIO(), io.StringIO(), 1, None
         with contextlib.redirect_stderr(told), contextlib.redirect_stdout(out):
@@ -82,12 +82,15 @@ def _same_weights(ours, theirs):
 
 
 def _table_of(text):
-    """The progress table and the footer, without what names files."""
+    """The progress table and the footer, without what names files or VW writes to standard output."""
     lines = [
-        line for line in text.splitlines() if not re.match(r"\S+:\d+:\d+: |\d+ x .*(, first at |, as in VW)", line)
+        line
+        for line in text.splitlines()
+        if not re.match(r"\S+:\d+:\d+: |\d+ x .*(, first at |, as in VW)|Termination condition|Zero or neg", line)
     ]
-    start = next((i for i, line in enumerate(lines) if line.startswith("average  since")), None)
-    return None if start is None else [line.rstrip() for line in lines[start:]]
+    start = next((i for i, line in enumerate(lines) if line.startswith(("average  since", "## avg. loss"))), None)
+    rows = (line.rstrip() for line in lines[start:])
+    return None if start is None else [row for row in rows if not re.search("cache_file = |datafile = ", row)]
 
 
 def _outcomes(case, folder):

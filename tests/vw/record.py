@@ -218,6 +218,59 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         CLASS,
         ("--log_multi 4", "--log_multi 5 --swap_resistance 1 -c -k --passes 6 --holdout_off"),
     ),
+    "cover of models": (
+        BINARY,
+        (
+            "--active_cover --mellowness 0.1 --loss_function logistic",
+            "--active_cover --mellowness 0.01 --cover 3 --alpha 2 --beta_scale 4 --binary --adax",
+            "--active_cover --oracular --mellowness 0.01",
+        ),
+    ),
+    "classes guessed after a start": (
+        CLASS,
+        (
+            "--warm_cb 4 --cb_explore_adf --epsilon 0.2 --warm_start 5 --choices_lambda 3 --warm_start_update "
+            "--interaction_update --lambda_scheme 2",
+            "--warm_cb 4 --cb_explore_adf --epsilon 0.1 --warm_start 6 --interaction 6 --interaction_update "
+            "--sim_bandit --choices_lambda 2",
+            "--warm_cb 4 --cb_explore_adf --epsilon 0.1 --warm_start 9 --warm_start_update "
+            "--corrupt_prob_warm_start 0.5",
+        ),
+    ),
+    "costs guessed after a start": (
+        costs(12),
+        (
+            "--warm_cb 3 --cb_explore_adf --epsilon 0.2 --warm_start 4 --choices_lambda 3 --warm_start_update "
+            "--interaction_update --warm_cb_cs",
+        ),
+    ),
+    "sketched steps": (
+        REAL,
+        (
+            "--OjaNewton -b 6",
+            "--OjaNewton -b 5 --sketch_size 4 --alpha 3 --learning_rate_cnt 1 --noconstant",
+            "--OjaNewton -b 6 --sketch_size 3 --random_init false --normalize false --alpha_inverse 0.05",
+        ),
+    ),
+    "classes of a policy": (
+        "".join(f"{k % 3 + 1} {line}\n" for k, line in enumerate(classes_logged(14).splitlines())),
+        ("--cb 3 --eval", "--cb 3 --eval --cb_type ips"),
+    ),
+    "policies": (
+        classes_logged(14).replace(" |a", " |p:1 one:1 two:2 any:3 |a"),
+        ("--multiworld_test p",),
+    ),
+    "costs asked for": (costs(), ("--cs_active 3 --simulation --adaptive --adax --cost_max 2 --mellowness 0.03",)),
+    "search over passes": (
+        REAL,
+        (
+            "--bfgs --passes 9 --l2 0.1 -c -k --holdout_off --predict_only_model",
+            "--bfgs --passes 6 --early_terminate 9 --l2 1 --mem 2 --hessian_on --no_bias_regularization -c -k "
+            "--predict_only_model",
+            "--conjugate_gradient --passes 8 --l2 0.5 -c -k --holdout_off --loss_function classic --predict_only_model",
+        ),
+    ),
+    "search without scales": (BINARY, ("--bfgs --passes 9 -c -k --loss_function logistic --predict_only_model",)),
     "support vectors": (
         BINARY,
         ("--ksvm --reprocess 3", "--ksvm --kernel rbf --bandwidth 0.4 -q ab", "--ksvm --kernel poly --degree 3 --l2 5"),
@@ -282,7 +335,7 @@ def record(data: str, calls: tuple[str, ...]) -> Iterator[dict[str, object]]:
         for k, arguments in enumerate(calls, 1):
             words = arguments.replace("{M}", "tmp0.model").split()
             files = ["-p", "pred"]
-            files += [] if "--ksvm" in words else ["--readable_model", "text", "--hexfloat_weights"]
+            files += [] if {"--ksvm", "--OjaNewton"} & {*words} else ["--readable_model", "text", "--hexfloat_weights"]
             command = [sys.executable, "-m", "vowpalwabbit", "-d", "input.vw", *words, *files]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
             text = Path(folder) / "text"

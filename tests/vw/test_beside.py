@@ -97,6 +97,8 @@ MODELS = {
     "--cbify 4 --cb_force_legacy": "class",
     "--ot 4": "logged",
     "--ksvm": "binary",
+    "--OjaNewton": "number",
+    "--active_cover --mellowness 0.1": "binary",
     "--log_multi 4": "class",
     "--cats 4 --min_value 0 --max_value 3 --bandwidth 0.9": "priced number",
     "--cats_pdf 4 --min_value 0 --max_value 3": "priced number",

@@ -60,7 +60,7 @@ def test_no_way_is_refused_in_turn(way: str) -> None:
 
 def test_the_check_of_ways_bites() -> None:
     assert mentioned("use --oaa, -q or `hutch train --shards`") == [("oaa", ""), ("", "q")]
-    assert not is_supported(("bfgs", "")) and not is_supported(("", "z")) and is_supported(("", "q"))
+    assert not is_supported(("lda", "")) and not is_supported(("", "z")) and is_supported(("", "q"))
 
 
 def example_of(option: Option) -> list[str]:
@@ -89,9 +89,9 @@ def test_all_that_is_missing_is_named_in_one_message() -> None:
 
 def test_options_of_one_part_stand_together() -> None:
     with pytest.raises(UsageError) as refused:
-        parse(["--bfgs", "--mem", "5", "--automl", "3", "-q", "ab"])
+        parse(["--lda", "5", "--lda_rho", "0.1", "--automl", "3", "-q", "ab"])
     first, second = str(refused.value).splitlines()
-    assert first == "--bfgs, --mem are not supported: use the default learner, with --passes"
+    assert first == "--lda, --lda_rho are not supported: Hutch has no topic models"
     assert second.startswith("--automl is not supported: compare chains")
 
 

@@ -163,7 +163,8 @@ def parsed(content: bytes) -> tuple[Arrays, dict[str, str]]:
     size = struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8 : 8 + size])
     metadata, body = header.pop("__metadata__"), content[8 + size :]
-    kinds = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "U64": "<u8", "U32": "<u4", "U8": "u1", "BOOL": "?"}
+    kinds = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "BOOL": "?"}
+    kinds |= {"U8": "u1", "U16": "<u2", "U32": "<u4", "U64": "<u8"}
     arrays = {}
     for name, told in header.items():
         first, last = told["data_offsets"]

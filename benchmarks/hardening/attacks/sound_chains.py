@@ -94,6 +94,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "boosting": ([{"boosting": {"learners": 3, "algorithm": "adaptive"}}, "linear"], PLAIN),
     "confidence": (["confidence", {"linear": {"loss": "logistic"}}], PLAIN),
     "bandit_per_class": ([{"bandit_per_class": {"classes": 3}}, *_CSOAA], LOGGED),
+    "policy_values": ([{"policy_values": {"namespaces": ["w"], "learns": "all"}}, *_CLASS_BANDIT], LOGGED),
     "explore_classes": ([{"explore_classes": {"classes": 3, "method": "cover"}}, *_CLASS_BANDIT], LOGGED),
     "simulate_bandit_per_class": (
         [{"simulate_bandit_per_class": {"classes": 3}}, {"explore_classes": {"classes": 3}}, *_CLASS_BANDIT],
@@ -142,6 +143,18 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         PLAIN,
     ),
     "logarithmic_tree": ([{"logarithmic_tree": {"classes": 3}}, "linear"], CLASSES),
+    "cost_sensitive_active": ([{"cost_sensitive_active": {"classes": 3}}, {"linear": {"adapt_to": "values"}}], COSTS),
+    "active_cover": ([{"active_cover": {"policies": 3}}, "linear"], PLAIN),
+    "warm_start_bandit": (
+        [{"warm_start_bandit": {"classes": 3, "warm_start": 9, "candidates": 2}}, {"explore_epsilon": {}}, *_ADF],
+        CLASSES,
+    ),
+    "warm_start_cost_sensitive_bandit": (
+        [{"warm_start_cost_sensitive_bandit": {"classes": 3, "warm_start": 9}}, {"explore_epsilon": {}}, *_ADF],
+        COSTS,
+    ),
+    "sketched_newton": ([{"sketched_newton": {"sketch": 4}}], PLAIN),
+    "lbfgs": ([{"lbfgs": {"memory": 3}}], PLAIN),
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),
     "freegrad": (["freegrad"], PLAIN),

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hutch.vw.python.labels import (
         AbstractLabel,
         ActionScore,
+        CBEvalLabel,
         CBLabel,
         CBLabelElement,
         CCBLabel,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AbstractLabel",
     "ActionScore",
+    "CBEvalLabel",
     "CBLabel",
     "CBLabelElement",
     "CCBLabel",

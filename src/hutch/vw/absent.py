@@ -19,17 +19,12 @@ input_feature_regularizer output_feature_regularizer_binary output_feature_regul
   strength for all features
 span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
   --ray ADDRESS`
-active_cover oracular alpha beta_scale: use --active, or the `active` layer of `hutch train -C`
-cs_active domination range_c min_labels max_labels cost_min cost_max csa_debug: use --active with --oaa, or the
-  `active` layer of `hutch train -C`
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
   debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
   on one log with `hutch evaluate`
 check_enabled: leave it out: no file says which examples have a baseline
-baseline_challenger_cb cb_c_alpha cb_c_tau multiworld_test learn exclude_eval: compare chains on one log with `hutch
-  evaluate`
+baseline_challenger_cb cb_c_alpha cb_c_tau: compare chains on one log with `hutch evaluate`
 ccb_no_slot_index: leave it out
-eval: use `hutch evaluate`, which estimates a chain's cost from a log of decisions
 cb_to_cbadf: use --cb, which works with features of actions
 cs_absolute_loss: use --csoaa with --loss_function quantile
 wap wap_ldf ldf_override: use --csoaa or --csoaa_ldf
@@ -49,11 +44,8 @@ graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
-adax: use --adaptive
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 para_active: use --ksvm without it
-bfgs conjugate_gradient hessian_on mem termination: use the default learner, with --passes
-OjaNewton sketch_size epoch_size alpha_inverse learning_rate_cnt normalize random_init: use --passes
 lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models
 print: use --audit, which shows every example
 sendto: use `hutch serve`, which predicts and learns over HTTP
@@ -66,9 +58,6 @@ search search_task search_metatask search_interpolation search_rollout search_ro
   search_graph_no_structure search_graph_separate_learners search_graph_directed constraints root_label num_label
   old_style_labels transition_system one_learner cost_to_go relation_cost entity_cost relation_none_cost skip_cost cost
   negative_weight max: Hutch has no structured prediction
-warm_cb warm_cb_cs warm_start interaction warm_start_update interaction_update corrupt_type_warm_start
-  corrupt_prob_warm_start choices_lambda lambda_scheme overwrite_label sim_bandit: train with --cbify N on the labels,
-  save with -f, and continue with -i
 """
 """Options by part, its main ones first: the alternative. An option of several parts is listed with the first."""
 

@@ -43,7 +43,10 @@ def class_bandit_layers(options: Namespace, costs: dict[str, Any]) -> list[Any]:
         if getattr(options, name):
             raise UsageError(f"--{name}: got it with --cb_force_legacy, which does not have it")
     classes, kind = {"classes": getattr(options, asked[0])}, _TYPES.get(options.cb_type, options.cb_type)
-    layers: list[Any] = [{"bandit_per_class": classes | ({"type": kind} if kind != "dr" else {})}]
+    own = classes | ({"type": kind} if kind != "dr" else {})
+    if options.eval and (asked[0] != "cb" or kind == "dm"):
+        raise UsageError("--eval: wanted --cb, and --cb_type dr or ips: estimates of others are biased")
+    layers: list[Any] = [{"bandit_per_class": own | ({"evaluates": True} if options.eval else {})}]
     if asked[0] != "cb":
         layers.insert(0, {"explore_classes": classes | explorer_of(options)})
     if options.ot is not None:
@@ -52,6 +55,26 @@ def class_bandit_layers(options: Namespace, costs: dict[str, Any]) -> list[Any]:
         name = "simulate_cost_sensitive_bandit_per_class" if options.cbify_cs else "simulate_bandit_per_class"
         layers.insert(0, {name: classes | costs})
     return [*layers, {"cost_sensitive_one_against_all": classes | {"first_class": 1}}]
+
+
+def policy_layers(options: Namespace) -> list[Any]:
+    """The layers of `--multiworld_test`, from the top; without `--learn` those below learn nothing.
+
+    Raises:
+        UsageError: options that contradict each other.
+    """
+    for name in ("cb_explore", "cbify", "cb_adf", "cb_explore_adf", "csoaa_ldf", "eval", "ot", "warm_cb"):
+        if getattr(options, name) not in (None, False):
+            raise UsageError(f"got --multiworld_test and --{name}, wanted one of them")
+    if options.learn is None and (options.cb is not None or options.exclude_eval):
+        raise UsageError("--multiworld_test: wanted --learn N with --cb and --exclude_eval")
+    if options.cb not in (None, options.learn):
+        raise UsageError(f"--learn: got {options.learn}, but --cb has {options.cb}")
+    asked = Namespace(**{**vars(options), "cb": options.learn or 1})
+    learns = "nothing" if options.learn is None else "others" if options.exclude_eval else "all"
+    given: dict[str, Any] = {"namespaces": sorted(set(options.multiworld_test))}
+    given |= {"learns": learns} if learns != "others" else {}
+    return [{"policy_values": given}, *class_bandit_layers(asked, {})]
 
 
 def explorer_of(options: Namespace) -> dict[str, Any]:
@@ -88,6 +111,7 @@ def class_bandit_words(layers: Sequence[tuple[str, Any]]) -> Iterator[str]:
         yield from ("--ot", str(given["offset_tree"].classes))
     if given["bandit_per_class"].type != "dr":
         yield from ("--cb_type", given["bandit_per_class"].type)
+    yield from ["--eval"] if given["bandit_per_class"].evaluates else []
     if simulates:
         yield from ["--cbify_cs"] if "cost" in simulates else []
         yield from ("--loss0", repr(given[simulates].right), "--loss1", repr(given[simulates].wrong))

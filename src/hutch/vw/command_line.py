@@ -23,16 +23,21 @@ Layer = tuple[str, Any]
 _KINDS = ("adaptive", "normalized", "invariant")
 _NOT_KEPT = (
     "active",
+    "cost_sensitive_active",
     "distributionally_",
     "kernel_svm",
+    "lbfgs",
     "logarithmic_",
     "marginal",
     "matrix_",
+    "policy_values",
     "polynomial_",
     "rejection",
     "simulate_",
+    "sketched_",
     "stagewise_",
     "svrg",
+    "warm_start_",
 )
 """How the names of layers begin whose state VW's models lack."""
 _LOSSES = ("squared", "classic", "hinge", "logistic", "quantile", "expectile", "poisson")

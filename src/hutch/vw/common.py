@@ -15,6 +15,8 @@ _BAD_LINE = "a bad line is reported and skipped"
 _NO_EFFECT = "Accepted for compatibility; has no effect."
 _NOT_NEEDED = "accepted, and changes nothing"
 
+_ASKING = "cost_sensitive_active"
+
 COMMON: dict[str, tuple[Option, ...]] = {
     "Data and passes": (
         Option(
@@ -151,8 +153,9 @@ COMMON: dict[str, tuple[Option, ...]] = {
         new_flag("noop", "Learn nothing.", sets="base.learning_rate", value=0.0),
         new_flag(
             "no_bias_regularization",
-            "With --cbzo, do not regularize the constant; elsewhere it has no effect.",
+            "With --bfgs or --cbzo, do not regularize the constant.",
             value=False,
+            note="has no effect on other learners, as in VW",
         ),
         new_float("initial_weight", "Initial value of all weights.", sets="base.initial_weight"),
         new_flag(
@@ -167,6 +170,7 @@ COMMON: dict[str, tuple[Option, ...]] = {
         ),
         new_flag("sgd", "Plain stochastic gradient descent."),
         new_flag("adaptive", "Adaptive learning rates, one per feature."),
+        new_flag("adax", "Adaptive learning rates that follow values alone.", sets="base.adapt_to", value="values"),
         new_flag("normalized", "Learning rates adjusted to the scale of features."),
         new_flag("invariant", "Importance-invariant updates."),
         new_float("min_prediction", "Smallest prediction; lower ones are clipped.", sets="base.min_prediction"),
@@ -311,6 +315,42 @@ COMMON: dict[str, tuple[Option, ...]] = {
             note="labels in any order; a repeated one is reported and counts once; -p has one line per example",
         ),
         new_int("csoaa", "Cost-sensitive --oaa, with N classes.", sets="cost_sensitive_one_against_all.classes"),
+        new_int(
+            "cs_active",
+            "Ask for the costs of N classes that decide which is the cheapest.",
+            sets="cost_sensitive_active.classes",
+            note="needs `--simulation`, or `-t`: VW without them learns nothing",
+        ),
+        new_float("cost_max", "largest cost.", default=1, sets=f"{_ASKING}.highest_cost", needs=("cs_active",)),
+        new_float("cost_min", "smallest cost.", default=0, sets=f"{_ASKING}.lowest_cost", needs=("cs_active",)),
+        new_float("range_c", "ask less.", default=0.5, sets=f"{_ASKING}.width", needs=("cs_active",)),
+        new_int(
+            "domination",
+            "0 asks of classes that cannot be the cheapest, too.",
+            default=1,
+            metavar="0|1",
+            sets=f"{_ASKING}.of_best",
+            means=((0, False), (1, True)),
+            needs=("cs_active",),
+        ),
+        new_int(
+            "max_labels",
+            "ask for N costs per class at most.",
+            least=0,
+            sets=f"{_ASKING}.budget",
+            note="then only predicts; VW writes predictions of earlier examples",
+            needs=("cs_active",),
+        ),
+        new_int(
+            "min_labels",
+            "has no effect.",
+            sets=_ASKING,
+            note="has no effect; VW saves models on the way",
+            needs=("cs_active",),
+        ),
+        new_flag(
+            "csa_debug", "has no effect.", sets=_ASKING, note="has no effect; VW prints ranges", needs=("cs_active",)
+        ),
         new_flag("binary", "Predict -1 or 1.", sets="binary"),
         new_int("boosting", "Vote of N weak learners, trained by online boosting.", sets="boosting.learners"),
         new_float(
@@ -427,11 +467,27 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="active",
             note="without --simulation it reads data, as with --no_daemon; `hutch active` asks people",
         ),
-        new_flag("simulation", "all labels are known; count the requested ones.", needs=("active",)),
+        new_flag("active_cover", "Active learning by the disagreement of several models.", sets="active_cover"),
+        new_float(
+            "alpha",
+            "With --active_cover: ask for more. With --OjaNewton: smaller steps.",
+            default=1,
+            sets="active_cover.alpha",
+            needs=("active_cover", "OjaNewton"),
+        ),
+        new_float(
+            "beta_scale",
+            "root of how far they may be worse.",
+            default=10**0.5,
+            sets="active_cover.beta",
+            needs=("active_cover",),
+        ),
+        new_flag("oracular", "ask for all that is not sure.", sets="active_cover.oracular", needs=("active_cover",)),
+        new_flag("simulation", "all labels are known; count the requested ones.", needs=("active", "cs_active")),
         new_float(
             "mellowness",
-            "With --active: higher asks for more labels. With --regcb or --squarecb: wider cost ranges.",
-            needs=("active", "regcb", "regcbopt", "squarecb"),
+            "With --active and its like: higher asks for more labels. With --regcb or --squarecb: wider cost ranges.",
+            needs=("active", "active_cover", "cs_active", "regcb", "regcbopt", "squarecb"),
         ),
         new_int("nn", "Neural network of N hidden units.", sets="one_hidden_layer.units", note="-r: no units"),
         new_flag("inpass", "the output sees the features.", sets="one_hidden_layer.skip_connection", needs=("nn",)),

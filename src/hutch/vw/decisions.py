@@ -3,9 +3,11 @@
 from argparse import Namespace
 from typing import Any
 
+import numpy as np
+
 from hutch.core.config.override import layer_name
-from hutch.core.errors import UsageError
-from hutch.vw.class_bandits import class_bandit_layers
+from hutch.core.errors import UsageError, warn
+from hutch.vw.class_bandits import class_bandit_layers, policy_layers
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.declared_layer import declared_layer
 from hutch.vw.numbers import number_layers
@@ -31,9 +33,11 @@ def decision_layers(options: Namespace) -> list[Any]:
         return numbers
     exploring = any(_is_given(options, name) for name in EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
+    if options.multiworld_test:
+        return policy_layers(options)
     if options.csoaa_ldf is None and not bandit and options.ot is None:
         return []
-    if options.cb_force_legacy or options.ot is not None:
+    if options.cb_force_legacy or options.eval or options.ot is not None:
         return class_bandit_layers(options, _costs(options))
     slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
     chooser = "choose_slate" if "slates" in slots else "choose_slots"
@@ -64,6 +68,8 @@ def _actions(options: Namespace) -> list[Any]:
         if asked:
             raise UsageError(f"got --cbify_ldf and --{asked[0]}, wanted one of them")
         return [declared_layer("simulate_bandit_with_features", options)]
+    if options.warm_cb:
+        return [_warm_start(options, asked)]
     if not asked:
         return []
     if len(asked) > 1 or options.cb_adf:
@@ -72,6 +78,18 @@ def _actions(options: Namespace) -> list[Any]:
         return [declared_layer("action_per_class", options)]
     name = "simulate_cost_sensitive_bandit" if options.cbify_cs else "simulate_bandit"
     return [declared_layer(name, options, **({"right": None, "wrong": None} | _costs(options)))]
+
+
+def _warm_start(options: Namespace, asked: list[str]) -> Any:
+    """The layer that begins with full labels."""
+    if asked or options.cb_adf:
+        raise UsageError(f"got --warm_cb and --{[*asked, 'cb_adf'][0]}, wanted one of them")
+    learned = (bool(options.warm_start_update), bool(options.interaction_update))
+    learns = {(True, True): None, (True, False): "warm_start", (False, True): "interaction"}.get(learned, "nothing")
+    name = "warm_start_cost_sensitive_bandit" if options.warm_cb_cs else "warm_start_bandit"
+    if options.warm_cb_cs and (options.corrupt_prob_warm_start or options.corrupt_type_warm_start):
+        raise UsageError("--corrupt_prob_warm_start: got it with --warm_cb_cs, wanted labels that are classes")
+    return declared_layer(name, options, learns=learns)
 
 
 def _costs(options: Namespace) -> dict[str, float]:
@@ -125,6 +143,18 @@ def _range_of_costs(options: Namespace) -> dict[str, Any]:
     return {"lowest_cost": options.loss0, "highest_cost": options.loss1}
 
 
+def _of_sketch(options: Namespace) -> dict[str, Any]:
+    """Parameters of `--OjaNewton` that options do not set unchanged."""
+    if options.epoch_size not in (None, 1):
+        raise UsageError(f"--epoch_size: got {options.epoch_size}, wanted 1: Hutch keeps no examples")
+    found: dict[str, Any] = {} if options.binary else {"predict_first": True}
+    if options.alpha_inverse is None:
+        return found
+    if not options.alpha_inverse > 0:
+        raise UsageError(f"--alpha_inverse: got {options.alpha_inverse:g}, wanted more than 0")
+    return found | {"alpha": float(np.float32(1) / np.float32(options.alpha_inverse))}
+
+
 _SHARED = (
     "loss",
     "min_prediction",
@@ -136,6 +166,7 @@ _SHARED = (
 )
 _RATES = ("learning_rate", "power_t", "initial_t", "decay")
 _KNOWN = {
+    "bfgs": (*_SHARED, "l2"),
     "cbzo": (*_SHARED[1:], "learning_rate", "l1", "l2", "initial_constant"),
     "ftrl": (*_SHARED, "l1", "l2"),
     "ksvm": ("interactions", "permutations", "duplicate_interactions", "ignore_linear", "l2"),
@@ -159,6 +190,10 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
     Raises:
         UsageError: more than one, or parameters that it does not have.
     """
+    if options.conjugate_gradient:
+        if options.bfgs:
+            raise UsageError("got --bfgs and --conjugate_gradient, wanted one of them")
+        options.bfgs, options.mem, options.termination = True, 0, 0.0
     asked = {name: layer.options[0].name for name, layer in BASES.items() if _is_given(options, layer.options[0].name)}
     if len(asked) > 1:
         raise UsageError(f"got {' and '.join('--' + name for name in asked.values())}, wanted one of them")
@@ -166,9 +201,16 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
         known = _KNOWN.get(option, _SHARED)
         if option == "ksvm":
             linear = {key: value for key, value in linear.items() if (key, value) not in _IMPLIED}
+        more: dict[str, Any] = {}
+        if option == "OjaNewton":
+            more = _of_sketch(options)
+        if option == "bfgs":
+            more = {"keep_scales": False}
+            if linear.pop("l1", 0):
+                warn("--l1: --bfgs has no L1 regularisation: it has no effect, as in VW")
         for given in [name for name in ("sgd", "noop") if getattr(options, name)] or linear:
             if given not in (*known, *_RATES):
                 name = next((each.name for each in OPTIONS if each.part == "base" and each.key == given), given)
                 raise UsageError(f"--{name}: --{option} does not have it")
-        return declared_layer(name, options, **{key: value for key, value in linear.items() if key in known})
+        return declared_layer(name, options, **more, **{key: value for key, value in linear.items() if key in known})
     return {"linear": linear} if linear else "linear"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hutch.chain import Chain
+from hutch.core.chain.capabilities import LearnsFromPasses, has
 from hutch.core.chain.reduction import Labels
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
@@ -54,6 +55,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"raw predictions = {given.raw_predictions}" if given.raw_predictions else "",
         *_low_rank_lines(chain),
         *_sums_lines(chain),
+        *_search_lines(base),
         f"using cache_file = {options.cache}" if cached else "",
         f"creating cache_file = {options.cache}" if options.cache and not cached else "",
         "" if options.cache else "using no cache",
@@ -67,9 +69,9 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         *(f"cb_type = {given.cb_type or layer.parameters.type}" for layer in chain.layers if layer.name in _ESTIMATE),
         *_dictionary_lines(chain),
         f"Enabled learners: {', '.join(learners(chain, given))}",
-        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}",
+        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}{_evaluated(chain)}",
         f"Output pred = {output_kind(chain, given)}",
-        TABLE_HEADER,
+        "" if has(chain.layers[-1], LearnsFromPasses) else TABLE_HEADER,
     ]
     return "\n".join(line for line in lines if line)
 
@@ -88,6 +90,11 @@ _LABELS |= {"logged_number": "CONTINUOUS"}
 _PREDICTIONS |= {"density": "PDF", "drawn_number": "ACTION_PDF_VALUE"}
 
 
+def _evaluated(chain: Chain) -> str:
+    """What VW adds to the kind of labels that name the choice of a policy first."""
+    return "_EVAL" if any(getattr(layer.parameters, "evaluates", False) for layer in chain.layers) else ""
+
+
 def _learning_rate(chain: Chain) -> float:
     state = chain.layers[-1].state
     return float(state["learning_rate"][0]) if "learning_rate" in (state.dtype.names or ()) else 0.5
@@ -103,6 +110,25 @@ def _sums_lines(chain: Chain) -> list[str]:
         f"Algorithm used: {BASES[base.name].learner.removeprefix('ftrl-')}",
         *names,
     ]
+
+
+def _search_lines(base: Any) -> list[str]:
+    """How VW introduces a search over passes, and the head of its table."""
+    if not hasattr(base, "measure_curvature"):
+        return []
+    name = "BFGS based optimization" if base.memory else "conjugate gradient optimization via BFGS"
+    curved = base.measure_curvature or not base.memory
+    return [
+        f"enabling {name} {'with curvature calculation' if curved else '**without** curvature calculation'}",
+        SEARCH_HEADER,
+    ]
+
+
+SEARCH_HEADER = (
+    "## avg. loss \tder. mag. \td. m. cond.\t wolfe1    \twolfe2    \tmix fraction\tcurvature "
+    "\tdir. magnitude\tstep size"
+)
+"""The head of the table of `--bfgs`."""
 
 
 def kept_options(chain: Chain, given: Namespace) -> str:
@@ -129,6 +155,8 @@ def output_kind(chain: Chain, given: Namespace) -> str:
     top = chain.layers[0]
     if chain.takes.of_slots:
         return "DECISION_PROBS"
+    if top.name == "cost_sensitive_active":
+        return "ACTIVE_MULTICLASS"
     if top.name == _DECIDES and top.parameters.lists == "best":
         return "MULTICLASS"
     classes = layer_named(chain, "action_per_class")
@@ -185,8 +213,14 @@ def _suffix(layer: Any, given: Namespace) -> str:
         return "fa" if layer.parameters.field_aware else ""
     if layer.name == "boosting":
         return {"majority": ""}.get(layer.parameters.algorithm, f"-{layer.parameters.algorithm}")
+    if layer.name == "policy_values":
+        return {"nothing": "", "others": "-no_eval"}.get(layer.parameters.learns, "-eval")
+    if layer.name == "bandit_per_class":
+        return "-eval" if layer.parameters.evaluates else ""
     if layer.name == "explore_classes":
         return {"epsilon": "-greedy"}.get(layer.parameters.method, f"-{layer.parameters.method}")
+    if layer.name == "cost_sensitive_active":
+        return "-sim" if given.simulation else ""
     if layer.name == "active":
         return "-simulation" if layer.parameters.simulation else ""
     if layer.name == _DECIDES:

@@ -4,6 +4,12 @@ from collections.abc import Mapping
 
 from hutch.vw.option import EXPLORING, VwLayer, new_flag, new_float, new_int, new_text
 
+_OJA, _TRUTH = ("OjaNewton",), (("true", True), ("false", False))
+_WARM = ("warm_cb",)
+_SIMULATIONS = ("cbify", "cbify_ldf", "warm_cb")
+_SCALES = (
+    "the second derivatives of the first pass count only for its step, as in VW; a layer of `hutch train` keeps them"
+)
 _NUMBERS = ("cats", "cats_pdf", "cbify_reg")
 _IMPLIED = "has no effect: --cats and --cats_pdf imply it"
 
@@ -41,6 +47,7 @@ LAYERS: Mapping[str, VwLayer] = {
         learner="cb",
         options=(
             new_flag("cb_force_legacy", "Give every class its own weights.", needs=("cb", "cb_explore", "cbify")),
+            new_flag("eval", "Evaluate a policy, whose choice is the first class of each label.", needs=("cb",)),
         ),
         beside=(("cb_type", "type"),),
     ),
@@ -336,6 +343,28 @@ LAYERS: Mapping[str, VwLayer] = {
         ),
         in_place_of="linear",
     ),
+    "lbfgs": VwLayer(
+        learner="bfgs",
+        options=(
+            new_flag("bfgs", "Learn by limited-memory BFGS, a step at the end of each pass.", note=_SCALES),
+            new_flag(
+                "conjugate_gradient", "Learn by conjugate gradients, a step at the end of each pass.", note=_SCALES
+            ),
+            new_flag(
+                "hessian_on", "measure the curvature before each step.", sets="measure_curvature", needs=("bfgs",)
+            ),
+            new_int("mem", "pairs of differences to remember.", default=15, least=0, sets="memory", needs=("bfgs",)),
+            new_float(
+                "termination",
+                "stop when a step lowers the loss by less than this share.",
+                default=0.001,
+                sets="tolerance",
+                needs=("bfgs",),
+            ),
+        ),
+        beside=(("no_bias_regularization", "regularize_constant"),),
+        in_place_of="linear",
+    ),
     "matrix_factorization": VwLayer(
         learner="gd_mf",
         options=(new_int("rank", "Factorize the pair of -q with rank N.", sets="rank", note="one pair only"),),
@@ -349,6 +378,15 @@ LAYERS: Mapping[str, VwLayer] = {
         options=(new_flag("pistol", "Learn with PiSTOL."),),
         beside=(("ftrl_alpha", "alpha"), ("ftrl_beta", "beta")),
         in_place_of="linear",
+    ),
+    "policy_values": VwLayer(
+        learner="multiworld_test",
+        options=(
+            new_text("multiworld_test", "AB", "Estimate the costs of policies, the features of namespaces A and B."),
+            new_int("learn", "learn a policy for N classes, too.", least=1, needs=("multiworld_test",)),
+            new_flag("exclude_eval", "without those features.", needs=("multiworld_test",)),
+        ),
+        makes_actions=True,
     ),
     "rejection_sampling": VwLayer(
         learner="explore_eval",
@@ -366,8 +404,8 @@ LAYERS: Mapping[str, VwLayer] = {
         learner="cbify-adf",
         options=(
             new_int("cbify", "Learn classes 1 to N as a bandit: from costs of predictions only.", sets="classes"),
-            new_float("loss0", "cost of the right class.", default=0, needs=("cbify", "cbify_ldf"), sets="right"),
-            new_float("loss1", "cost of every other class.", default=1, needs=("cbify", "cbify_ldf"), sets="wrong"),
+            new_float("loss0", "cost of the right class.", default=0, needs=_SIMULATIONS, sets="right"),
+            new_float("loss1", "cost of every other class.", default=1, needs=_SIMULATIONS, sets="wrong"),
             new_flag("flip_loss_sign", "negate costs, so that they are rewards.", needs=("cbify",)),
         ),
         makes_actions=True,
@@ -386,6 +424,38 @@ LAYERS: Mapping[str, VwLayer] = {
         makes_actions=True,
     ),
     "simulate_cost_sensitive_bandit_per_class": VwLayer(learner="cbify-cs"),
+    "sketched_newton": VwLayer(
+        learner="OjaNewton",
+        options=(
+            new_flag("OjaNewton", "Learn by Newton steps with a sketch of the curvature."),
+            new_int("sketch_size", "directions.", default=10, least=1, sets="sketch", needs=_OJA),
+            new_int("epoch_size", "1 alone.", default=1, note="1 alone: VW keeps examples of an epoch", needs=_OJA),
+            new_float("alpha_inverse", "like a learning rate.", needs=_OJA),
+            new_float("learning_rate_cnt", "how fast directions move.", default=2, sets="rate", needs=_OJA),
+            new_text(
+                "normalize",
+                "true|false",
+                "divide features by their norm.",
+                default="true",
+                choices=("true", "false"),
+                sets="normalize",
+                means=_TRUTH,
+                needs=_OJA,
+            ),
+            new_text(
+                "random_init",
+                "true|false",
+                "begin with random directions.",
+                default="true",
+                choices=("true", "false"),
+                sets="random_start",
+                means=_TRUTH,
+                needs=_OJA,
+            ),
+        ),
+        beside=(("alpha", "alpha"),),
+        in_place_of="linear",
+    ),
     "simulate_number_bandit": VwLayer(
         learner="cbify-reg",
         options=(
@@ -438,6 +508,66 @@ LAYERS: Mapping[str, VwLayer] = {
             new_int("stage_size", "passes with steps after each without.", default=1, sets="stage", needs=("svrg",)),
         ),
         in_place_of="linear",
+    ),
+    "warm_start_bandit": VwLayer(
+        learner="warm_cb-multi",
+        options=(
+            new_int(
+                "warm_cb", "Learn classes 1 to N as a bandit, the first examples with their labels.", sets="classes"
+            ),
+            new_int("warm_start", "number of these examples.", default=0, least=0, sets="warm_start", needs=_WARM),
+            new_int("interaction", "examples after these.", least=0, sets="interaction", needs=_WARM),
+            new_flag("warm_start_update", "learn the first examples.", needs=_WARM),
+            new_flag("interaction_update", "learn those after them.", needs=_WARM),
+            new_int("choices_lambda", "weights to try.", default=1, least=1, sets="candidates", needs=_WARM),
+            new_text(
+                "lambda_scheme",
+                "1|2|3|4",
+                "which weights.",
+                default="1",
+                choices=("1", "2", "3", "4"),
+                sets="weights",
+                means=(("1", "half"), ("2", "half_with_ends"), ("3", "minimax"), ("4", "minimax_with_ends")),
+                needs=_WARM,
+            ),
+            new_flag("sim_bandit", "draw choices for the first examples, too.", sets="draws_warm_start", needs=_WARM),
+            new_float(
+                "corrupt_prob_warm_start",
+                "probability that one of them shows another class.",
+                default=0,
+                sets="corruption_probability",
+                needs=_WARM,
+            ),
+            new_text(
+                "corrupt_type_warm_start",
+                "1|2|3",
+                "which class: a random one, the next, or always the same.",
+                default="1",
+                choices=("1", "2", "3"),
+                sets="corruption",
+                means=(("1", "random"), ("2", "next"), ("3", "overwrite")),
+                needs=_WARM,
+            ),
+            new_int("overwrite_label", "the same.", default=1, least=1, sets="corruption_class", needs=_WARM),
+        ),
+        beside=(("loss0", "right"), ("loss1", "wrong"), ("epsilon", "epsilon")),
+        makes_actions=True,
+    ),
+    "warm_start_cost_sensitive_bandit": VwLayer(
+        learner="warm_cb-cs",
+        options=(new_flag("warm_cb_cs", "labels are costs per class instead of classes.", needs=_WARM),),
+        beside=(
+            ("warm_cb", "classes"),
+            ("warm_start", "warm_start"),
+            ("interaction", "interaction"),
+            ("choices_lambda", "candidates"),
+            ("lambda_scheme", "weights"),
+            ("sim_bandit", "draws_warm_start"),
+            ("loss0", "right"),
+            ("loss1", "wrong"),
+            ("epsilon", "epsilon"),
+        ),
+        makes_actions=True,
     ),
     "zeroth_order": VwLayer(
         learner="cbzo",

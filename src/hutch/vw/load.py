@@ -39,7 +39,7 @@ _ADDABLE = (
 )
 """Layers that a command line may put on a learned chain, since they learn nothing."""
 _FIXED = {
-    "linear": {"adaptive", "normalized"},
+    "linear": {"adaptive", "adapt_to", "normalized"},
     "matrix_factorization": {"rank"},
     "kernel_svm": {"kernel", "bandwidth", "degree", "l2", "pool"},
     "link": {"function"},
@@ -48,7 +48,7 @@ _FIXED = {
     "explore_first": {"decisions"},
     "explore_cover": {"regressor"},
     "action_per_class": {"classes"},
-    "bandit_per_class": {"classes", "type"},
+    "bandit_per_class": {"classes", "type", "evaluates"},
     "offset_tree": {"classes"},
     "explore_classes": {"classes", "method", "policies", "decisions"},
     "simulate_bandit": {"classes"},
@@ -70,6 +70,8 @@ _FREE = {
     "boosting": {"edge", "predict_first"},
     "bootstrap": {"type"},
     "active": {"mellowness", "simulation"},
+    "active_cover": {"mellowness", "alpha", "beta", "predict_first"},
+    "cost_sensitive_active": {"mellowness", "width", "of_best", "budget"},
 }
 """Layers of which only these parameters may change."""
 _FIRST = {"initial_weight", "random_weights", "initial_constant", "initial_t"}

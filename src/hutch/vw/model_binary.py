@@ -53,10 +53,15 @@ _COUNTERS = {
 _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_class", "simulate_bandit"}
 """Layers that VW 8 kept otherwise, or learned otherwise: its `--cb` had no actions."""
 _LOST = {
+    "active_cover": "--active_cover",
+    "cost_sensitive_active": "--cs_active",
     "kernel_svm": "--ksvm",
+    "lbfgs": "--bfgs",
     "logarithmic_tree": "--log_multi",
     "marginal": "--marginal",
+    "policy_values": "--multiworld_test",
     "polynomial_link": "--autolink",
+    "sketched_newton": "--OjaNewton",
     "stagewise_polynomial": "--stage_poly",
     "svrg": "--svrg",
 }

@@ -44,7 +44,7 @@ FACTORS = "matrix_factorization"
 WEIGHTS_ONLY = ("zeroth_order",)
 """Learners of which a model has a weight per row and nothing else."""
 
-COLUMNS = {"coin_betting": 6, "freegrad": 6, "ftrl_proximal": 3, "pistol": 4, "zeroth_order": 1}
+COLUMNS = {"coin_betting": 6, "freegrad": 6, "ftrl_proximal": 3, "lbfgs": 1, "pistol": 4, "zeroth_order": 1}
 """Numbers per row of the learners for VW's `--ftrl` and its kin."""
 
 

@@ -139,8 +139,25 @@ def confident(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
+def policy_values_of(chain: Chain) -> Lines:
+    """`--multiworld_test`: the class predicted, where one is, and the estimate of each policy met so far."""
+    learns = chain.layers[0].parameters.learns != "nothing"
+
+    def lines(batch: Batch, outputs: Outputs) -> bytes:
+        found = []
+        for i, values in enumerate(outputs.scores):
+            words = [f"{int(outputs.predictions[i])}"] if learns else []
+            words += [f"{value:g}" for value in values[~np.isnan(values)].tolist()]
+            found.append(" ".join(words).encode() + tail(batch, i))
+        return b"".join(found)
+
+    return lines
+
+
 def is_bounded(chain: Chain) -> bool:
-    """Whether predictions are written by `bounded` or `confident`, which need scores."""
+    """Whether predictions are written by `bounded`, `confident` or `policy_values_of`, which need scores."""
+    if chain.layers[0].name == "policy_values":
+        return True
     return layer_named(chain, "bootstrap", "confidence") is not None and chain.predicts.value == "scalar"
 
 
@@ -161,6 +178,8 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     """
     labels = given.named_labels.split(",") if given.named_labels else []
     active = layer_named(chain, "active")
+    if chain.layers[0].name == "policy_values":
+        return policy_values_of(chain)
     if chain.predicts.of_actions:
         from hutch.vw.decision_lines import decision_prediction_lines
 

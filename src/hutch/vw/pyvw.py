@@ -10,6 +10,7 @@ from hutch.vw.python.kinds import PredictionType as PredictionType
 from hutch.vw.python.kinds import SlatesLabelType as SlatesLabelType
 from hutch.vw.python.labels import AbstractLabel as AbstractLabel
 from hutch.vw.python.labels import ActionScore as ActionScore
+from hutch.vw.python.labels import CBEvalLabel as CBEvalLabel
 from hutch.vw.python.labels import CBLabel as CBLabel
 from hutch.vw.python.labels import CBLabelElement as CBLabelElement
 from hutch.vw.python.labels import CCBLabel as CCBLabel

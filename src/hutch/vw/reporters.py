@@ -1,9 +1,11 @@
 """Reports for users of Vowpal Wabbit beyond those of all runs."""
 
 import json
+import math
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -224,6 +226,71 @@ class Metrics(Reporter):
         """See `Reporter`."""
         if self._path:
             write_text(self._path, json.dumps({"number_of_examples": self._examples, **self.found()}) + "\n")
+
+
+class Steps(Reporter):
+    """Prints VW's table of `--bfgs`: a row for each step of a search over passes, and how the search ended.
+
+    Args:
+        layer: the learner.
+        quiet: print nothing.
+    """
+
+    def __init__(self, layer: Any, *, quiet: bool) -> None:
+        self._layer, self._quiet = layer, quiet
+
+    def open(self, run: Run, stack: ExitStack) -> None:
+        """See `Reporter`."""
+
+        def show(step: Any) -> None:
+            loss = run.progress.pass_loss if run.options.holdout and step.passes > 1 else None
+            run.notes.say(step_row(step, self._layer.parameters, loss))
+
+        self._layer.on_step = None if self._quiet else show
+
+    def close(self, run: Run, done: PassesDone) -> None:
+        """See `Reporter`."""
+        self._layer.on_step = None
+        if run.options.learn and not self._quiet:
+            run.notes.say(self._end(run, done.passes))
+
+    def _end(self, run: Run, passes: int) -> str:
+        end, least = self._layer.end, self._layer.parameters.tolerance
+        if end == "converged":
+            return f"Termination condition reached in pass {passes}: decrease in loss less than {100 * least:.3f}%."
+        if end:
+            return _ENDS[end]
+        if passes == run.options.passes:
+            return "Maximum number of passes reached. To optimize further, increase the number of passes"
+        return "Early termination reached w.r.t. holdout set error"
+
+
+_ENDS = {
+    "flat": "Derivative 0 detected.",
+    "not convex": "Zero or negative curvature detected: more regularization or other scales of features may help.",
+}
+
+
+def step_row(step: Any, parameters: Any, held_out: float | None) -> str:
+    """A row of the table of `--bfgs`.
+
+    Args:
+        step: of the search.
+        parameters: of the learner.
+        held_out: the loss of the last pass on examples held out, shown instead of the search's own; NaN: unknown; None:
+            none are held out.
+    """
+    cells = [f"{step.gradient:<10.5f}", f"{step.scaled_gradient:<10.5f}"]
+    cells += [" " * 10] * 2 if math.isnan(step.decrease) else [f" {step.decrease:<10f}", f"{step.slope:<10f}"]
+    curvature = " " * 10 if math.isnan(step.curvature) else f"{step.curvature:<10.5f}"
+    if step.revised:
+        cells += [" " * 10, " " * 10, f"(revise x {step.part:.1f})"]
+    else:
+        cells += [" " * 10 if math.isnan(step.kept) else f"{step.kept:f}", curvature, f"{step.direction:<10.5f}"]
+    loss = f"{step.loss:<10.5f}\t" if held_out is None else f"h{held_out:<10.5f}\t"
+    if held_out is not None and math.isnan(held_out):
+        loss = "h unknown    "
+    return f"{step.passes:2d} {loss}" + "\t".join([*cells, f"{step.length:.5f}"])
 
 
 class VwCells:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from hutch.chain import Chain
+from hutch.core.chain.capabilities import LearnsFromPasses, has
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.data.cache import CACHE_ENDING
@@ -31,6 +32,7 @@ from hutch.vw.reporters import (
     Metrics,
     NoCosts,
     ReadableModels,
+    Steps,
     VwCells,
 )
 from hutch.vw.table import NAMED
@@ -85,6 +87,10 @@ def run_options(options: Namespace) -> RunOptions:
     )
 
 
+_NO_ROWS = "1e300"
+"""A distance of rows that no run reaches, as `--progress`."""
+
+
 def _place(output: str | None) -> str | None:
     """Where predictions go: VW knows standard output by this name."""
     return "-" if output == "stdout" else output
@@ -121,6 +127,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     labels = given.named_labels.split(",") if given.named_labels else []
     if given.scores and (classes := layer_named(chain, "one_against_all")) is not None:
         classes.state["early"] = 1  # VW judges the scores once it knows the label
+    if has(chain.layers[-1], LearnsFromPasses):
+        options = replace(options, progress=_NO_ROWS)
     notes = Notes()
     if options.holdout and chain.takes.of_decisions:
         notes.say("decisions that are held out are learned, too, as in VW; `hutch train` only tests them")
@@ -194,6 +202,8 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         yield LinesTo(options.predictions, lines, scores=scores)
     if options.raw:
         yield LinesTo(options.raw, _raw_lines(chain, given), scores=scores)
+    if has(chain.layers[-1], LearnsFromPasses):
+        yield Steps(chain.layers[-1], quiet=options.quiet)
     if not options.quiet:
         yield Table(
             lambda run: header(chain, run.options, given, run.files.cached),

@@ -99,9 +99,16 @@ class VW(BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> "VW":
-        """Learn; several passes go over the rows in a new order each."""
+        """Learn; several passes go over the rows in a new order each.
+
+        Raises:
+            RuntimeError: options that learn at the end of passes over a file, and no file.
+        """
         options = {name: value for name, value in {"quiet": True, **self._all_options()}.items() if value is not None}
-        passes = 1 if {"data", "d"} & options.keys() else int(options.pop("passes", 1))
+        from_file = bool({"data", "d"} & options.keys())
+        if not from_file and (options.get("bfgs") or options.get("conjugate_gradient")):
+            raise RuntimeError("bfgs: wanted a file, `data=`: it learns at the end of each pass over it")
+        passes = 1 if from_file else int(options.pop("passes", 1))
         model = self.vw_ = Workspace(**options)
         if X is not None:
             lines = tovw(X, y, sample_weight, self.convert_labels) if self.convert_to_vw else list(X)

@@ -16,7 +16,7 @@ from hutch.vw.table import NAMED, OPTIONS
 MADE = ("affix", "spelling", "dictionary", "redefine")
 """The options for features made of names, and for namespaces under other names."""
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa", "log_multi", "multilabel_oaa")
+_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "multilabel_oaa")
 
 
 def decode(text: str) -> str:
@@ -71,10 +71,16 @@ def chain_of(options: Namespace) -> dict[str, Any]:
 
 def _has_submodels(options: Namespace) -> bool:
     """Whether a feature has several rows of weights."""
-    names = ("oaa", "multilabel_oaa", "csoaa", "bootstrap", "bag", "cats", "cats_pdf")
+    names = ("oaa", "multilabel_oaa", "csoaa", "cs_active", "bootstrap", "bag", "cats", "cats_pdf")
     counts = [getattr(options, name) for name in names]
     return any((count or 1) > 1 for count in counts) or bool(
-        options.ect or options.nn or options.lrq or options.lrqfa or options.cover or options.cb_type == "dr"
+        options.ect
+        or options.active_cover
+        or options.nn
+        or options.lrq
+        or options.lrqfa
+        or options.cover
+        or options.cb_type == "dr"
     )
 
 
@@ -198,7 +204,8 @@ def _layers(options: Namespace) -> list[Any]:
         UsageError: an option has a value that it cannot have.
     """
     declares = options.csoaa_ldf is not None or options.multilabel_oaa is not None
-    elsewhere = ("probabilities",) if declares else ()  # a layer that decides declares it, or the link below
+    elsewhere = ["probabilities"] if declares else []  # a layer that decides declares it, or the link below
+    elsewhere += ["alpha"] if options.OjaNewton else []
     asked: dict[str, dict[str, Any]] = {}
     for option in OPTIONS:
         if option.layer in DECLARED or option.name in elsewhere:
@@ -222,6 +229,8 @@ def _check_needs(options: Namespace) -> None:
     missing: dict[str, list[str]] = {}
     for option in OPTIONS:
         if not option.needs or option.given(options) is None or _any_of(option.needs, options):
+            continue
+        if option.name == "cover" and options.active_cover:
             continue
         if options.initial_regressor is None or option.needs == ("active",):  # else the model may have it
             missing.setdefault(" or --".join(option.needs), []).append(f"--{option.name}")
@@ -357,6 +366,28 @@ def _active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     return [{"active": given if options.simulation else given | {"simulation": False}}]
 
 
+def _active_cover(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    given = {"mellowness": options.mellowness, "policies": options.cover}
+    parameters |= {name: value for name, value in given.items() if value is not None}
+    if not options.binary:
+        parameters["predict_first"] = True
+    if "beta" in parameters:
+        parameters["beta"] = parameters["beta"] ** 2
+    if options.active:
+        raise UsageError("got --active and --active_cover, wanted one of them")
+    return [{"active_cover": parameters} if parameters else "active_cover"]
+
+
+def _cost_sensitive_active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    if not (options.simulation or options.testonly):
+        raise UsageError("--cs_active: wanted --simulation with it: without it VW learns nothing")
+    if options.mellowness is not None:
+        parameters["mellowness"] = options.mellowness
+    if "budget" in parameters:
+        parameters["budget"] *= parameters["classes"]
+    return [{"cost_sensitive_active": parameters}]
+
+
 _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "ngrams": _grams,
     "interact": lambda parameters, options: [{"interact": _two_letters(options.interact)}],
@@ -377,5 +408,7 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "stagewise_polynomial": _stagewise,
     "low_rank_quadratic": _low_rank,
     "active": _active,
+    "active_cover": _active_cover,
+    "cost_sensitive_active": _cost_sensitive_active,
 }
 """Layers with an option whose value is not the parameter's value."""

@@ -260,7 +260,8 @@ class Workspace(Running):
 
     def get_label_type(self) -> LabelType:
         """The kind of labels in lines."""
-        return _LABELS[self.chain.takes.value]
+        evaluates = any(getattr(layer.parameters, "evaluates", False) for layer in self.chain.layers)
+        return LabelType.CONTEXTUAL_BANDIT_EVAL if evaluates else _LABELS[self.chain.takes.value]
 
     def get_sum_loss(self) -> float:
         """The sum of losses before learning, times importance."""

@@ -25,8 +25,10 @@ def every_check() -> list[Check]:
 
 
 USUAL = ("logistic", "poisson", "squared")
-PEERED = ("boosting", "freegrad", "kernel_svm", "low_rank_quadratic", "marginal", "matrix_factorization", "offset_tree",
-          "one_hidden_layer", "polynomial_link", "stagewise_polynomial", "svrg")  # fmt: skip
+PEERED = ("active_cover", "boosting", "cost_sensitive_active", "freegrad", "kernel_svm", "lbfgs",
+          "low_rank_quadratic", "marginal", "matrix_factorization", "offset_tree", "one_hidden_layer",
+          "polynomial_link", "sketched_newton", "stagewise_polynomial", "svrg", "warm_start_bandit",
+          "warm_start_cost_sensitive_bandit")  # fmt: skip
 """Layers whose predictions are Vowpal Wabbit's, bit for bit: tests of their own compare them."""
 FEW = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
 

@@ -204,4 +204,18 @@ def test_names_of_the_package() -> None:
     options = {option.name for groups in pyvw.get_all_vw_options().values() for _, each in groups for option in each}
     assert pyvw.pylibvw.vw.lContextualBandit == 4 and vw.version.__version__ == pyvw.__version__
     assert sklearn_vw.VWClassifier is vw.sklearn.VWClassifier
-    assert {"oaa", "learning_rate", "quadratic", "squarecb"} <= options and "bfgs" not in options
+    assert {"oaa", "learning_rate", "quadratic", "squarecb"} <= options and "lda" not in options
+
+
+def test_labels_of_a_policy_that_is_evaluated():
+    model = vw.Workspace("--cb 4 --eval", quiet=True)
+    assert model.get_label_type() is vw.LabelType.CONTEXTUAL_BANDIT_EVAL
+    label = vw.CBEvalLabel.from_example(model.example("3 1:10:0.5 |a b"))
+    assert (label.action, str(label), label.cb_label.costs[0].probability) == (3, "3 1:10.0:0.5", 0.5)
+    with pytest.raises(TypeError, match="kind CONTEXTUAL_BANDIT, but the chain takes CONTEXTUAL_BANDIT_EVAL"):
+        vw.CBLabel.from_example(model.example("3 1:10:0.5 |a b"))
+
+
+def test_rows_in_memory_do_not_make_passes_of_a_file():
+    with pytest.raises(RuntimeError, match="bfgs: wanted a file, `data=`"):
+        sklearn_vw.VW(bfgs=True, passes=3).fit([[1.0], [2.0]], [1, -1])

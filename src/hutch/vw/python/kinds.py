@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class LabelType(IntEnum):
-    """Kinds of labels; Hutch has no chain that takes the last three."""
+    """Kinds of labels; Hutch has no chain that takes `CONTINUOUS` or `MULTILABEL`."""
 
     SIMPLE = 1
     MULTICLASS = 2

@@ -1,6 +1,6 @@
 """The labels of Vowpal Wabbit's Python interface: what `Example.get_label` returns, and how each is written in a line.
 
-The labels of `--eval`, `--cats` and `--multilabel_oaa` are absent, since Hutch has no chain that takes them.
+The labels of `--cats` and `--multilabel_oaa` are absent, since Hutch has no chain that takes them.
 """
 
 from dataclasses import dataclass, field
@@ -182,6 +182,14 @@ class CBLabelElement:
         return self.action
 
 
+def _logged(ex: Any) -> list[CBLabelElement]:
+    """The actions of an example's label."""
+    batch = ex.as_batch()
+    columns = (batch.cost_classes.tolist(), batch.costs.tolist(), batch.probabilities.tolist())
+    rows = zip(*columns, strict=True)
+    return [CBLabelElement(action, cost, _unknown(ex), chance) for action, cost, chance in rows]
+
+
 @dataclass
 class CBLabel(AbstractLabel):
     """Actions with costs and probabilities.
@@ -197,13 +205,36 @@ class CBLabel(AbstractLabel):
     def from_example(cls, ex: Any) -> Self:
         """See `AbstractLabel`."""
         _check(ex, LabelType.CONTEXTUAL_BANDIT)
-        batch = ex.as_batch()
-        columns = (batch.cost_classes.tolist(), batch.costs.tolist(), batch.probabilities.tolist())
-        rows = zip(*columns, strict=True)
-        return cls([CBLabelElement(action, cost, _unknown(ex), chance) for action, cost, chance in rows])
+        return cls(_logged(ex))
 
     def __str__(self) -> str:
         return " ".join(f"{each.action}:{each.cost}:{each.probability}" for each in self.costs)
+
+
+@dataclass
+class CBEvalLabel(AbstractLabel):
+    """The choice of a policy that is evaluated, and actions with costs and probabilities.
+
+    Attributes:
+        action: the policy's choice.
+        cb_label: what is known of costs.
+
+    >>> str(CBEvalLabel(3, CBLabel([CBLabelElement(1, 10.0, probability=0.5)])))
+    '3 1:10.0:0.5'
+    """
+
+    action: int = 0
+    cb_label: CBLabel = field(default_factory=CBLabel)
+
+    @classmethod
+    def from_example(cls, ex: Any) -> Self:
+        """See `AbstractLabel`."""
+        _check(ex, LabelType.CONTEXTUAL_BANDIT_EVAL)
+        (first, *others) = _logged(ex) or [CBLabelElement(0)]
+        return cls(first.action or 0, CBLabel(others))
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.cb_label}"
 
 
 @dataclass
@@ -340,6 +371,7 @@ _CLASSES: dict[LabelType, type[AbstractLabel]] = {
     LabelType.MULTICLASS: MulticlassLabel,
     LabelType.COST_SENSITIVE: CostSensitiveLabel,
     LabelType.CONTEXTUAL_BANDIT: CBLabel,
+    LabelType.CONTEXTUAL_BANDIT_EVAL: CBEvalLabel,
     LabelType.CONDITIONAL_CONTEXTUAL_BANDIT: CCBLabel,
     LabelType.SLATES: SlatesLabel,
 }

@@ -1,0 +1,192 @@
+"""Random command lines of learners on random data, run by `hutch vw` and by Vowpal Wabbit: predictions must be equal.
+
+    pip install vowpalwabbit==9.11.9
+    python benchmarks/hardening/fuzz_learners.py [--cases 300] [--seed 1] [--kind bfgs] [--keep FOLDER]
+
+Equal is what `fuzz_decisions.py` beside it calls so. Each command runs once.
+"""
+
+import argparse
+import os
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from fuzz_decisions import Case, difference
+
+_ANY = ("--noconstant", "-b 9", "--hash all", "-q ab", "-q ::", "--ignore_linear a", "--cubic aab", "--ignore b")
+
+
+def _features(rng: random.Random) -> str:
+    found = []
+    for letter in rng.choice(("a", "ab", "ab", "abc")):
+        names = rng.sample(range(8), rng.randint(1, 4))
+        numbers = (f"{letter}{k}" + rng.choice(("", f":{rng.uniform(-1, 2):.2f}")) for k in names)
+        found.append(f"|{letter} {' '.join(numbers)}")
+    return " ".join(found)
+
+
+def _lines(rng: random.Random, label: Callable[[], str], weights: bool = True) -> str:
+    lines = []
+    for _ in range(rng.randint(20, 150)):
+        weight = rng.choice(("", "", "", " 2", " 0.5")) if weights else ""
+        lines.append(f"{label()}{weight} {_features(rng)}")
+    return "\n".join(lines) + "\n"
+
+
+def _some(rng: random.Random, options: tuple[str, ...], most: int) -> list[str]:
+    return rng.sample(options, rng.randint(0, most))
+
+
+def bfgs(rng: random.Random) -> Case:
+    """A search over passes; without its own scales it ends soon where there is no `--l2`."""
+    loss = rng.choice(
+        ("squared", "squared", "logistic", "logistic", "poisson", "classic", "expectile --expectile_q 0.3")
+    )
+    numbers = {"logistic": lambda: rng.choice(("1", "-1")), "poisson": lambda: str(rng.choice((0, 1, 2, 5)))}
+    data = _lines(rng, numbers.get(loss, lambda: f"{rng.uniform(-3, 3):.2f}"))
+    words = [rng.choice(("--bfgs", "--bfgs", "--bfgs", "--conjugate_gradient")), f"--loss_function {loss}"]
+    words += [f"--passes {rng.randint(2, 15)} -c -k", rng.choice(("--holdout_off", "--holdout_off", ""))]
+    words += [f"--l2 {rng.choice((0.01, 0.5, 2))}"] if rng.random() < 0.8 else []
+    if words[0] == "--bfgs":
+        words += _some(rng, ("--mem 1", "--mem 3", "--termination 0.05", "--hessian_on", "--mem 0"), 2)
+        if "--mem" in " ".join(words[5:]) and sum(word.startswith("--mem") for word in words) > 1:
+            words = [word for word in words if word != "--mem 3"]
+    words += _some(rng, (*_ANY, "--no_bias_regularization"), 2)
+    return Case(" ".join(filter(None, [*words, "--predict_only_model"])), data)
+
+
+def active_cover(rng: random.Random) -> Case:
+    """Active learning by disagreement."""
+    binary = rng.random() < 0.7
+    data = _lines(rng, lambda: rng.choice(("1", "-1")) if binary else f"{rng.uniform(-3, 3):.2f}")
+    words = ["--active_cover", f"--mellowness {rng.choice((0.01, 0.1, 8))}"]
+    words += _some(rng, ("--alpha 2", "--beta_scale 4"), 1)
+    words += _some(rng, ("--cover 3", "--cover 1", "--oracular", "--random_seed 4"), 1)
+    words += rng.choice(([], ["--binary"], ["--loss_function logistic"], ["--loss_function logistic", "--binary"]))
+    if not binary:
+        words = [word for word in words if "logistic" not in word and word != "--binary"]
+    words += _some(rng, (*_ANY, "--adax", "--sgd -l 0.2", "-l 0.1", "--passes 2 -c -k --holdout_off"), 2)
+    return Case(" ".join(words), data)
+
+
+def cs_active(rng: random.Random) -> Case:
+    """Costs that are asked for, by rates that do not depend on the norms of other classes, as VW's do else."""
+    classes = rng.randint(2, 5)
+
+    def label() -> str:
+        some = sorted(rng.sample(range(1, classes + 1), rng.randint(1, classes)))
+        return " ".join(f"{k}:{rng.choice((0, 1, rng.random())):.3g}" for k in some)
+
+    words = [f"--cs_active {classes} --simulation", *_some(rng, ("--cost_max 2", "--cost_min -1", "--domination 0"), 2)]
+    words += [f"--mellowness {rng.choice((0.01, 0.1, 1))}", f"--range_c {rng.choice((0.1, 0.5, 2))}"]
+    words += [rng.choice(("--adaptive", "--adaptive --adax", "--adaptive --invariant", "--sgd -l 0.1"))]
+    words += _some(rng, (*_ANY, "-l 0.1", "--passes 2 -c -k --holdout_off", "--passes 3 -c -k"), 1)
+    return Case(" ".join(dict.fromkeys(words)), _lines(rng, label, weights=False))
+
+
+def warm_cb(rng: random.Random) -> Case:
+    """A bandit that begins with full labels; with a draw for nearly every choice, small differences do not stay."""
+    classes, costs = rng.randint(2, 6), rng.random() < 0.3
+    words = [f"--warm_cb {classes} --cb_explore_adf --cb_type mtr --epsilon {rng.choice((0.05, 0.2))}"]
+    words += [f"--warm_start {rng.randint(0, 40)}", f"--choices_lambda {rng.choice((1, 2, 5, 8))}"]
+    words += _some(rng, ("--warm_start_update", "--interaction_update", "--warm_start_update --interaction_update"), 1)
+    words += _some(rng, ("--interaction 30", "--lambda_scheme 2", "--lambda_scheme 3", "--sim_bandit", "--loss1 2"), 2)
+    words += ["--warm_cb_cs"] if costs else _some(rng, ("--corrupt_prob_warm_start 0.4",), 1)
+    if not costs and rng.random() < 0.3:
+        words += [f"--corrupt_type_warm_start {rng.choice((1, 2, 3))}"]
+    words += _some(rng, ("--sgd -l 0.1", "-l 0.1", "--noconstant"), 1)
+
+    def label() -> str:
+        if not costs:
+            return str(rng.randint(1, classes))
+        return " ".join(f"{k}:{rng.choice((0, 1, rng.random())):.3g}" for k in range(1, classes + 1))
+
+    options = dict.fromkeys(f"--{each.lstrip('-')}" for each in " ".join(words).split(" --"))
+    return Case(" ".join(options), _lines(rng, label, weights=False))
+
+
+def oja_newton(rng: random.Random) -> Case:
+    """Newton steps by a sketch; in a small table its directions count."""
+    loss = rng.choice(("squared", "squared", "logistic", "classic"))
+    data = _lines(rng, lambda: rng.choice(("1", "-1")) if loss == "logistic" else f"{rng.uniform(-3, 3):.2f}")
+    words = [
+        "--OjaNewton",
+        f"--loss_function {loss}",
+        f"-b {rng.choice((5, 6, 9))}",
+        f"--sketch_size {rng.choice((1, 3, 10))}",
+    ]
+    words += _some(rng, ("--alpha 3", "--alpha_inverse 0.2", "--learning_rate_cnt 1", "--normalize false"), 2)
+    words += _some(
+        rng, ("--random_init false", "--random_seed 3", "--binary", "--noconstant", "-q ab", "--hash all"), 2
+    )
+    return Case(" ".join(words), data)
+
+
+def evaluated(rng: random.Random) -> Case:
+    """A policy whose choices stand before the logged ones."""
+    classes = rng.randint(2, 5)
+
+    def label() -> str:
+        logged = f"{rng.randint(1, classes)}:{rng.uniform(-1, 2):.2f}:{rng.uniform(0.05, 1):.3f}"
+        return f"{rng.randint(1, classes)} {logged}"
+
+    words = [f"--cb {classes} --eval", *_some(rng, ("--cb_type ips", "--cb_type dr", "--cb_type mtr"), 1)]
+    words += _some(rng, ("--sgd -l 0.1", "-l 0.1", "--noconstant", "-b 9", "--hash all"), 2)
+    return Case(" ".join(dict.fromkeys(words)), _lines(rng, label, weights=False))
+
+
+def policies(rng: random.Random) -> Case:
+    """Policies whose choices are features."""
+    classes, count, lines = rng.randint(2, 5), rng.randint(1, 6), []
+    for _ in range(rng.randint(20, 120)):
+        label = f"{rng.randint(1, classes)}:{rng.uniform(-1, 2):.2f}:{rng.uniform(0.05, 1):.3f}"
+        named = rng.sample(range(count), rng.randint(1, count))
+        choices = " ".join(f"policy{k}:{rng.randint(1, classes)}" for k in named)
+        lines.append(f"{label if rng.random() < 0.9 else ''} |p {choices} {_features(rng)}\n")
+    words = ["--multiworld_test p", *_some(rng, ("--noconstant", "-b 9", "--hash all"), 1)]
+    return Case(" ".join(words), "".join(lines))
+
+
+KINDS: dict[str, Callable[[random.Random], Case]] = {
+    "active_cover": active_cover,
+    "bfgs": bfgs,
+    "cs_active": cs_active,
+    "evaluated": evaluated,
+    "oja_newton": oja_newton,
+    "policies": policies,
+    "warm_cb": warm_cb,
+}
+
+
+def main() -> None:
+    """Draw cases, run them, count."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", choices=sorted(KINDS))
+    parser.add_argument("--keep", type=Path, help="a folder for the data of cases that differ")
+    given = parser.parse_args()
+    keep = given.keep.absolute() if given.keep else None
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for k in range(given.cases):
+            rng = random.Random(f"{given.seed}.{k}")
+            kind = given.kind or rng.choice(sorted(KINDS))
+            case = KINDS[kind](rng)
+            found = difference(case)
+            counts[f"{kind} {'different' if found else 'equal'}"] += 1
+            if found:
+                print(f"{given.seed}.{k}: {case.command}: {found}", flush=True)
+                if keep:
+                    keep.mkdir(exist_ok=True)
+                    (keep / f"{given.seed}.{k}").write_text(case.data)
+        os.chdir("/")
+    print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A linear learner that takes its steps at the end of whole passes."""
