@@ -59,7 +59,7 @@ class LiveRecord:
         if name.startswith("__") or name not in array.dtype.names:
             raise AttributeError(f"there is no field {name!r}; there are {', '.join(array.dtype.names)}")
         value = array[name][0]
-        if owner is None or value.dtype != np.uint64 or value < _SMALLEST:
+        if owner is None or value.ndim or value.dtype != np.uint64 or value < _SMALLEST:
             return value
         address = Address(value)
         address.field, address.target = name, owner.targets.get(name)

@@ -246,17 +246,22 @@ def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
 
 
 def _stacks(registry: Registry, reduction: type[Reduction]) -> list[Sequence[Mapping[str, Any] | str]]:
-    """One base learner, `linear` first, and each with other losses, too; then one layer on a base learner."""
+    """One base learner, `linear` first, and each with other losses, too; what it asks for; one layer on a learner."""
     bases = sorted(
         (name for name, cls in registry.reductions.items() if cls.is_base), key=lambda name: name != "linear"
     )
-    others = [name for name, cls in registry.reductions.items() if not cls.is_base and cls is not reduction]
+    others = [name for name, cls in _telling(registry) if not cls.is_base and cls is not reduction]
     stacks: list[Sequence[Mapping[str, Any] | str]] = []
     for base in bases:
         given = plausible(registry.reductions[base].Parameters)
         stacks += [[base], *([{base: {**given, "loss": loss}}] for loss in ("logistic", "squared"))]
-    stacks += [[other, base] for other in others for base in bases]
-    return stacks + list(_asked(registry, reduction))
+    stacks += _asked(registry, reduction)
+    return stacks + [[other, base] for other in others for base in bases]
+
+
+def _telling(registry: Registry) -> list[tuple[str, type[Reduction]]]:
+    """All layers, last those whose predictions are known to show nothing of what is learned below them."""
+    return sorted(registry.reductions.items(), key=lambda each: "learns" in each[1].known_failures)
 
 
 def _asked(registry: Registry, reduction: type[Reduction], above: tuple[str, ...] = ()) -> Iterator[list[str]]:
@@ -264,12 +269,12 @@ def _asked(registry: Registry, reduction: type[Reduction], above: tuple[str, ...
     labels, predictions = reduction.asks or (None, None)
     fitting = [
         (name, cls)
-        for name, cls in registry.reductions.items()
+        for name, cls in _telling(registry)
         if cls.takes is not None and cls.takes == labels and predictions in (None, cls.predicts)
     ]
     bases = sorted(([name] for name, cls in fitting if cls.is_base), key=lambda stack: stack != ["linear"])
     yield from bases
-    for name, cls in fitting:
+    for name, cls in fitting if ["linear"] not in bases else []:
         if not cls.is_base and cls.asks is not None and cls.asks != reduction.asks and name not in above:
             yield from ([name, *rest] for rest in _asked(registry, cls, (*above, name)))
 

@@ -45,8 +45,9 @@ def test_a_layer_learns_predicts_and_keeps_the_same(name: str) -> None:
     (engine, records), (other, _) = (each.trained(120) for each in benches)
     identical(run(other, records, learn=False), run(engine, records, learn=False), name)
     same({k.replace("like_", ""): v for k, v in other.arrays().items()}, engine.arrays(), name)
-    scores = [[each.scores.tolist() for each in outcomes(one, records[:9], learn=False)] for one in (engine, other)]
-    assert scores[0] == scores[1]
+    scores = [[each.scores for each in outcomes(one, records[:9], learn=False)] for one in (engine, other)]
+    for first, second in zip(*scores, strict=True):
+        np.testing.assert_array_equal(first, second)
 
 
 LEARNERS = (

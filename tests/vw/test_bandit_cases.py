@@ -43,19 +43,16 @@ def _names():
 
 
 REFUSED = (
-    "cb/b20",
-    "cb/b21",
-    "cb/b22",
     "cb_adf/a13",
     "ldf/l05",
     "ldf/l06",
 )
-"""Cases of `--eval` and `--wap_ldf`."""
+"""Cases of `--wap_ldf`."""
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_by_name(name):
-    options, instead = "eval|wap_ldf", "--cb|--csoaa|`hutch evaluate`"
+    options, instead = "wap_ldf", "--csoaa"
     refused = f"^--({options})[^:]* not supported: use ({instead})"
     with pytest.raises(UsageError, match=refused):
         parse((CASES / name / "args").read_text().split())

@@ -105,7 +105,7 @@ def test_so_is_a_mapping(mapping: dict[str, Any], message: str) -> None:
 def test_so_is_an_override(override: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_chain({"chain": ["linear"]}, REGISTRY, [override])
-    assert message in str(caught.value) and len(str(caught.value)) < 2000
+    assert message in str(caught.value) and len(str(caught.value)) < 3000
 
 
 def test_what_is_large_and_useful_is_read() -> None:
