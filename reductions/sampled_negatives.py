@@ -119,7 +119,7 @@ def _remember(state, e, key, first, last):
     keys, counts = int64s_at(state.keys, size), int64s_at(state.counts, uint64(2))
     if keys[at] == key:
         return
-    if keys[at] == 0:
+    if keys[at] == 0 and counts[0] < state.items:
         int64s_at(state.taken, size)[counts[0]] = at
         counts[0] += 1
     keys[at], int64s_at(state.lengths, size)[at] = key, last - first
@@ -138,7 +138,7 @@ def _draw(state, key):
             break
         counts[1] += 1
         number = mixed(state.seed + GOLDEN * uint64(counts[1]))
-        at = int64s_at(state.taken, size)[int64(number % uint64(counts[0]))]
+        at = int64s_at(state.taken, size)[int64(number % uint64(min(counts[0], state.items)))]
         if int64s_at(state.keys, size)[at] != key:
             return at
     return int64(-1)
@@ -245,6 +245,11 @@ class SampledNegatives(Reduction):
             counts=self._counts,
             built=Buffer(),
         )
+
+    def limits(self) -> Mapping[str, Limits]:
+        """Places, and numbers of features."""
+        p = self.parameters
+        return {**self.keeps, "lengths": Limits(0, p.width), "taken": Limits(0, p.items - 1)}
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Refuse an item that has more features than there is room for."""

@@ -62,6 +62,7 @@ def river() -> Callable[[int], Any]:
     return lambda k: model.predict_one(NAMED[k])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made", [chain_of_rows, chain_of_text, chain_of_decisions, chain_of_probabilities, estimator, river]
 )

@@ -137,7 +137,9 @@ def _tried(chain: str, made: Bench) -> Composition:
     try:
         records = made.records(_COUNT)
         loss, chance = _loss(made, records), _loss(made, _dealt(records))
-        late = any("learns" in made.registry.reductions[layer.name].known_failures for layer in made.layers)
+        known = [made.registry.reductions[layer.name].known_failures for layer in made.layers]
+        late = any("learns" in each or "lowers_loss" in each for each in known)
+        late |= made.engine().takes is Labels.LOGGED_NUMBER  # the cost of a number is known where it was drawn
         problem = "" if loss < _BETTER * chance or not chance or late else "learns no more than chance"
         return Composition(chain, loss, chance, problem or _resumed(made, records))
     except Exception as error:  # third-party code may raise anything

@@ -280,6 +280,7 @@ def test_the_answer_is_never_shown_and_columns_are_chosen(folder):
     assert "--show: no column 'coment'; did you mean 'comment'?" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_the_whole_loop_runs_by_itself(folder):
     pytest.importorskip("uvicorn")
     (folder / "pool.csv").write_text(TABLE)

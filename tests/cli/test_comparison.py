@@ -11,6 +11,7 @@ from hutch.reproduce.simulate import simulate_ratings
 Run = Callable[..., Any]
 
 
+@pytest.mark.slow
 def test_quick_learners_beat_the_constant_under_both_names(hutch: Run) -> None:
     result = hutch("reproduce", "dyadic", "--quick", "--json")
     found = json.loads(result.out)

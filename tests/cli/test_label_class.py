@@ -39,6 +39,7 @@ def recall_of(labels, names):
     return both / names.count("toxic"), both / max(list(labels.values()).count("toxic"), 1)
 
 
+@pytest.mark.slow
 def test_a_class_is_found_with_a_certificate_a_bill_and_a_file(hutch, here):
     folder, names = here
     done = hutch(*ASKED, "--target", "recall=.9", "--json", "-p", "labels.tsv")

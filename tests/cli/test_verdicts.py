@@ -108,6 +108,7 @@ def test_streams_of_a_model_that_is_too_sure(hutch, here, model):
     assert found["next_command"].endswith("--gold gold.tsv")
 
 
+@pytest.mark.slow
 def test_shards_with_gold(hutch, here):
     crowd(here / "labels.csv")
     random = np.random.default_rng(0)

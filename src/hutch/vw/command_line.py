@@ -174,6 +174,10 @@ def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
             yield from ("--feature_limit", *(f"{_coded(each)}{given.features}" for each in given.namespaces or ("",)))
         if isinstance(getattr(given, "first_class", None), int):
             yield from ("--indexing", str(given.first_class))
+        if name in ("active_cover", "cost_sensitive_active"):
+            yield from ("--mellowness", repr(given.mellowness))
+        if name == "active_cover":
+            yield from ("--cover", str(given.policies))
         if name == "action_probabilities":
             yield "--probabilities"
         if name == "contextual_bandit" and given.lists == "all" and not explores:

@@ -97,6 +97,7 @@ def test_an_endless_loop_is_one_sentence_with_its_line(tmp_path: Path) -> None:
     assert status == 1
 
 
+@pytest.mark.slow
 def test_a_crash_is_one_sentence_with_its_line_and_the_index(tmp_path: Path) -> None:
     source = LAYER.replace("k = uint64(0)", "k = uint64(1) << uint64(40)")
     results, status = checked(tmp_path, source)

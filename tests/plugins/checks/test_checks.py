@@ -25,10 +25,11 @@ def every_check() -> list[Check]:
 
 
 USUAL = ("logistic", "poisson", "squared")
-PEERED = ("active_cover", "boosting", "cost_sensitive_active", "freegrad", "kernel_svm", "lbfgs",
-          "low_rank_quadratic", "marginal", "matrix_factorization", "offset_tree", "one_hidden_layer",
-          "polynomial_link", "sketched_newton", "stagewise_polynomial", "svrg", "warm_start_bandit",
-          "warm_start_cost_sensitive_bandit")  # fmt: skip
+PEERED = set(
+    "active_cover baseline boosting cost_sensitive_active feature_limit freegrad interact kernel_svm lbfgs marginal "
+    "low_rank_quadratic matrix_factorization multilabel_one_against_all offset_tree one_hidden_layer policy_values "
+    "polynomial_link sketched_newton stagewise_polynomial svrg".split()
+)
 """Layers whose predictions are Vowpal Wabbit's, bit for bit: tests of their own compare them."""
 FEW = ("parameters_documented", "learns", "seeded", "batch_borders", "resume", "zero_importance", "submodels_saved")
 

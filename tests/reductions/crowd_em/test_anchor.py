@@ -113,6 +113,7 @@ def test_shares_of_stored_tables_follow_what_they_predict() -> None:
     assert used > 1 and len(set(shares.tolist())) > 1
 
 
+@pytest.mark.slow
 def test_drift_is_told_by_the_likelihood_of_a_label_before_it_is_learned() -> None:
     """Mean log-likelihood of an item's labels, as the stream has it; the first 8 items of a segment are left out."""
     labels = simulate(60, 9, CLASSES, 3, seed=1).labels

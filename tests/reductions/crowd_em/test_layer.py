@@ -65,6 +65,7 @@ def test_only_the_last_line_of_a_block_has_a_prediction() -> None:
     assert found[2:].tolist() == [1.0, 3.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("passes", [1, 2])
 def test_without_features_it_gives_the_numbers_of_labels_item_by_item(passes: int) -> None:
     labels = simulate(700, 25, CLASSES, 4, seed=1).labels

@@ -144,6 +144,7 @@ def test_the_key_of_the_client_is_the_token(monkeypatch: pytest.MonkeyPatch) -> 
                 client.rank(wanted)
 
 
+@pytest.mark.slow
 def test_a_caller_whose_world_is_known_comes_near_the_best_choices() -> None:
     with world.serving(CONFIG) as address:
         found = world.regrets(world.client_of(address), 400, seed=5)
