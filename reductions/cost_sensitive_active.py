@@ -38,10 +38,9 @@ from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
 from hutch.core.loss import kinds
 from hutch.core.parameters import ExampleValue, Within
+from hutch.reductions.bandits.cost_ranges import weight_to
 
-_0, _1, _2 = np.float32(0), np.float32(1), np.float32(2)
-_TOLERANCE = np.float32(1e-6)
-_HALVINGS = 20
+_0, _1 = np.float32(0), np.float32(1)
 
 
 class CostSensitiveActiveParameters(Parameters):
@@ -92,26 +91,6 @@ own = state_of(STATE)
 
 
 @helper
-def _reach(distance, most, sensitivity):
-    """The importance by which a label at this distance may move the prediction without a loss of more than `most`."""
-    whole = min(distance / sensitivity, UNLABELED)
-    if whole * distance * distance <= most:
-        return whole
-    low, high = _0, whole
-    for _ in range(_HALVINGS):
-        middle = (high + low) / _2
-        left = distance - sensitivity * middle
-        excess = middle * (distance * distance - left * left) - most
-        if excess > _0:
-            high = middle
-        else:
-            low = middle
-        if abs(excess) <= _TOLERANCE or high - low <= _TOLERANCE:
-            break
-    return low
-
-
-@helper
 def _find_range(layer, example, state, k, most, importance, offset):
     """Set the range of costs that good regressors predict for class k, counted from 0."""
     ranges, at = float32s_at(state.ranges, uint64(3 * state.classes)), submodel(layer, offset, k)
@@ -124,8 +103,8 @@ def _find_range(layer, example, state, k, most, importance, offset):
     e.raw, e.features = raw, features
     low, high, unknown = state.lowest, state.highest, _1
     if state.round > 1 and math.isfinite(sensitivity):
-        up = prediction + sensitivity * _reach(state.highest - prediction, most, sensitivity)
-        down = prediction - sensitivity * _reach(prediction - state.lowest, most, sensitivity)
+        up = prediction + sensitivity * weight_to(state.highest - prediction, most, sensitivity)
+        down = prediction - sensitivity * weight_to(prediction - state.lowest, most, sensitivity)
         low, high, unknown = max(down, state.lowest), min(up, state.highest), _0
     ranges[3 * k], ranges[3 * k + 1], ranges[3 * k + 2] = low, high, unknown
 

@@ -192,8 +192,7 @@ class RecordReader:
 
     def _label_lists(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
         """Lists of classes, each once and in ascending order."""
-        labels, cost_ptr = np.full(len(records), UNLABELED), np.zeros(len(records) + 1, np.int64)
-        found: list[int] = []
+        rows = []
         for i, record in enumerate(records):
             given = [] if record.get(self._label) is None else record[self._label]
             parts = given.split(",") if isinstance(given, str) and given.strip() else given or []
@@ -203,43 +202,24 @@ class RecordReader:
                 raise self._wrong(
                     i, f"{self._label}: got {given!r:.60}, wanted classes such as [0, 2], or the text '0,2'"
                 )
-            found += sorted({int(each) for each in classes})
-            cost_ptr[i + 1] = len(found)
-            if cost_ptr[i + 1] > cost_ptr[i]:
-                labels[i] = found[cost_ptr[i]]
-        return {
-            "labels": labels,
-            "cost_ptr": cost_ptr,
-            "cost_classes": np.array(found, np.uint32),
-            "costs": np.zeros(len(found), np.float32),
-        }
+            rows.append([(each, 0.0) for each in sorted({int(each) for each in classes})])
+        return _as_costs(rows)
 
     def _costs(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-        labels, cost_ptr = np.full(len(records), UNLABELED), np.zeros(len(records) + 1, np.int64)
-        classes: list[int] = []
-        costs: list[float] = []
+        rows = []
         for i, record in enumerate(records):
             given = record.get(self._label) or {}
             if not isinstance(given, Mapping):
                 raise self._wrong(i, f"{self._label}: got {given!r}, wanted costs by class such as {{1: 0.0, 2: 1.5}}")
+            row = []
             for name, cost in given.items():
                 label = int(name) if isinstance(name, str) and name.isdecimal() and len(name) < 10 else name
                 if not _is_class(label) or not (cost is None or is_number(cost)):
                     got = f"{self._label}: got {name!r:.60}: {cost!r:.60}"
                     raise self._wrong(i, f"{got}, wanted a class, an integer from 0 to {HIGHEST_CLASS}, and its cost")
-                classes.append(int(label))
-                costs.append(float(UNLABELED) if cost is None else float(cost))
-            start = cost_ptr[i]
-            known = [pair for pair in zip(costs[start:], classes[start:], strict=True) if pair[0] != UNLABELED]
-            if known:
-                labels[i] = min(known, key=lambda pair: pair[0])[1]
-            cost_ptr[i + 1] = len(classes)
-        return {
-            "labels": labels,
-            "cost_ptr": cost_ptr,
-            "cost_classes": np.array(classes, np.uint32),
-            "costs": np.array(costs, np.float32),
-        }
+                row.append((int(label), float(UNLABELED) if cost is None else float(cost)))
+            rows.append(row)
+        return _as_costs(rows)
 
     def _choices(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
         """Classes that were chosen, with costs and probabilities."""
@@ -285,6 +265,21 @@ class RecordReader:
 
     def _wrong(self, i: int, text: str) -> Problem:
         return Problem(text, self._row + i)
+
+
+def _as_costs(rows: list[list[tuple[int, float]]]) -> dict[str, NDArray[Any]]:
+    """The columns of classes and costs, a list of these for each row; the label is the class that costs least."""
+    labels = np.full(len(rows), UNLABELED)
+    for i, row in enumerate(rows):
+        if known := [pair for pair in row if pair[1] != UNLABELED]:
+            labels[i] = min(known, key=lambda pair: pair[1])[0]
+    pairs = [pair for row in rows for pair in row]
+    return {
+        "labels": labels,
+        "cost_ptr": np.cumsum([0, *map(len, rows)]),
+        "cost_classes": np.array([name for name, _ in pairs], np.uint32),
+        "costs": np.array([cost for _, cost in pairs], np.float32),
+    }
 
 
 def _is_class(value: Any) -> bool:

@@ -7,6 +7,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.derived import first_class
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Reduction
+from hutch.core.run.decisions import tail
 from hutch.core.run.output import Lines
 
 
@@ -34,8 +35,7 @@ def label_lines(engine: Engine, *, blank: bool = False) -> Lines:
         found = []
         for i, scores in enumerate(outputs.scores):
             text = ",".join(map(str, labels_of(top, scores))) + end
-            tag = batch.tag(i)
-            found.append(text.encode() + (b" " + tag if tag else b"") + b"\n")
+            found.append(text.encode() + tail(batch, i))
         return b"".join(found)
 
     return lines
@@ -48,9 +48,8 @@ def label_score_lines(engine: Engine) -> Lines:
     def lines(batch: Batch, outputs: Outputs) -> bytes:
         found, first = [], first_class(top)
         for i, scores in enumerate(outputs.scores.tolist()):
-            tag = batch.tag(i)
             text = " ".join(f"{k}:{score:g}" for k, score in enumerate(scores, first))
-            found.append(text.encode() + (b" " + tag if tag else b"") + b"\n")
+            found.append(text.encode() + tail(batch, i))
         return b"".join(found)
 
     return lines

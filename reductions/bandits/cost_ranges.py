@@ -52,8 +52,14 @@ def delta_of(state, actions, decisions):
 
 
 @helper
-def _weight_to(f, delta, sensitivity):
-    """The greatest importance that keeps the growth of the loss below delta, by halving."""
+def weight_to(f, delta, sensitivity):
+    """The greatest importance that keeps the growth of the loss below delta, by halving.
+
+    Args:
+        f: distance of the prediction from the label.
+        delta: growth of the squared loss that is allowed.
+        sensitivity: change of the prediction per unit of importance.
+    """
     most = min(f / sensitivity, _MOST)
     if most * f * f <= delta:
         return most
@@ -91,7 +97,7 @@ def _low_end(state, layer, example, p, delta, offset):
     s = sensitivity_of(layer, example, p, state.lowest_cost - _1, offset)
     if p < state.lowest_cost or not _is_finite(s):
         return state.lowest_cost
-    return min(max(p - s * _weight_to(p - state.lowest_cost + _1, delta, s), state.lowest_cost), state.highest_cost)
+    return min(max(p - s * weight_to(p - state.lowest_cost + _1, delta, s), state.lowest_cost), state.highest_cost)
 
 
 @helper
@@ -99,7 +105,7 @@ def _high_end(state, layer, example, p, delta, offset):
     s = sensitivity_of(layer, example, p, state.highest_cost + _1, offset)
     if p > state.highest_cost or not _is_finite(s):
         return state.highest_cost
-    return max(min(p + s * _weight_to(state.highest_cost + _1 - p, delta, s), state.highest_cost), state.lowest_cost)
+    return max(min(p + s * weight_to(state.highest_cost + _1 - p, delta, s), state.highest_cost), state.lowest_cost)
 
 
 @helper
