@@ -78,7 +78,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("files", "long cells are cut", _VW_CSV, "    while target + 32 < end:", "    while target + 32 < start:"),
     Fault("files", "a line feed in a tag ends a line", _VW_CSV, " or clean[i] == _FEED or clean[i] == _BAR", ""),
     Fault("files", "line feeds in quotes are no lines", _CELLS, "line += byte_at(place) == _LINE_FEED", "pass"),
-    Fault("files", "the least cost is looked for in all records", _RECORDS, "start = cost_ptr[i]", "start = 0"),
+    Fault("files", "the label is the dearest class", _RECORDS, "min(known, key", "max(known, key"),
     Fault("files", "the position begins anew in every file", _CHUNKS, "before = place()", "before = 0"),
     Fault("runs", "a prediction alone moves the counters", _ONE, "self.counters[:] = kept", "pass"),
     Fault("runs", "the best quantile is that of 1 - tau", _CONSTANT,
