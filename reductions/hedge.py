@@ -289,6 +289,10 @@ class Hedge(Reduction):
             if layer.inputs.whole_groups:
                 wanted = f"it below {layer.name!r}: copies are weighed by each line, and a group has one prediction"
                 raise ConfigError(f"hedge: got {layer.name!r} below, wanted {wanted}")
+            if layer.inputs.adds_examples:
+                raise ConfigError(
+                    f"hedge: got {layer.name!r} below, wanted it above: labels of its own weigh no copies"
+                )
             depth, layer = depth + 1, layer.context.below  # type: ignore[assignment]
         self._weights: NDArray[np.float64] = np.full((context.submodels, count), 1.0 / count)
         self._turns: NDArray[np.int64] = np.zeros((context.submodels, 4), np.int64)

@@ -223,3 +223,13 @@ def test_an_explorer_above_finds_out_that_rewards_have_changed():
             chain.learn(["\n".join(lines) + "\n"])
         late[copies] = regret / 400
     assert late[True] < 0.05 < 0.2 < late[False]
+
+
+def test_copies_are_not_weighed_by_some_of_what_they_learn():
+    drawn = {"sampled_negatives": {"namespace": "item"}}
+    hedge = {"hedge": {"copies": [{"linear": {"power_t": rate}} for rate in (0.5, 0.2)]}}
+    with pytest.raises(ConfigError, match="hedge: got 'sampled_negatives' below, wanted it above"):
+        Chain.from_config({"chain": [hedge, drawn, "linear"]})
+    chain = Chain.from_config({"chain": [drawn, hedge, {"linear": {"loss": "logistic"}}]})
+    chain.learn([f"1 |user u{k % 7} |item i{k % 5}" for k in range(200)])
+    assert np.isfinite(chain.weights).all()
