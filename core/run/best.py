@@ -1,12 +1,14 @@
 """The best of each group of examples: a list of recommendations per query, of predictions that are numbers."""
 
 from bisect import insort
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hutch.core.batch import Batch, ends_of_groups
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.errors import UsageError
+from hutch.core.run.decisions import tail
 from hutch.core.run.output import Lines
 
 
@@ -36,24 +38,26 @@ def best_of(predictions: list[float], count: int) -> list[int]:
     return [place for _, place in kept]
 
 
-def best_lines(count: int, *, vw: bool = False) -> Lines:
+def best_rows(batch: Batch, outputs: Outputs, count: int) -> Iterator[list[int]]:
+    """The rows of the highest predictions of each group, the lowest of them first."""
+    start = 0
+    for stop in ends_of_groups(batch).tolist() if len(batch) else []:
+        yield [start + place for place in best_of(outputs.predictions[start:stop].tolist(), count)]
+        start = stop
+
+
+def best_lines(count: int) -> Lines:
     """The highest predictions of each group with their tags, the best first, and an empty line behind each group.
 
     Args:
         count: predictions per group.
-        vw: the best last, with VW's blanks.
     """
 
     def lines(batch: Batch, outputs: Outputs) -> bytes:
-        found, start = [], 0
-        for stop in ends_of_groups(batch).tolist() if len(batch) else []:
-            places = best_of(outputs.predictions[start:stop].tolist(), count)
-            for place in places if vw else reversed(places):
-                tag, number = batch.tag(start + place), b"%.6f " % outputs.predictions[start + place]
-                told = b" " + tag if tag and vw else tag
-                found.append(number + told + b" \n" if vw else (number + told).rstrip() + b"\n")
+        found = []
+        for rows in best_rows(batch, outputs, count):
+            found += [(b"%.6f" % outputs.predictions[row]) + tail(batch, row) for row in reversed(rows)]
             found.append(b"\n")
-            start = stop
         return b"".join(found)
 
     return lines

@@ -27,13 +27,13 @@ def decision_at(batch: Batch, row: int) -> tuple[int, int, int]:
     return start, start + int(shared_rows(batch.rows(start, start + 1))[0]), stop
 
 
-def number_text(value: float) -> str:
-    """A number with six decimals, without the zeros at the end.
+def number_text(value: float, digits: int = 6) -> str:
+    """A number with so many decimals, one or more, without the zeros at the end.
 
-    >>> number_text(0.25), number_text(1.0), number_text(1 / 3)
-    ('0.25', '1', '0.333333')
+    >>> number_text(0.25), number_text(1.0), number_text(1 / 3), number_text(185.121, 2)
+    ('0.25', '1', '0.333333', '185.12')
     """
-    return f"{value:.6f}".rstrip("0").rstrip(".")
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def tail(batch: Batch, row: int) -> bytes:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.chain.outputs import Outputs
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.run.decisions import tail
+from hutch.core.run.decisions import number_text, tail
 
 
 def shortest(value: float | np.float32) -> str:
@@ -23,16 +23,6 @@ def shortest(value: float | np.float32) -> str:
     if number == 0 or 1e-4 <= abs(number) < 1e16:
         return np.format_float_positional(number, trim="-")
     return np.format_float_scientific(number, trim="-", exp_digits=2)
-
-
-def rounded(value: float, digits: int) -> str:
-    """A number with at most so many decimals.
-
-    >>> rounded(185.121, 2), rounded(0.5, 2), rounded(3e-6, 2), rounded(-0.0004, 2)
-    ('185.12', '0.5', '0', '-0')
-    """
-    text = f"{value:.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def shortest_all(values: NDArray[np.float32]) -> list[str]:
@@ -55,7 +45,7 @@ def segments_text(segments: Sequence[float], digits: int | None = None) -> str:
     >>> segments_text([0.0, 2.0, 0.125, 2.0, 5.0, 0.25, math.nan, math.nan, math.nan])
     '0-2:0.125,2-5:0.25'
     """
-    one = shortest if digits is None else lambda value: rounded(value, digits)
+    one = shortest if digits is None else lambda value: number_text(value, digits)
     found = []
     for k in range(0, len(segments), 3):
         if math.isnan(segments[k]):
@@ -65,7 +55,7 @@ def segments_text(segments: Sequence[float], digits: int | None = None) -> str:
     return ",".join(found)
 
 
-def segment_texts(scores: NDArray[np.float32], digits: int | None = None) -> list[str]:
+def segment_texts(scores: NDArray[np.float32]) -> list[str]:
     """Many densities, a row each, as `segments_text` writes each; equal ones are written once.
 
     >>> segment_texts(np.array([[0, 2, 0.5]] * 2, np.float32))
@@ -75,7 +65,7 @@ def segment_texts(scores: NDArray[np.float32], digits: int | None = None) -> lis
     keys = np.ascontiguousarray(scores).view(np.dtype((np.void, scores.itemsize * scores.shape[1]))).ravel().tolist()
     for key, row in zip(keys, scores, strict=True):
         if key not in known:
-            known[key] = segments_text(row.tolist(), digits)
+            known[key] = segments_text(row.tolist())
     return [known[key] for key in keys]
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import HutchError
-from hutch.core.run.numbers import rounded, segments_text, shortest
+from hutch.core.run.decisions import number_text
+from hutch.core.run.numbers import segments_text, shortest
 from hutch.vw.beside import own_options
 from hutch.vw.main import run
 from hutch.vw.model_binary import vw_model
@@ -113,7 +114,7 @@ def test_wrong_labels_in_json_are_told(tmp_path, capsys):
 def test_numbers_are_written_as_vw_writes_them():
     assert [shortest(np.float32(x)) for x in (0, 185, 1156.75, 2.1031378e-06, 0.00016043648, 33554432, 1e16, -0.1)] == [
         "0", "185", "1156.75", "2.1031378e-06", "0.00016043648", "33554432", "1e+16", "-0.1"]  # fmt: skip
-    assert [rounded(x, 2) for x in (185.121, 15625.2, 0.006, 0.004, 12421.0)] == [
+    assert [number_text(x, 2) for x in (185.121, 15625.2, 0.006, 0.004, 12421.0)] == [
         "185.12",
         "15625.2",
         "0.01",

@@ -7,8 +7,8 @@ from hutch.core.batch import Batch
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.run.decisions import tail
-from hutch.core.run.numbers import drawn_texts, rounded, segment_texts, segments_text
+from hutch.core.run.decisions import number_text, tail
+from hutch.core.run.numbers import drawn_texts, segment_texts, segments_text
 from hutch.core.run.output import Lines
 
 _SIMULATIONS = ("simulate_number_bandit", "simulate_part_bandit")
@@ -60,7 +60,7 @@ def spikes(batch: Batch, outputs: Outputs) -> bytes:
     for i, (a, b, one, c, d, two) in enumerate(outputs.scores.tolist()):
         for density in (one, two):
             if density not in known:
-                known[density] = rounded(density, 9)
+                known[density] = number_text(density, 9)
         ends = f"{a:.9f}", f"{b:.9f}", f"{c:.9f}", f"{d:.9f}"
         low, high, left, right = [end if end[-1] != "0" else end.rstrip("0").rstrip(".") for end in ends]
         found.append(f"{low}-{high}:{known[one]},{left}-{right}:{known[two]}".encode() + tail(batch, i))
@@ -79,10 +79,12 @@ class NumberCells:
             return None
         cost, density = batch.costs[batch.cost_ptr[i] : batch.cost_ptr[i + 1]].tolist()
         values = float(batch.labels[i]), cost, density
-        return f"{{{','.join(rounded(value, self._digits) for value in values)}}}"
+        return f"{{{','.join(number_text(value, self._digits) for value in values)}}}"
 
     def prediction(self, batch: Batch, i: int, outputs: Outputs) -> str:
         """See `hutch.core.run.progress.Cells`."""
         if not self._draws:
             return segments_text(outputs.scores[i].tolist(), 2)
-        return f"{rounded(float(outputs.predictions[i]), 2)},{rounded(float(np.float32(outputs.scores[i, 0])), 2)}"
+        return (
+            f"{number_text(float(outputs.predictions[i]), 2)},{number_text(float(np.float32(outputs.scores[i, 0])), 2)}"
+        )

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -187,9 +188,7 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     if is_of_numbers(chain):
         return number_prediction_lines(chain)
     if given.top is not None:
-        from hutch.core.run.best import best_lines
-
-        return best_lines(given.top, vw=True)
+        return partial(best_last, given.top)
     if chain.predicts is Predictions.LABELS and not given.probabilities:
         from hutch.core.run.labels import label_lines
 
@@ -203,3 +202,14 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     if active is not None and not active.simulation:
         return requests
     return number_lines(predictions_of)
+
+
+def best_last(count: int, batch: Batch, outputs: Outputs) -> bytes:
+    """`--top`: the highest predictions of each group, the best last, and an empty line."""
+    from hutch.core.run.best import best_rows
+
+    found = []
+    for rows in best_rows(batch, outputs, count):
+        found += [(b"%.6f " % outputs.predictions[row]) + tail(batch, row)[:-1] + b" \n" for row in rows]
+        found.append(b"\n")
+    return b"".join(found)

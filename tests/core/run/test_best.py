@@ -9,6 +9,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.outputs import outputs_in
 from hutch.core.run.best import best_lines, best_of
 from hutch.core.text.parser import TextParser
+from hutch.vw.outputs import best_last
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
@@ -35,5 +36,5 @@ def test_lines():
     outputs = outputs_in(np.zeros(16, np.float32), 4, 0)
     outputs.predictions[:] = 0.5, 2, 1.25, -1
     assert bytes(best_lines(2)(batch, outputs)) == b"2.000000 b\n1.250000\n\n-1.000000 c\n\n"
-    assert bytes(best_lines(2, vw=True)(batch, outputs)) == b"1.250000  \n2.000000  b \n\n-1.000000  c \n\n"
+    assert bytes(best_last(2, batch, outputs)) == b"1.250000  \n2.000000  b \n\n-1.000000  c \n\n"
     assert bytes(best_lines(2)(parsed(b""), outputs)) == b""
