@@ -7,7 +7,7 @@ rates that is the posterior deviation, up to a factor. A learner that provides t
 * `thompson`: an action has the probability that it is the cheapest, if every action's cost is drawn from its own normal
   distribution. That is the chance with which Thompson sampling chooses it, by quadrature instead of by draws, so that
   the probabilities are exact and belong into the log.
-* `optimism`: the action with the least m - s has all probability.
+* `optimism`: the action with the least m - s has all probability; of several that have it, each has its share.
 
 The chosen action is learned with importance 1, however unlikely it was.
 
@@ -113,6 +113,18 @@ def chances_of_least(means, deviations, out):
         out[k] = out[k] / total if total > _0 else _1 / np.float32(len(means))
 
 
+@helper
+def _share_of_least(bounds, out):
+    """Give the least of some numbers all probability, several equal ones the same part; NaN counts as any other."""
+    least, count = bounds[0], 0
+    for bound in bounds:
+        least = bound if bound < least else least
+    for bound in bounds:
+        count += not bound > least
+    for k in range(len(bounds)):
+        out[k] = _0 if bounds[k] > least else _1 / np.float32(count)
+
+
 @kernel
 def predict(layer, example, label, importance, offset):
     """Probabilities of the actions, in the order of their scores."""
@@ -131,12 +143,9 @@ def predict(layer, example, label, importance, offset):
         deviations[k] = state.width * np.float32(math.sqrt(moves * spread)) if moves < np.inf else _0
     put_back(e, outcome)
     if state.optimistic == 1:
-        best = 0
-        for k in range(1, len(values)):
-            if means[k] - deviations[k] < means[best] - deviations[best]:
-                best = k
         for k in range(len(values)):
-            values[k] = _1 if k == best else _0
+            means[k] -= deviations[k]
+        _share_of_least(means, values)
     else:
         chances_of_least(means, deviations, values)
     enforce_minimum(state.epsilon, True, values, means)

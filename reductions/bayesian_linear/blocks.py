@@ -10,9 +10,13 @@ noise variance v:
     log evidence += -h/2 (log v (1 + q) + e² / (v (1 + q)))
 
 r₀ is the middle of the range of labels, r half its width; m - b g is the mean for labels less b, whatever b was when
-they were learned. A weight has under prior t the variance t / (n x²) at first, with x the value of its feature when it
-is met first, and n the features of that example. All priors learn; the one with the greatest evidence predicts.
-Features that are met first in one example share a block of S; between blocks covariances are 0. The table of weights
+they were learned. A weight has under prior t the variance t / r at first, with r the largest n x² learned, x the value
+of its feature and n the features of the example: at first no prediction has more variance than t. When r grows by d,
+the prior of weight j is taken to have been narrower all along, as by a label 0 of importance d / t:
+
+    m -= S_j m_j c         g -= S_j g_j c         S -= S_j S_j' c         c = d / (t + d S_jj)
+
+All priors learn; the one with the greatest evidence predicts. Features that are met first in one example share a block of S; between blocks covariances are 0. The table of weights
 holds the number of each feature's place.
 
 With forgetting f, the weights walk back to what was expected at first (G. Uhlenbeck, L. Ornstein, Physical Review 36,
@@ -53,6 +57,7 @@ from hutch.reductions.linear.kernels import clip
 
 MOST_PRIORS = 8
 _LEAST, _LARGEST = 1e-24, 1e300
+_GROWN = 1.0 + 1e-9  # more than what rounding leaves
 _0 = np.float32(0)
 _8 = uint64(8)
 
@@ -187,11 +192,10 @@ def _give_places(s, sums, features, shared, count):
             place = taken[block]
             taken[block] += 1
             s.size = max(s.size, taken[block])
-            if s.forgetting > 0.0:
-                _firsts(s, block)[place] = 1.0 / (np.float64(n) * max(x * x, _LEAST))
+            _firsts(s, block)[place] = 1.0 / (np.float64(n) * max(x * x, _LEAST))
             for k in range(s.prior_count):
                 matrix = matrix_at(s, uint64(block * s.prior_count + k))
-                matrix[place * (s.room + 1)] = priors[k] / (np.float64(n) * max(x * x, _LEAST))
+                matrix[place * (s.room + 1)] = priors[k] * _firsts(s, block)[place]
             weights[row] = np.float32(block * s.room + place + 1)
         else:
             other = int64(row) % s.blocks
@@ -294,6 +298,30 @@ def _update(s, number, along, gain, error, left):
 
 
 @helper
+def _narrow(s, n, count):
+    """Narrow the priors of features whose values are the largest so far."""
+    priors = float64s_at(s.priors, uint64(s.prior_count))
+    for j in range(count):
+        row, firsts, along = _row(s, s.parts, j), _firsts(s, _block(s, j)), _row(s, s.products, j)
+        for i in range(s.size):
+            reach = np.float64(n) * row[i] * row[i]
+            if not _GROWN < reach * firsts[i] < _LARGEST:
+                continue
+            for k in range(s.prior_count):
+                matrix, more = matrix_at(s, _number(s, j, k)), (reach - 1.0 / firsts[i]) / priors[k]
+                mean, response = vector_at(s, s.means, _number(s, j, k)), vector_at(s, s.responses, _number(s, j, k))
+                for t in range(s.size):
+                    along[t] = matrix[i * s.room + t]
+                left = 1.0 / (1.0 + more * along[i])
+                held, answered = mean[i] * left, response[i] * left
+                _update(s, _number(s, j, k), along, more * left, -mean[i], -response[i])
+                mean[i], response[i] = held, answered
+                for t in range(s.size):
+                    matrix[i * s.room + t] = matrix[t * s.room + i] = along[t] * left
+            firsts[i] = 1.0 / reach
+
+
+@helper
 def _learn_priors(s, sums, count, y, h):
     """Let all priors learn the label of an example whose features have places."""
     for k in range(s.prior_count):
@@ -328,6 +356,7 @@ def learn_blocks(layer, example, label, importance, offset):
     if s.forgetting > 0.0:
         _forget(s, sums, max(count, int64(0)))
     if count >= 0:
+        _narrow(s, features.length, count)
         _learn_priors(s, sums, count, y, h)
     sums.importance += h
     sums.labels += h * y

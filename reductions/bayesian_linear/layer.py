@@ -400,7 +400,7 @@ class BayesianLinear(Reduction):
     def _by_block(self) -> dict[str, NDArray[Any]]:
         """What blocks keep, by name."""
         found = {"taken": self._taken, "means": self._means, "responses": self._responses, "matrices": self._matrices}
-        return found | ({"firsts": self._firsts, "since": self._since} if self.parameters.forgetting else {})
+        return found | {"firsts": self._firsts} | ({"since": self._since} if self.parameters.forgetting else {})
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Means and covariances with their pending updates; with blocks, those in use, and sums of labels."""
@@ -425,8 +425,9 @@ class BayesianLinear(Reduction):
         if self._in_blocks:
             found = dict.fromkeys(SUMS.names or (), FINITE) | dict.fromkeys(("importance", "residuals"), POSITIVE)
             found |= dict.fromkeys(("means", "responses", "matrices"), Limits(finite=True, grows=True))
+            found["firsts"] = Limits(least=0, finite=True, grows=True)
             if self.parameters.forgetting:
-                found |= dict.fromkeys(("firsts", "since"), Limits(least=0, finite=True, grows=True))
+                found["since"] = Limits(least=0, finite=True, grows=True)
             return found | {"taken": Limits(1, self.parameters.dimension, grows=True)}
         if self._moments:
             return {"features": Limits(-1, (1 << 32) - 1), **self._moments.limits()}

@@ -58,7 +58,7 @@ BAYESIAN = np.dtype(
         ("found", "u8"),  # BUFFER of int64: the blocks of the example
         ("parts", "u8"),  # BUFFER of float64[blocks of the example, room]: its features
         ("products", "u8"),  # BUFFER, as `parts`: the covariance times these
-        ("firsts", "u8"),  # address of float64[blocks, room]: first variances for a prior of 1, where it forgets
+        ("firsts", "u8"),  # address of float64[blocks, room]: first variances for a prior of 1
         ("since", "u8"),  # address of float64[blocks]: importance learned when a covariance was brought up to date
     ]
 )
