@@ -16,8 +16,8 @@ the prior of weight j is taken to have been narrower all along, as by a label 0 
 
     m -= S_j m_j c         g -= S_j g_j c         S -= S_j S_j' c         c = d / (t + d S_jj)
 
-All priors learn; the one with the greatest evidence predicts. Features that are met first in one example share a block of S; between blocks covariances are 0. The table of weights
-holds the number of each feature's place.
+All priors learn; the one with the greatest evidence predicts. Features that are met first in one example share a block
+of S; between blocks covariances are 0. The table of weights holds the number of each feature's place.
 
 With forgetting f, the weights walk back to what was expected at first (G. Uhlenbeck, L. Ornstein, Physical Review 36,
 1930): each label of importance h brings all of S nearer to S₀, its first, diagonal one, and all of m and g nearer to 0.
