@@ -147,8 +147,9 @@ def hutch_register_warmups(register: Callable[..., None]) -> None:
         ),
         (
             "train events.vw -C personalizer.yaml --quiet -p out",
-            "[{explore_posterior: {method: thompson, width: 1, epsilon: 0.02}}, contextual_bandit, "
+            "[{explore_posterior: {method: optimism, width: 1, epsilon: 0.02}}, contextual_bandit, "
             "cost_sensitive_with_features, "
+            "{hedge: {copies: [{bayesian_linear: {forgetting: 0}}, {bayesian_linear: {forgetting: 0.003}}]}}, "
             "{bayesian_linear: {covariance: blocks, dimension: 64, loss: squared, interactions: [[':', ':']]}}]",
             "events.vw",
             "0:1:0.5 |a x\n|a y\n\n|a x\n1:0:0.5 |a y\n\n",

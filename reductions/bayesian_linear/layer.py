@@ -126,7 +126,7 @@ class BayesianLinearParameters(Parameters):
     min_prediction: float | None = None
     max_prediction: float | None = None
     priors: Annotated[tuple[Positive, ...], Within(min_length=1, max_length=MOST_PRIORS)] = (
-        0.0625, 0.25, 1.0, 4.0, 16.0,
+        0.0625, 0.25, 1.0, 4.0, 16.0, 64.0,
     )  # fmt: skip
     blocks: Annotated[int, Within(ge=1, le=1 << 20)] = 1024
     interactions: Annotated[tuple[str | tuple[str, ...], ...], Within(max_length=MOST_TERMS)] = ()

@@ -17,13 +17,13 @@ USERS, ACTIONS, BEFORE, ALL, WINDOW = 3, 4, 2000, 4000, 500
 PAIRS = [["user", "action"]]
 
 
-def posterior(*forgetting: float, clip: float | None = None, method: str = "optimism") -> list[Any]:
+def posterior(*forgetting: float, clip: float | None = None, explorer: dict[str, Any] | None = None) -> list[Any]:
     """A chain with a posterior in blocks, or with several that forget at different rates."""
     base = {"covariance": "blocks", "dimension": 64, "loss": "squared", "interactions": PAIRS}
     bandit = {"contextual_bandit": {} if clip is None else {"clip": clip}}
     copies = [{"bayesian_linear": {"forgetting": rate}} for rate in forgetting]
     return [
-        {"explore_posterior": {"method": method, "width": 1}},
+        {"explore_posterior": explorer or {"method": "optimism", "width": 1}},
         bandit,
         "cost_sensitive_with_features",
         *([{"hedge": {"copies": copies}}] if len(copies) > 1 else []),
@@ -31,6 +31,8 @@ def posterior(*forgetting: float, clip: float | None = None, method: str = "opti
     ]
 
 
+FLOOR = {"method": "optimism", "width": 1, "epsilon": 0.02}
+THOMPSON = {"method": "thompson", "width": 0.25, "epsilon": 0.02}
 CASES = {
     "`configs/explore.yaml`, pairs": posterior(0.0, 0.003),
     "the same, `clip: 1`": posterior(0.0, 0.003, clip=1.0),
@@ -40,8 +42,10 @@ CASES = {
     "no `hedge`, `forgetting: 0.001`": posterior(0.001),
     "no `hedge`, `forgetting: 0.001`, `clip: 1`": posterior(0.001, clip=1.0),
     "no `hedge`, `forgetting: 0.003`, `clip: 1`": posterior(0.003, clip=1.0),
-    "`configs/personalizer.yaml`": posterior(0.0, method="thompson"),
-    "the same below `hedge`, copies 0 and 0.003": posterior(0.0, 0.003, method="thompson"),
+    "`configs/personalizer.yaml`": posterior(0.0, 0.003, explorer=FLOOR),
+    "the same, no `hedge`": posterior(0.0, explorer=FLOOR),
+    "the same by Thompson sampling": posterior(0.0, 0.003, explorer=THOMPSON),
+    "the same by Thompson sampling, no `hedge`": posterior(0.0, explorer=THOMPSON),
     "`explore_squarecb`, `linear`": [
         "explore_squarecb", "contextual_bandit", "cost_sensitive_with_features", {"linear": {"interactions": PAIRS}}
     ],
@@ -66,10 +70,13 @@ def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
-    seeds = range(parser.parse_args().seeds)
+    parser.add_argument("--only", nargs="*", default=[*CASES], help="rows")
+    options = parser.parse_args()
+    seeds = range(options.seeds)
     windows = " | ".join(f"{k + 1:,} to {k + WINDOW:,}" for k in range(BEFORE, ALL, WINDOW))
     print(f"| chain | 1,501 to 2,000 | {windows} | sum | no change: sum |\n|{'---|' * 8}")
-    for name, layers in CASES.items():
+    for name in options.only:
+        layers = CASES[name]
         mean = np.mean([regret(layers, seed, True) for seed in seeds], axis=0)
         still = np.mean([regret(layers, seed, False).sum() for seed in seeds])
         parts = " | ".join(f"{mean[k : k + WINDOW].mean():.3f}" for k in range(BEFORE - WINDOW, ALL, WINDOW))

@@ -52,13 +52,12 @@ STILL = [layer for layer in EXPLORE if "hedge" not in layer]
 EXPLORERS = {
     "explore.yaml": EXPLORE,
     "the same, without `hedge`": STILL,
-    "the same, for logs": changed(EXPLORE, "explore_posterior", method="thompson", width=0.25, epsilon=0.02),
+    "the same, for logs": changed(EXPLORE, "explore_posterior", epsilon=0.02),
+    "the same, by Thompson sampling": changed(
+        EXPLORE, "explore_posterior", method="thompson", width=0.25, epsilon=0.02
+    ),
     "the same, prior 16": changed(EXPLORE, "bayesian_linear", priors=[16.0]),
     "the same without `hedge`, clip 1": changed(STILL, "contextual_bandit", clip=1.0),
-    "personalizer.yaml": changed(STILL, "explore_posterior", method="thompson", width=1, epsilon=0.02),
-    "personalizer.yaml, clip 1": changed(
-        changed(STILL, "explore_posterior", method="thompson", width=1, epsilon=0.02), "contextual_bandit", clip=1.0
-    ),
     **PEERS,
 }
 

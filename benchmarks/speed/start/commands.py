@@ -31,6 +31,14 @@ COMMANDS = {
     "crowd": "crowd labels.tsv --quiet",
     "crowd online": "crowd labels.tsv --method online --quiet",
     "em fit": "em fit rows.csv --rank 2",
+    "crowd of ratings": "crowd demo-ratings/labels.csv --score demo-ratings/truth.csv --quiet",
+    "judges": "judges demo-judges/verdicts.csv --people demo-judges/people.csv --slice topic",
+    "estimate": "estimate demo-judges/people.csv --judges demo-judges/verdicts.csv --of rate=pass",
+    "estimate a benchmark": "estimate demo-benchmark/answers.csv --new mine --judged demo-benchmark/judged.csv",
+    "evaluate": "evaluate demo-clicks/clicks.dsjson -C demo-clicks/policy.yaml",
+    "train a table": "train demo-table/customers.csv --label churned --classes no,yes -f churn.model --quiet",
+    "predict a table": "predict demo-table/new.csv -i known-churn.model -p made.txt --quiet",
+    "train records": "train demo-serve/messages.jsonl -C demo-serve/triage.yaml -f triage.model --quiet",
     "active report": "active report --store labels.db",
     "active ask": "active ask data.vw -i asking.model --store asked.db -n 5",
     "active simulate": "active simulate data.vw -C asking.yaml",
@@ -39,6 +47,8 @@ COMMANDS = {
     "--help": "--help",
 }
 READY = (
+    *(f"demo {name}" for name in ("ratings", "judges", "benchmark", "clicks", "table", "serve")),
+    "train demo-table/customers.csv --label churned --classes no,yes -f known-churn.model --quiet",
     "train data.vw --loss_function logistic --quiet -f known.model",
     "train data.vw -C asking.yaml --quiet -f asking.model",
     "active ask data.vw -i asking.model --store labels.db -n 30",
