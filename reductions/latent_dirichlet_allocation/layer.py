@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.chain.declarations import Answers
-from hutch.core.chain.limits import FINITE, POSITIVE, Limits
+from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
 from hutch.core.errors import ConfigError, DataError, ModelError
@@ -59,8 +59,8 @@ class LatentDirichletAllocationParameters(Parameters):
         scores: `shares` of topics, which add up to 1, or their `weights` γ, which add up to the words and the prior.
         arithmetic: `exact`, or Vowpal Wabbit's approximations: `fast`, or two of them by a number's place in memory,
             `fast_in_fours`.
-        vocabulary: topics are shares of the words `seen` so far, whose first weights are near 1; or, as in Vowpal Wabbit,
-            of all rows of the `table`, whose first weights are large, and the same whatever the seed.
+        vocabulary: topics are shares of the words `seen` so far, whose first weights are near 1; or, as in Vowpal
+            Wabbit, of all rows of the `table`, whose first weights are large, and the same whatever the seed.
     """
 
     topics: Annotated[int, Within(ge=1, le=1 << 16), ExampleValue(3)]
@@ -87,7 +87,7 @@ def _report(state, e, importance, bound):
     for k in range(state.topics):
         total += gamma[k]
         if gamma[k] > gamma[best]:
-            best = k
+            best = uint64(k)
     if e.scores != uint64(0):
         scores, size = float32s_at(e.scores, state.topics), total if state.shares == uint64(1) else _1
         for k in range(state.topics):
@@ -140,6 +140,7 @@ class LatentDirichletAllocation(Reduction):
     is_base = True
     known_failures = {"offsets_added": "topics of a document have no offset"}
     kernels = Kernels(learn, predict)
+    state: Record
 
     def __init__(self, parameters: LatentDirichletAllocationParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -179,7 +180,7 @@ class LatentDirichletAllocation(Reduction):
     @property
     def stride(self) -> int:
         """A number per topic."""
-        return 1 << (self.parameters.topics - 1).bit_length()
+        return 1 << int(self.parameters.topics - 1).bit_length()
 
     @property
     def answers(self) -> Answers:
@@ -236,7 +237,9 @@ class LatentDirichletAllocation(Reduction):
 
     def _bytes(self, name: str, kind: Any, count: int) -> NDArray[Any]:
         size = count * np.dtype(kind).itemsize
-        return np.frombuffer(ctypes.string_at(int(self._buffers[name].record["address"][0]), size) if size else b"", kind)
+        return np.frombuffer(
+            ctypes.string_at(int(self._buffers[name].record["address"][0]), size) if size else b"", kind
+        )
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Sums of weights, and what the documents that wait say of their words."""
@@ -282,14 +285,19 @@ class LatentDirichletAllocation(Reduction):
             ModelError: there is no memory for them.
         """
         found, self._incoming = self._incoming, {}
-        self.state.targets["place"][...] = 0  # type: ignore[union-attr]
-        addresses = np.uint64(self.state.address), np.uint64(self.context.shared.ctypes.data)  # type: ignore[union-attr]
+        self.state.targets["place"][...] = 0
+        addresses = np.uint64(self.state.address), np.uint64(self.context.shared.ctypes.data)
         if not restore(*addresses, found["kept"], np.ascontiguousarray(found["gains"])):
             raise ModelError(f"{self.name}: its {len(found['kept'])} words need more memory than there is")
 
     def doubts(self) -> str | None:
-        """Documents that wait for the first minibatch."""
+        """Documents that wait for the first minibatch, or have no words."""
         waiting, p = int(self.state["waiting"][0]), self.parameters
+        learned = waiting or self.state["batches"][0] > p.initial_t
+        if learned and not (self.state["known"][0] or self.state["fresh"][0]):
+            return "no document had a word: wanted words behind a bar, as in `| a b`"
         if not waiting or self.state["batches"][0] > p.initial_t:
             return None
-        return f"got {waiting} documents, nothing is learned before there are {p.minibatch}: wanted a smaller `minibatch`"
+        return (
+            f"got {waiting} documents, nothing is learned before there are {p.minibatch}: wanted a smaller `minibatch`"
+        )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import float32, int64, uint64
 
 from hutch.core.batch import CONSTANT_NAMESPACE
-from hutch.core.kernel.abi import example_of, float32s_at, int64s_at, record_of, shared_of, uint32s_at, weights_of
+from hutch.core.kernel.abi import float32s_at, int64s_at, record_of, shared_of, uint32s_at, weights_of
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.random import merand48, uniform
@@ -138,7 +138,9 @@ def find_words(state, e, shared):
             if place_of[row] == 0:
                 place = state.words
                 kept = reserve(state.kept, uint64(4) * (place + uint64(1)))
-                if kept == uint64(0) or reserve(state.terms, uint64(8) * state.topics * (place + uint64(1))) == uint64(0):
+                if kept == uint64(0) or reserve(state.terms, uint64(8) * state.topics * (place + uint64(1))) == uint64(
+                    0
+                ):
                     return int64(-1)
                 uint32s_at(kept, place + uint64(1))[place] = row
                 state.words = place + uint64(1)
@@ -154,7 +156,10 @@ def find_words(state, e, shared):
 @helper
 def forget_words(state, shared, first):
     """Take the places of all words from the one at place `first` on away."""
-    place_of, rows = uint32s_at(state.place, shared.mask + uint64(1)), uint32s_at(buffer_of(state.kept).address, state.words)
+    place_of, rows = (
+        uint32s_at(state.place, shared.mask + uint64(1)),
+        uint32s_at(buffer_of(state.kept).address, state.words),
+    )
     for place in range(first, state.words):
         place_of[rows[place]] = 0
         state.fresh -= uint64(_is_new(state, _row_of(state, shared, rows[place])))

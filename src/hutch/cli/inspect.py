@@ -54,8 +54,8 @@ def inspect(
     if readable is not None:
         write_readable(readable, chain.arrays(), chain.metadata())
     if invert_hash is not None and top is not None:
-        found = list(top_words(chain, _names(chain, invert_hash), top))
-        _print(found, ("topic", "share", "words"), as_json)
+        topics = list(top_words(chain, _names(chain, invert_hash), top))
+        _print(topics, ("topic", "share", "words"), as_json)
     elif invert_hash is not None:
         rows = list(_named_weights(chain, invert_hash))
         _print(rows, ("feature", "index", "collides", "weights"), as_json)

@@ -31,7 +31,7 @@ def top_words(chain: Any, names: Mapping[int, Mapping[str, None]], count: int) -
         count: words of a topic.
 
     Yields:
-        `topic`, counted from 1; its `share` of the weight of all words in all topics; its `words`, the first ones first.
+        `topic`, counted from 1; its `share` of the weight of all words in all topics; its `words`, the heaviest first.
     """
     mask = np.int64(chain.shared[0]["mask"])
     of_rows: dict[int, dict[str, None]] = {}

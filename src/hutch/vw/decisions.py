@@ -162,7 +162,7 @@ def _of_topics(options: Namespace, linear: dict[str, Any]) -> dict[str, Any]:
         if linear.pop(name, None) is not None:
             warn(f"--{name}: it has no effect on the topics of --lda, as in VW")
     if linear.get("learning_rate", 0.0) > 1:
-        warn(f"--learning_rate: got {linear['learning_rate']:g}, and it is 1, the most that there is with --lda, as in VW")
+        warn(f"--learning_rate: got {linear['learning_rate']:g}, and it is 1, the most with --lda, as in VW")
         linear["learning_rate"] = 1.0
     rates = {"learning_rate": 0.5, "power_t": 0.5, "initial_t": 0.0}
     found: dict[str, Any] = {name: linear.pop(name, default) for name, default in rates.items()}

@@ -46,7 +46,7 @@ def model_lines(
         UsageError: another base learner.
     """
     base: Any = chain.layers[-1]
-    topics = base.parameters.topics if has(base, FindsTopics) else 0
+    topics = int(base.parameters.topics) if has(chain.layers[-1], FindsTopics) else 0
     if not topics and not is_learner(base):
         raise UsageError(f"--readable_model: got a chain on {base.name!r}, wanted 'linear'")
     shared = chain.shared[0]

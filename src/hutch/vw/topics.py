@@ -15,7 +15,9 @@ from hutch.core.run.run import Reporter, Run
 
 def topic_lines(batch: Batch, outputs: Outputs) -> bytes:
     """`-p` of `--lda`: the weight of each topic, and the tag."""
-    found = (" ".join(map("{:g}".format, row)).encode() + tail(batch, i) for i, row in enumerate(outputs.scores.tolist()))
+    found = (
+        " ".join(map("{:g}".format, row)).encode() + tail(batch, i) for i, row in enumerate(outputs.scores.tolist())
+    )
     return b"".join(found)
 
 
