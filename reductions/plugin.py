@@ -50,6 +50,7 @@ REDUCTIONS = {
     "hedge": "hedge:Hedge",
     "interact": "features.interact:Interact",
     "kernel_svm": "kernel_svm.layer:KernelSvm",
+    "latent_dirichlet_allocation": "latent_dirichlet_allocation.layer:LatentDirichletAllocation",
     "lbfgs": "lbfgs.layer:Lbfgs",
     "linear": "linear.layer:Linear",
     "link": "link:Link",

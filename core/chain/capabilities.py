@@ -209,6 +209,16 @@ class LearnsFromPasses(Protocol):
         """Discard what the search has summed up and remembers; the weights stay."""
 
 
+class FindsTopics(Protocol):
+    """A base learner of topics, whose scores are the topics of a document."""
+
+    def topic_weights(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The weight of each row of the table in each topic, float32 (rows, topics)."""
+
+    def learn_waiting(self) -> None:
+        """Learn the documents that wait for others to be learned with."""
+
+
 class GivesPlaces(Protocol):
     """A base learner whose features have places in a row of limited length, in the order in which they are met."""
 

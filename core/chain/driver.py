@@ -34,6 +34,7 @@ RUN = np.dtype(
         ("example", "u8"),  # address of the EXAMPLE record that is refilled for each
         ("size", "u8"),  # examples in the batch
         ("learning", "i8"),  # 0 predicts only
+        ("unlabeled", "u8"),  # 1: the chain takes no labels, and learns every example
         ("ahead", "u8"),  # 1: the base learner looks ahead itself
         ("fetched", "u8"),  # bytes of a feature's rows that are fetched ahead
         (
@@ -248,6 +249,8 @@ def _show(run, r, e, i):
     e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), e.length
     if r.classes > uint64(0):
         e.scores = r.scores + uint64(4) * r.classes * i
+    if r.unlabeled != uint64(0):
+        e.label = np.float32(0)
     return e.label != UNLABELED if r.cost_ptr == uint64(0) else _call(r.show_costs, run, i, uint64(0)) != 0
 
 

@@ -95,6 +95,7 @@ class Engine:
         self._run["top"], self._run["example"] = stack.records.ctypes.data, self._example.ctypes.data
         self._run["ignored"], self._run["ignored_count"] = self._ignored.ctypes.data, len(self._ignored)
         self._run["inverse"], self._run["keep"] = bool(keep), keep_kernel.address if names else 0
+        self._run["unlabeled"] = self.takes is Labels.NONE
         self._run["show_costs"] = show_costs.address if self.takes.lists_costs else 0
         self._seen, self._written = _fields(self._run, tuple(SEEN)), _fields(self._run, _OUTPUT_ARRAYS)
         self._tally = np.zeros(1, TALLY)  # of whoever runs the chain and does not count

@@ -42,6 +42,7 @@ class Labels(StrEnum):
     LOGGED_SLOTS = "logged_slots"  # of a decision: the same for each of the slots that get an action
     LOGGED_SLATE = "logged_slate"  # of a decision: one cost of all slots, and the probability of each one's action
     LOGGED_CLASS = "logged_class"  # cost and probability of the class that was chosen
+    NONE = "none"  # examples have no label, and all are learned
     LOGGED_NUMBER = "logged_number"  # the number that was chosen, its cost and its density, which stand among the costs
 
     @property

@@ -94,7 +94,8 @@ def _examples(takes: Labels, classes: int, labels: tuple[float, float], count: i
         words = {f"w{truth}": 1.0, **{name: float(random.integers(1, 4)) / 2 for name in noise}}
         sides = {"left": {f"l{random.integers(6)}": 1.0}, "right": {f"r{i // 3 % 15}": 1.0}}
         label: Any = labels[truth] if takes == Labels.SIMPLE else _label(takes, truth, classes)
-        found.append({"label": label, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
+        own = {} if takes == Labels.NONE else {"label": label}
+        found.append({**own, "group": i // 3, "tag": f"t{i // 3}", **sides, "words": words})
     return tuple(found)
 
 

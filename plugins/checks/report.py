@@ -50,10 +50,13 @@ def _rises(predictions: _Floats, values: _Floats, what: str) -> None:
 def loss(bench: Bench) -> None:
     """The loss is that of the layer's own prediction, times the importance, and 0 without a label."""
     engine, records = bench.trained(_HALF)
-    _loss_of_labels(bench, engine, records)
+    if engine.takes is not Labels.NONE:
+        _loss_of_labels(bench, engine, records)
     once, twice = (_judged(engine, records, importance=weight)[1] for weight in (1.0, 2.0))
     i = int(np.argmax(np.abs(twice - 2 * once)))
     expect(bool(np.isclose(twice[i], 2 * once[i], rtol=1e-3)), "loss with importance 2", twice[i], f"2 × {once[i]:g}")
+    if engine.takes is Labels.NONE:
+        return
     unlabeled = _judged(engine, bench.unlabeled(records))[1]
     expect(not unlabeled.any(), "loss without a label", np.abs(unlabeled).max(), "0")
 

@@ -24,7 +24,10 @@ PPCA: dict[str, Any] = {
     "namespace": "task", "dimension": 6, "features": "hashed", "rank": 2, "block": 3, "warm_up": 4
 }  # fmt: skip
 
-pytestmark = pytest.mark.filterwarnings("ignore:lbfgs. nothing is learned before a pass ends")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:lbfgs. nothing is learned before a pass ends"),
+    pytest.mark.filterwarnings("ignore:latent_dirichlet_allocation. got . documents, nothing is learned before"),
+]
 
 CHAINS: dict[str, list[Any]] = {
     "linear": [LINEAR],
@@ -136,6 +139,7 @@ CHAINS: dict[str, list[Any]] = {
     "active_cover over linear": [{"active_cover": {"policies": 2}}, {"linear": {"loss": "logistic"}}],
     "sketched_newton": [{"sketched_newton": {"loss": "logistic", "sketch": 3}}],
     "lbfgs": [{"lbfgs": {"loss": "logistic", "memory": 2}}],
+    "latent_dirichlet_allocation": [{"latent_dirichlet_allocation": {"topics": 3, "minibatch": 4}}],
     "binary over kernel_svm": ["binary", {"kernel_svm": {"kernel": "rbf", "pool": 3}}],
     "stagewise_polynomial over linear": [{"stagewise_polynomial": {"batch": 30}}, LINEAR],
     "boosting over linear": [{"boosting": {"learners": 3, "algorithm": "logistic"}}, LINEAR],

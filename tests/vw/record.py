@@ -92,6 +92,17 @@ def numbers_logged(count: int = 24, labelled: float = 0.8) -> str:
     return "".join(lines)
 
 
+def documents(count: int = 23) -> str:
+    """Words of one or two of three subjects, with their counts."""
+    draw, lines = random.Random(count), []
+    for k in range(count):
+        subjects = draw.sample(range(3), draw.choice((1, 1, 2)))
+        words = [f"{draw.choice('abcdef')}{draw.choice(subjects)}" for _ in range(draw.randint(4, 12))]
+        counts = " ".join(f"{word}:{words.count(word)}" for word in sorted({*words}))
+        lines.append(f"{f'doc{k}' if k % 5 == 0 else ''}|w {counts}{' |title a0 c2' if k % 4 == 0 else ''}\n")
+    return "".join(lines)
+
+
 def numbers_near(count: int = 24) -> str:
     """Lines with labels from 0 to 20 that depend on a word."""
     draw, lines = random.Random(count), []
@@ -318,6 +329,19 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "marginal": (REAL, ("--marginal a --decay 0.01", "--marginal ac --compete -q ab")),
     "stagewise": (REAL, ("--stage_poly --batch_sz 3 --sched_exponent 0.7 -c -k --passes 4 --holdout_off",)),
     "confident": (BINARY, ("--confidence --confidence_after_training --initial_t 0.1",)),
+    "topics": (
+        documents(),
+        (
+            "--lda 3 --lda_D 23 --minibatch 4 -b 8 --math-mode 1 -P 99 -f {M}",
+            "-t -i {M} --minibatch 4 -P 99",
+            "--lda 5 --lda_alpha 0.2 --lda_rho 0.05 --lda_D 50 --minibatch 6 -b 7 -P 99 --power_t 0.7 -l 0.8",
+            "--lda 9 --lda_epsilon 0.01 --lda_D 23 --minibatch 9 -b 8 -P 99 --math-mode 2 --initial_t 3 --ignore t",
+        ),
+    ),
+    "topics over passes": (
+        documents(24),
+        ("--lda 2 --lda_D 24 --minibatch 6 -b 8 --math-mode 1 -P 999 -c -k --passes 2 --holdout_off",),
+    ),
     "random network": (REAL, ("--nn 2 --random_seed 3 -b 6",)),
     "link": (BINARY, ("--loss_function logistic --link glf1",)),
 }

@@ -100,7 +100,7 @@ def test_hexfloat(value, text):
     [
         ("--nosuchoption", "unknown option '--nosuchoption'"),
         ("--quadratik ab", "did you mean '--quadratic'"),
-        ("--lda 5", "--lda is not supported: Hutch has no topic models"),
+        ("--lda 5 --metrics", "--metrics is not supported: use --readable_model"),
         ("--rank 3 -q ab -q ac", "wanted one pair of namespaces at most"),
         ("-l abc", "--learning_rate: got 'abc', wanted a number"),
         ("--oaa x", "--oaa: got 'x', wanted a whole number"),
@@ -272,10 +272,10 @@ def test_several_options_in_one_word_are_taken_apart(capsys):
 
 def test_all_options_that_are_missing_are_named_at_once():
     with pytest.raises(UsageError) as caught:
-        parse(["--lda", "5", "--automl", "3", "--progres", "5"])
+        parse(["--search", "5", "--automl", "3", "--progres", "5"])
     lines = str(caught.value).splitlines()
     assert [line.partition(" is")[0].partition(";")[0] for line in lines] == [
-        "--lda",
+        "--search",
         "--automl",
         "unknown option '--progres'",
     ]

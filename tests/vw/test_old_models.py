@@ -109,7 +109,7 @@ def test_grams_names_of_classes_and_the_loss_of_the_command_line():
         ({"version": "8.9.0", "words": "--cb 4 --cb_type dr"}, "a model of VW 8.9.0, wanted one of 9.0.0 to"),
         ({"version": "8.8.0", "words": "--cb_adf --cb_explore_adf --squarecb"}, "VW 8.8.0, wanted one of 9.0.0 to"),
         ({"words": "--new_mf 3"}, "--new_mf is not supported: use --rank"),
-        ({"words": "--plt 3 --lda 2"}, "--plt is not supported(.|\n)*--lda"),
+        ({"words": "--automl 3 --wap 2"}, "--automl is not supported(.|\n)*--wap"),
         ({"weights": [(1 << 18, 1.0)]}, "weight 262144 of 262144"),
         ({"weights": [(1, 1.0)], "cut": 1}, "7 bytes of weights, of 8 each"),
         ({"words": "--cb_adf --cb_type mtr", "between": b"\0" * 8}, "truncated"),

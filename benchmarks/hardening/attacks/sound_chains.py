@@ -4,6 +4,7 @@ from typing import Any
 
 PLAIN = [f"{1 if i % 3 else -1} 't{i} |w a{i % 5} b{i % 7}:0.5 |u r{i % 4}" for i in range(30)]
 CLASSES = [f"{1 + i % 3} |w a{i % 5} b{i % 7} |u r{i % 4}" for i in range(30)]
+WORDS = [f"'t{i} |w a{i % 5}:{1 + i % 2} b{i % 7} |u r{i % 4}" for i in range(30)]
 LABEL_SETS = [f"{i % 3},{3 + i % 2} |w a{i % 5} b{i % 7} |u r{i % 4}" for i in range(30)]
 COSTS = [f"1:{i % 3} 2:{(i + 1) % 3} 3:0.5 |w a{i % 5} |u r{i % 4}" for i in range(30)]
 BLOCKS = [line for i in range(10) for line in (*(f"{1 + (i + j) % 3} |w a{i % 5} |u r{j}" for j in range(3)), "")]
@@ -154,6 +155,11 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         COSTS,
     ),
     "sketched_newton": ([{"sketched_newton": {"sketch": 4}}], PLAIN),
+    "latent_dirichlet_allocation": ([{"latent_dirichlet_allocation": {"topics": 3, "minibatch": 4}}], WORDS),
+    "latent_dirichlet_allocation as in VW": (
+        [{"latent_dirichlet_allocation": {"topics": 3, "minibatch": 7, "vocabulary": "table", "scores": "weights"}}],
+        WORDS,
+    ),
     "lbfgs": ([{"lbfgs": {"memory": 3}}], PLAIN),
     "kernel_svm": ([{"kernel_svm": {"kernel": "rbf", "pool": 4}}], PLAIN),
     "distributionally_robust": (["distributionally_robust", {"explore_epsilon": {}}, *_ADF], DECISIONS),

@@ -21,6 +21,9 @@ def inspect(
     invert_hash: Annotated[
         str | None, Option("--invert-hash", metavar="DATA", help="Print the weights of the features named in DATA.")
     ] = None,
+    top: Annotated[
+        int | None, Option("--top", metavar="N", min=1, help="With --invert-hash: the first N words of each topic.")
+    ] = None,
     explain: Annotated[
         str | None, Option("--explain", metavar="LINE", help="Show how a line is parsed and what each feature adds.")
     ] = None,
@@ -44,9 +47,16 @@ def inspect(
     from hutch.core.chain.readable_model import write_readable
 
     chain = Chain.load(model)
+    if top is not None:
+        from hutch.cli.topics import check_topics, top_words
+
+        check_topics(chain, invert_hash)
     if readable is not None:
         write_readable(readable, chain.arrays(), chain.metadata())
-    if invert_hash is not None:
+    if invert_hash is not None and top is not None:
+        topics = list(top_words(chain, _names(chain, invert_hash), top))
+        _print(topics, ("topic", "share", "words"), as_json)
+    elif invert_hash is not None:
         rows = list(_named_weights(chain, invert_hash))
         _print(rows, ("feature", "index", "collides", "weights"), as_json)
     elif explain is not None:
@@ -81,8 +91,13 @@ def _show_other(path: Path, kind: str, as_json: bool) -> None:
 
 
 def _weights(chain: Any, index: int) -> list[list[float]]:
-    """The rows of one feature, one per sub-model."""
+    """The rows of one feature, one per sub-model; of a learner of topics its weights in these."""
+    from hutch.core.chain.capabilities import FindsTopics, has
+
     shared = chain.shared[0]
+    if has(chain.layers[-1], FindsTopics):
+        row = index & int(shared["mask"])
+        return chain.layers[-1].topic_weights(chain.weights[row : row + 1]).tolist()  # type: ignore[no-any-return]
     total = chain.layers[-1].context.submodels
     first = index * int(shared["multiplier"])
     return [[float(x) for x in chain.weights[(first + k) & int(shared["mask"])]] for k in range(total)]
@@ -197,14 +212,8 @@ def _contributions(chain: Any, line: str) -> list[dict[str, Any]]:
 def _named_weights(chain: Any, data: str) -> Iterator[dict[str, Any]]:
     """The features that occur in a file, by name, with their rows."""
     from hutch.core.chain.capabilities import SumsWeights, has
-    from hutch.core.data.chunks import Chunks
-    from hutch.core.text.names import feature_names
 
-    names: dict[int, dict[str, None]] = {}
-    for chunk in Chunks([data]):
-        for line in bytes(chunk.data).decode(errors="replace").splitlines():
-            for feature in feature_names(line, chain.parser):
-                names.setdefault(feature.index, {})[str(feature)] = None
+    names = _names(chain, data)
     linear = has(chain.layers[-1], SumsWeights)
     for index, found in sorted(names.items(), key=lambda item: next(iter(item[1]))):
         weights = _weights(chain, index)
@@ -215,6 +224,19 @@ def _named_weights(chain: Any, data: str) -> Iterator[dict[str, Any]]:
                 "collides": len(found) > 1,
                 "weights": [row[0] for row in weights] if linear else weights,
             }
+
+
+def _names(chain: Any, data: str) -> dict[int, dict[str, None]]:
+    """The names of the features that occur in a file, by index."""
+    from hutch.core.data.chunks import Chunks
+    from hutch.core.text.names import feature_names
+
+    names: dict[int, dict[str, None]] = {}
+    for chunk in Chunks([data]):
+        for line in bytes(chunk.data).decode(errors="replace").splitlines():
+            for feature in feature_names(line, chain.parser):
+                names.setdefault(feature.index, {})[str(feature)] = None
+    return names
 
 
 def _print(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:

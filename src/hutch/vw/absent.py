@@ -28,7 +28,7 @@ ccb_no_slot_index: leave it out
 cb_to_cbadf: use --cb, which works with features of actions
 cs_absolute_loss: use --csoaa with --loss_function quantile
 wap wap_ldf ldf_override: use --csoaa or --csoaa_ldf
-metrics: use `hutch train --events FILE`, which writes JSON lines
+metrics: use --readable_model, or `hutch inspect MODEL --invert-hash DATA --top 10`; VW 9.11.9 crashes
 memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas dream_at_update: use
   --oaa, --ect or the `filter_tree` layer
 emt emt_tree emt_leaf emt_scorer emt_initial emt_router online: use --oaa, --ect
@@ -46,7 +46,6 @@ large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_p
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 para_active: use --ksvm without it
-lda lda_alpha lda_rho lda_D lda_epsilon minibatch math-mode: Hutch has no topic models
 print: use --audit, which shows every example
 sendto: use `hutch serve`, which predicts and learns over HTTP
 search search_task search_metatask search_interpolation search_rollout search_rollin search_passes_per_policy

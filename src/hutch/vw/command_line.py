@@ -26,6 +26,7 @@ _NOT_KEPT = (
     "cost_sensitive_active",
     "distributionally_",
     "kernel_svm",
+    "latent_",
     "lbfgs",
     "logarithmic_",
     "marginal",

@@ -155,6 +155,22 @@ def _of_sketch(options: Namespace) -> dict[str, Any]:
     return found | {"alpha": float(np.float32(1) / np.float32(options.alpha_inverse))}
 
 
+def _of_topics(options: Namespace, linear: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of `--lda` that options do not set unchanged; it takes options without effect out of `linear`."""
+    linear.pop("decay", None)
+    for name in ("min_prediction", "max_prediction"):
+        if linear.pop(name, None) is not None:
+            warn(f"--{name}: it has no effect on the topics of --lda, as in VW")
+    if linear.get("learning_rate", 0.0) > 1:
+        warn(f"--learning_rate: got {linear['learning_rate']:g}, and it is 1, the most with --lda, as in VW")
+        linear["learning_rate"] = 1.0
+    rates = {"learning_rate": 0.5, "power_t": 0.5, "initial_t": 0.0}
+    found: dict[str, Any] = {name: linear.pop(name, default) for name, default in rates.items()}
+    found |= {} if getattr(options, "math-mode") is not None else {"arithmetic": "fast_in_fours"}
+    found |= {} if options.minibatch is not None else {"minibatch": 1}
+    return found | {"scores": "weights", "vocabulary": "table"}
+
+
 _SHARED = (
     "loss",
     "min_prediction",
@@ -169,6 +185,7 @@ _KNOWN = {
     "bfgs": (*_SHARED, "l2"),
     "cbzo": (*_SHARED[1:], "learning_rate", "l1", "l2", "initial_constant"),
     "ftrl": (*_SHARED, "l1", "l2"),
+    "lda": _RATES,
     "ksvm": ("interactions", "permutations", "duplicate_interactions", "ignore_linear", "l2"),
     "rank": (*_SHARED[:4], "l2", *_RATES),
     "svrg": (*_SHARED, "learning_rate", "decay"),
@@ -204,6 +221,8 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
         more: dict[str, Any] = {}
         if option == "OjaNewton":
             more = _of_sketch(options)
+        if option == "lda":
+            more = _of_topics(options, linear)
         if option == "bfgs":
             more = {"keep_scales": False}
             if linear.pop("l1", 0):

@@ -12,11 +12,11 @@ from hutch.core.run.table import TABLE_HEADER
 from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
 from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
-from hutch.vw.outputs import layer_named
+from hutch.vw.outputs import finds_topics, layer_named
 from hutch.vw.table import OPTIONS
 
 _KEPT = ("multilabel_oaa", "affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions",
-         "noconstant", "link", "binary", "oaa", "ect", "error", "named_labels",
+         "noconstant", "link", "binary", "oaa", "ect", "error", "lda", "lda_alpha", "lda_rho", "named_labels",
          "cbzo", "policy", "cats", "cats_pdf", "min_value", "max_value", "bandwidth")  # fmt: skip
 _SILENT = ("ngrams", "feature_limit", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
@@ -86,7 +86,7 @@ def _dictionary_lines(chain: Chain) -> Iterator[str]:
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
 _LABELS |= {"logged_slots": "CCB", "logged_slate": "SLATES"}
 _PREDICTIONS = {"class": "MULTICLASS", "labels": "MULTILABELS", "action_probabilities": "ACTION_PROBS"}
-_LABELS |= {"logged_number": "CONTINUOUS"}
+_LABELS |= {"logged_number": "CONTINUOUS", "none": "NOLABEL"}
 _PREDICTIONS |= {"density": "PDF", "drawn_number": "ACTION_PDF_VALUE"}
 
 
@@ -96,8 +96,10 @@ def _evaluated(chain: Chain) -> str:
 
 
 def _learning_rate(chain: Chain) -> float:
-    state = chain.layers[-1].state
-    return float(state["learning_rate"][0]) if "learning_rate" in (state.dtype.names or ()) else 0.5
+    base: Any = chain.layers[-1]
+    if "learning_rate" not in (base.state.dtype.names or ()):
+        return float(getattr(base.parameters, "learning_rate", 0.5))
+    return float(base.state["learning_rate"][0])
 
 
 def _sums_lines(chain: Chain) -> list[str]:
@@ -150,7 +152,7 @@ def kept_options(chain: Chain, given: Namespace) -> str:
 
 def output_kind(chain: Chain, given: Namespace) -> str:
     """VW's name for the kind of the predictions."""
-    if given.scores or given.probabilities or given.top:
+    if given.scores or given.probabilities or given.top or finds_topics(chain):
         return "SCALARS"
     top = chain.layers[0]
     if chain.takes.of_slots:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hutch.vw.option import EXPLORING, VwLayer, new_flag, new_float, new_int, new_text
 
 _OJA, _TRUTH = ("OjaNewton",), (("true", True), ("false", False))
-_WARM = ("warm_cb",)
+_LDA, _WARM = ("lda",), ("warm_cb",)
 _SIMULATIONS = ("cbify", "cbify_ldf", "warm_cb")
 _SCALES = (
     "the second derivatives of the first pass count only for its step, as in VW; a layer of `hutch train` keeps them"
@@ -339,6 +339,28 @@ LAYERS: Mapping[str, VwLayer] = {
                 "has no effect.",
                 note="has no effect: there is no `--ksvm` with `--active`",
                 needs=("ksvm",),
+            ),
+        ),
+        in_place_of="linear",
+    ),
+    "latent_dirichlet_allocation": VwLayer(
+        learner="lda",
+        options=(
+            new_int("lda", "Learn N topics of documents.", least=1, sets="topics"),
+            new_float("lda_alpha", "weight of each topic before.", default=0.1, sets="document_prior", needs=_LDA),
+            new_float("lda_rho", "weight of each word before.", default=0.1, sets="word_prior", needs=_LDA),
+            new_float("lda_D", "number of documents.", default=10000, sets="documents", needs=_LDA),
+            new_float("lda_epsilon", "when topics of a document stay.", default=0.001, sets="tolerance", needs=_LDA),
+            new_int("minibatch", "documents learned at once.", default=1, least=1, sets="minibatch", needs=_LDA),
+            new_text(
+                "math-mode",
+                "0|1|2",
+                "how functions are computed: 0 and 2 fast, 1 exactly.",
+                choices=("0", "1", "2"),
+                default="0",
+                sets="arithmetic",
+                means=(("0", "fast_in_fours"), ("1", "exact"), ("2", "fast")),
+                needs=_LDA,
             ),
         ),
         in_place_of="linear",

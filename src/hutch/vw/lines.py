@@ -10,7 +10,7 @@ import numpy as np
 
 from hutch.chain import Chain
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch, joined
-from hutch.core.chain.capabilities import AddsFeatures, has
+from hutch.core.chain.capabilities import AddsFeatures, FindsTopics, has
 from hutch.core.chain.reduction import Labels
 from hutch.core.data.chunks import Chunks
 from hutch.core.errors import DataError, UsageError, at, did_you_mean
@@ -303,6 +303,10 @@ def audit_line(chain: Chain, features: list[Named], learns: bool) -> str:
 
     G, the sum of squared gradients, is present only if the run learns.
     """
+    if has(chain.layers[-1], FindsTopics):
+        from hutch.vw.topics import audited_topics
+
+        return audited_topics(chain, features)
     adaptive = learns and getattr(chain.layers[-1].parameters, "adaptive", False)
     parts = []
     for name, row, value in features:

@@ -42,6 +42,7 @@ _FIXED = {
     "linear": {"adaptive", "adapt_to", "normalized"},
     "matrix_factorization": {"rank"},
     "kernel_svm": {"kernel", "bandwidth", "degree", "l2", "pool"},
+    "latent_dirichlet_allocation": {"topics"},
     "link": {"function"},
     "contextual_bandit": {"type"},
     "cost_sensitive_with_features": {"method"},

@@ -56,6 +56,7 @@ _LOST = {
     "active_cover": "--active_cover",
     "cost_sensitive_active": "--cs_active",
     "kernel_svm": "--ksvm",
+    "latent_dirichlet_allocation": "--lda",
     "lbfgs": "--bfgs",
     "logarithmic_tree": "--log_multi",
     "marginal": "--marginal",

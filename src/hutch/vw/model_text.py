@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hutch.core.atomic import atomic_write
+from hutch.core.chain.capabilities import FindsTopics, has
 from hutch.core.chain.engine import Engine
 from hutch.core.errors import UsageError
 from hutch.vw.model_state import STATE, VW_VERSION, WEIGHTS_ONLY, columns_of, is_learner, state_of
@@ -45,13 +46,19 @@ def model_lines(
         UsageError: another base learner.
     """
     base: Any = chain.layers[-1]
-    if not is_learner(base):
+    topics = int(base.parameters.topics) if has(chain.layers[-1], FindsTopics) else 0
+    if not topics and not is_learner(base):
         raise UsageError(f"--readable_model: got a chain on {base.name!r}, wanted 'linear'")
     shared = chain.shared[0]
     yield from (f"Version {VW_VERSION}", "Id ")
     yield from (f"Min label:{shared['min_label']:g}", f"Max label:{shared['max_label']:g}")
-    yield from (f"bits:{int(shared['mask']).bit_length()}", "lda:0", "0 ngram:", "0 skip:")
+    yield from (f"bits:{int(shared['mask']).bit_length()}", f"lda:{topics}", "0 ngram:", "0 skip:")
     yield from (f"options:{' ' if kept_options else ''}{kept_options}", "Checksum: 0")
+    if topics:
+        from hutch.vw.topics import topic_rows
+
+        yield from topic_rows(chain, names)
+        return
     predict_only |= base.name in WEIGHTS_ONLY
     if base.name not in WEIGHTS_ONLY:
         yield f":{int(not predict_only)}"

@@ -9,6 +9,7 @@ import numpy as np
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import FindsTopics, has
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.run.decisions import tail
@@ -155,9 +156,14 @@ def policy_values_of(chain: Chain) -> Lines:
     return lines
 
 
+def finds_topics(chain: Chain) -> bool:
+    """Whether predictions are the topics of documents."""
+    return has(chain.layers[-1], FindsTopics)
+
+
 def is_bounded(chain: Chain) -> bool:
-    """Whether predictions are written by `bounded`, `confident` or `policy_values_of`, which need scores."""
-    if chain.layers[0].name == "policy_values":
+    """Whether predictions are written by functions such as `bounded` or `confident`, which need scores."""
+    if chain.layers[0].name == "policy_values" or finds_topics(chain):
         return True
     return layer_named(chain, "bootstrap", "confidence") is not None and chain.predicts.value == "scalar"
 
@@ -181,6 +187,10 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     active = layer_named(chain, "active")
     if chain.layers[0].name == "policy_values":
         return policy_values_of(chain)
+    if finds_topics(chain):
+        from hutch.vw.topics import topic_lines
+
+        return topic_lines
     if chain.predicts.of_actions:
         from hutch.vw.decision_lines import decision_prediction_lines
 

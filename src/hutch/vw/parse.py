@@ -69,7 +69,7 @@ def _parser() -> _Parser:
         elif option.kind == "words":
             parser.add_argument(*names, action="extend", nargs="+", default=[], type=_reader(option))
         else:
-            parser.add_argument(*names, action=_Once, type=_reader(option))
+            parser.add_argument(*names, action=_Once, type=_reader(option), dest=option.name)
     parser.add_argument("files", nargs="*")
     return parser
 

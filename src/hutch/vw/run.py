@@ -23,7 +23,7 @@ from hutch.vw.decision_lines import raw_lines
 from hutch.vw.header import header
 from hutch.vw.model_state import set_regularization
 from hutch.vw.number_lines import NumberCells, is_of_numbers
-from hutch.vw.outputs import costs_of, is_bounded, layer_named, prediction_lines, raw_scores_of
+from hutch.vw.outputs import costs_of, finds_topics, is_bounded, layer_named, prediction_lines, raw_scores_of
 from hutch.vw.reporters import (
     Audit,
     ClassBanditCells,
@@ -36,6 +36,7 @@ from hutch.vw.reporters import (
     VwCells,
 )
 from hutch.vw.table import NAMED
+from hutch.vw.topics import LearnWaiting, TopicCells
 from hutch.vw.translate import chain_of
 
 
@@ -170,6 +171,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
 def cells_of(chain: Chain, given: Namespace) -> Cells | None:
     """The cells of the table, where they are not plain numbers."""
     labels = given.named_labels.split(",") if given.named_labels else []
+    if finds_topics(chain):
+        return TopicCells()
     if chain.predicts is Predictions.LABELS:
         return None
     if chain.takes is Labels.LOGGED_NUMBER:
@@ -202,6 +205,8 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         yield LinesTo(options.predictions, lines, scores=scores)
     if options.raw:
         yield LinesTo(options.raw, _raw_lines(chain, given), scores=scores)
+    if finds_topics(chain):
+        yield LearnWaiting(chain.layers[-1])
     if has(chain.layers[-1], LearnsFromPasses):
         yield Steps(chain.layers[-1], quiet=options.quiet)
     if not options.quiet:
@@ -240,6 +245,6 @@ def _raw_lines(chain: Chain, given: Namespace) -> Lines:
     if chain.predicts.value == "scalar":
         return number_lines(raw_of)
     several = chain.predicts.of_actions or chain.predicts is Predictions.LABELS or is_of_numbers(chain)
-    if given.scores or given.probabilities or several or not chain.score_count:
+    if finds_topics(chain) or given.scores or given.probabilities or several or not chain.score_count:
         return lambda batch, outputs: b""
     return (costs_of if chain.takes.value == "cost_sensitive" else raw_scores_of)(chain)

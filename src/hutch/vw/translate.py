@@ -56,6 +56,8 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     place = sum(layer_name(layer) in ("ngrams", "feature_limit", "interact") for layer in layers) if copies else 0
     layers[place:place] = decision_layers(options)
     chain: dict[str, Any] = {"chain": layers, "input": {"namespaces": "letter"} | _section("input", options)}
+    if options.lda is not None:
+        chain["input"]["constant"] = False
     if named := letters(options.keep or options.ignore):
         chain["input"]["keep" if options.keep else "ignore"] = named
     if any(getattr(options, name) for name in MADE):

@@ -1,0 +1,1 @@
+"""Topics of documents, learned online: latent Dirichlet allocation by variational Bayes."""
