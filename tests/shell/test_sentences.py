@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from hutch.shell import sentences
-from hutch.shell.sentences import Verdict, has_typed, names, next_command, percent, remember, typed_command
+from hutch.shell.sentences import Verdict, names, next_command, percent, remember, typed_command
 
 
 @pytest.fixture(autouse=True)
@@ -42,8 +42,6 @@ def test_the_next_command_is_what_was_typed_and_more():
     assert shlex.split(next_command("--next", "50")) == [*typed[:4], "--next", "50"]
     assert shlex.split(next_command(without=["--gold=a b.tsv"])) == typed[:3]
     assert shlex.split(typed_command()) == typed
-    assert has_typed("--gold", "-g")
-    assert not has_typed("-p")
 
 
 def test_a_quoted_command_stays_on_one_line():

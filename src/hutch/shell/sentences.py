@@ -155,17 +155,6 @@ def typed_command() -> str:
     return join(_typed.get())
 
 
-def has_typed(*options: str) -> bool:
-    """Whether one of these options was typed.
-
-    >>> remember(["hutch", "crowd", "labels.tsv", "--next=5"])
-    >>> has_typed("--next"), has_typed("-p", "--predictions")
-    (True, False)
-    >>> remember([])
-    """
-    return any(word.partition("=")[0] in options for word in _typed.get())
-
-
 def other_command(*words: str) -> str:
     """A command of other words, quoted for a shell.
 
