@@ -144,7 +144,9 @@ def _keep(state, n, example, label, importance, offset):
         return
     slot.filled, slot.offset, slot.length, slot.spaces, slot.costs = uint64(1), offset, length, spaces, costs
     slot.group, slot.label, slot.importance, slot.base = e.group, label, importance, e.base
-    kept = example_of(state.replayed)
+    kept, words = example_of(state.replayed), uint64s_at(address, _words(length, spaces, costs))
+    for k in range(len(words)):
+        words[k] = uint64(0)  # what fills the last half of a word is saved, too
     _show(kept, slot, address)
     source, target = int64s_at(e.namespaces, spaces + uint64(1)), int64s_at(kept.namespaces, spaces + uint64(1))
     for i in range(spaces + uint64(1)):
@@ -233,9 +235,6 @@ class ExperienceReplay(Reduction):
     name: ClassVar[str] = "experience_replay"
     Parameters: ClassVar[type[Parameters]] = ExperienceReplayParameters
     kernels = Kernels(learn, predict, pass_importance_to, pass_sensitivity)
-    known_failures: ClassVar[Mapping[str, str]] = {
-        "loss_while_learning": "an example is learned when it leaves the buffer",
-    }
 
     def __init__(self, parameters: ExperienceReplayParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -42,6 +42,7 @@ _SHOWN = ("scores", "named_labels")
 """Options for the output of a layer."""
 _BESIDES = (
     *MADE,
+    "print",
     "dictionary_path",
     "feature_mask",
     "sgd",

@@ -161,7 +161,7 @@ def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
         layers, names = [layer for layer in layers if layer[0] not in left_out], []
     explores = any(name.startswith("explore_") for name in names)
     of_classes = any(DECLARED[name].makes_actions for name in names if name in DECLARED)
-    unsaid = {"cb" if explores else "cb_explore", "cb_explore_adf", "noop", "print"}  # or implied by others
+    unsaid = {"cb" if explores else "cb_explore", "cb_explore_adf", "noop"}  # or implied by others
     unsaid |= {"cb_adf"} if explores or of_classes else set()
     unsaid |= {"csoaa_ldf"} if "contextual_bandit" in names else set()
     if explores and not of_classes:

@@ -171,8 +171,6 @@ COMMON: dict[str, tuple[Option, ...]] = {
         new_flag(
             "print",
             "Print each example, and learn nothing.",
-            sets="base.learning_rate",
-            value=0.0,
             note="once each, labelled ones twice in VW; a model or an initial prediction predicts, in VW 0",
         ),
         new_flag(

@@ -123,6 +123,8 @@ def letters(values: Iterable[str]) -> list[str]:
 def linear_parameters(options: Namespace) -> dict[str, Any]:
     """The parameters of the learner that a command line names."""
     found = _section("base", options)
+    if options.print:
+        found["learning_rate"] = 0.0
     if (loss := loss_of(options)) is not None:
         found["loss"] = loss
     if options.log_multi is not None:
