@@ -1,13 +1,16 @@
 """One against all: a binary problem for each class, the highest prediction wins."""
 
 import math
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
+from numpy.typing import NDArray
 
 from hutch.core.chain.declarations import Inputs
 from hutch.core.chain.first_class import FirstClass, PerClass, detect, first_of, smallest_label
+from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Predictions
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -15,13 +18,17 @@ from hutch.core.kernel.abi import (
     float32s_at,
     importance_to_next,
     kernel,
+    learn_next,
     learn_predicted_next,
     predict_next,
     state_of,
     submodel,
+    uint32s_at,
 )
 from hutch.core.kernel.decorators import helper, inlined
+from hutch.core.kernel.random import merand48
 from hutch.core.kernel.record import Record
+from hutch.core.kernel.shown import outcome_of, put_back
 from hutch.core.loss import kinds
 from hutch.core.parameters import Parameters, Within
 
@@ -41,12 +48,19 @@ class OneAgainstAllParameters(Parameters):
         predict_first: as VW, all sub-models predict before any learns, and a linear learner learns from the prediction
             as a link between makes it; it matters only with regularisation, first weights, a link or latent features
             below. False is faster, and never learns from a prediction that is not the learner's own.
+        negatives: how many other classes learn from an example, in turn by a random order, each with `classes` /
+            `negatives` times its importance; None: all, once.
     """
 
     classes: Annotated[int, Within(ge=2, le=1 << 20)]
     first_class: FirstClass = "detect"
     probabilities: bool = False
     predict_first: bool = False
+    negatives: Annotated[int, Within(ge=1)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.negatives is not None and self.negatives > self.classes - 1:
+            raise ValueError(f"negatives: got {self.negatives}, wanted at most {self.classes - 1}, the other classes")
 
 
 ONE_AGAINST_ALL = np.dtype(
@@ -59,6 +73,9 @@ ONE_AGAINST_ALL = np.dtype(
         ("predict_first", "i8"),
         ("split", "i8"),  # 1: a soft label is learned as two examples, for losses that only know two labels
         ("predictions", "u8"),  # address of float32[classes]: scratch
+        ("negatives", "u8"),  # how many other classes learn from an example; 0: all
+        ("order", "u8"),  # address of uint32[classes]: the order in which they take turns
+        ("turn", "u8"),  # place in it of the next one
     ]
 )
 own = state_of(ONE_AGAINST_ALL)
@@ -119,6 +136,21 @@ def _teach(layer, example, share, importance, split, offset, known, is_predicted
     return prediction
 
 
+@helper
+def _teach_some(layer, example, own_class, importance, offset):
+    """Train the sub-model of the label's class, and those of the next classes in turn."""
+    state, taught = own(layer), uint64(0)
+    order = uint32s_at(state.order, state.classes)
+    learn_next(layer, example, _1, importance, submodel(layer, offset, own_class))
+    share = importance * (np.float32(state.classes) / np.float32(state.negatives))
+    while taught < state.negatives:
+        k = order[state.turn]
+        state.turn = (state.turn + uint64(1)) % uint64(state.classes)
+        if k != own_class:
+            learn_next(layer, example, -_1, share, submodel(layer, offset, k))
+            taught += uint64(1)
+
+
 @kernel
 def predict(layer, example, label, importance, offset):
     """The class with the highest prediction."""
@@ -141,6 +173,12 @@ def learn(layer, example, label, importance, offset):
     known = state.detect == 1 or first <= label < first + np.float32(state.classes)
     if not soft and (label == UNLABELED or not known):
         return _best(layer, example, label, importance, offset)
+    if state.negatives > uint64(0) and not soft and first <= label < first + np.float32(state.classes):
+        prediction = _best(layer, example, label, importance, offset)
+        outcome = outcome_of(e)
+        _teach_some(layer, example, uint64(label - first), importance, offset)
+        put_back(e, outcome)
+        return prediction
     predictions, targets = float32s_at(state.predictions, state.classes), float32s_at(e.targets, state.classes)
     if state.predict_first == 1:
         _best(layer, example, UNLABELED, importance, offset)
@@ -194,6 +232,22 @@ def importance_to(layer, example, label, importance, offset):
     return least
 
 
+def drawn_order(classes: int, context: Context) -> NDArray[np.uint32]:
+    """The classes in random order, drawn as VW does by the generator of the run, which moves on.
+
+    Args:
+        classes: how many.
+        context: of the layer.
+    """
+    found, state = np.arange(classes, dtype=np.uint32), context.shared["random_state"][0]
+    for k in range(classes):
+        state, draw = merand48(state)
+        other = k + int(draw * np.float32(classes - k))
+        found[[k, other]] = found[[other, k]]
+    context.shared["random_state"] = state
+    return found
+
+
 class OneAgainstAll(PerClass):
     """A sub-model for each class against all others."""
 
@@ -208,6 +262,7 @@ class OneAgainstAll(PerClass):
 
     def __init__(self, parameters: OneAgainstAllParameters, context: Context) -> None:
         super().__init__(parameters, context)
+        self._order = drawn_order(parameters.classes, context) if parameters.negatives else np.zeros(0, np.uint32)
         self.state = Record(
             ONE_AGAINST_ALL,
             classes=parameters.classes,
@@ -218,4 +273,16 @@ class OneAgainstAll(PerClass):
             predict_first=parameters.predict_first,
             split=self.answers.loss_kind in (kinds.HINGE, kinds.POISSON, kinds.QUANTILE),
             predictions=np.zeros(parameters.classes, np.float32),
+            negatives=parameters.negatives or 0,
+            order=self._order,
         )
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Also the order of the classes, where they take turns."""
+        turns = {"order": self._order, "turn": self.state["turn"]} if self.parameters.negatives else {}
+        return super().saved() | turns
+
+    def limits(self) -> Mapping[str, Limits]:
+        """Classes, and a place among them."""
+        last = Limits(0, self.parameters.classes - 1)
+        return {**super().limits(), **({"order": last, "turn": last} if self.parameters.negatives else {})}

@@ -31,6 +31,7 @@ REDUCTIONS = {
     "distributionally_robust": "bandits.distributionally_robust:DistributionallyRobust",
     "dyadic": "dyadic.layer:Dyadic",
     "error_correcting_tournament": "error_correcting_tournament:ErrorCorrectingTournament",
+    "experience_replay": "experience_replay:ExperienceReplay",
     "explore_bag": "bandits.explore_bag:ExploreBag",
     "explore_classes": "class_bandits.explore_classes:ExploreClasses",
     "explore_cover": "bandits.explore_cover:ExploreCover",

@@ -8,9 +8,10 @@ Source: H. Luo, A. Agarwal, N. Cesa-Bianchi, J. Langford, "Efficient second orde
 2016; VW 9.11.9, `--OjaNewton`.
 """
 
+import ctypes
 import math
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy import int64, uint64
@@ -18,23 +19,29 @@ from numpy.typing import NDArray
 
 from hutch.core.chain.limits import COUNT, FINITE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
-from hutch.core.errors import ConfigError
+from hutch.core.chain.stored import Stored, dense
+from hutch.core.errors import ConfigError, ModelError
 from hutch.core.kernel.abi import (
     call_loss,
     example_of,
     float32s_at,
     kernel,
     loss_of,
+    record_of,
     shared_of,
     state_of,
+    uint32s_at,
+    uint64s_at,
     weights_of,
     widen,
 )
 from hutch.core.kernel.cache import compiled
+from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.random import merand48
 from hutch.core.kernel.record import Record
 from hutch.core.learner.features import features_of, gather, rows_of, values_of
+from hutch.core.learner.memory import Buffer, reserve
 from hutch.core.parameters import Within
 from hutch.reductions.ftrl.base import SumsParameters, learns
 from hutch.reductions.linear.kernels import clip, predicted
@@ -58,6 +65,7 @@ class SketchedNewtonParameters(SumsParameters):
         rate: directions move by rate / t at the t-th example, at most 1.
         normalize: features are divided by the root of the sum of their squared gradients.
         predict_first: as VW without `--binary`, predict before a label widens the range of predictions.
+        epoch: examples after which the directions move, by each of these in turn; until then the gradients wait.
         random_start: directions begin with random numbers; else each with a row of the weight table.
     """
 
@@ -67,6 +75,7 @@ class SketchedNewtonParameters(SumsParameters):
     normalize: bool = True
     predict_first: bool = False
     random_start: bool = True
+    epoch: Annotated[int, Within(ge=1, le=1 << 20)] = 1
 
 
 STATE = np.dtype(
@@ -77,6 +86,12 @@ STATE = np.dtype(
         ("turns", "i8"),  # 1 + examples learned
         ("vectors", "u8"),  # address of float32[6, m]: eigenvalues, b, Z x, A Z x, move, scratch
         ("matrices", "u8"),  # address of float32[2, m, m]: A, and K, the products of the directions
+        ("epoch", "u8"),
+        ("waiting", "u8"),  # examples that wait for the end of an epoch
+        ("ends", "u8"),  # address of uint64[epoch]: where the features of each end
+        ("shares", "u8"),  # address of float32[epoch]: the slope of each, halved twice
+        ("rows", "u8"),  # BUFFER of the rows of their features, uint32
+        ("values", "u8"),  # BUFFER of their values, float32
         ("alpha", "f4"),
         ("rate", "f4"),
         ("normalize", "u4"),
@@ -265,6 +280,36 @@ def _normalise(state, shared, slope):
         weights[at] += values[i] * values[i] * slope * slope
 
 
+@helper
+def _wait(state, share):
+    """Keep the features gathered last until the epoch ends; without memory they are left out."""
+    features, count = features_of(state.features), state.waiting
+    ends, n = uint64s_at(state.ends, state.epoch), features.length
+    start = ends[count - uint64(1)] if count > uint64(0) else uint64(0)
+    rows, values = reserve(state.rows, uint64(4) * (start + n)), reserve(state.values, uint64(4) * (start + n))
+    if rows == uint64(0) or values == uint64(0):
+        return
+    copy(rows_of(features, n), uint32s_at(rows + uint64(4) * start, n))
+    copy(values_of(features, n), float32s_at(values + uint64(4) * start, n))
+    ends[count], float32s_at(state.shares, state.epoch)[count] = start + n, share
+    state.waiting += uint64(1)
+
+
+@helper
+def _end_epoch(state, shared):
+    """Sketch the gradients that wait, one after the other."""
+    features = features_of(state.features)
+    kept, start = (features.rows, features.values, features.length), uint64(0)
+    rows, values = reserve(state.rows, uint64(0)), reserve(state.values, uint64(0))
+    for k in range(state.waiting):
+        end = uint64s_at(state.ends, state.epoch)[k]
+        features.rows, features.values = rows + uint64(4) * start, values + uint64(4) * start
+        features.length, start = end - start, end
+        _sketch(state, shared, float32s_at(state.shares, state.epoch)[k], _project(state, shared, _0))
+    state.waiting = uint64(0)
+    features.rows, features.values, features.length = kept
+
+
 @kernel
 def predict(layer, example, label, importance, offset):
     """Predict only; a label without importance still widens the range of labels."""
@@ -287,12 +332,39 @@ def learn(layer, example, label, importance, offset):
     half = np.float32(slope) * importance / _2
     if state.normalize == 1:
         _normalise(state, shared, half)
-    _sketch(state, shared, half / _2, _project(state, shared, _0))
-    _orthonormalise(state)
+    if state.epoch == uint64(1):
+        _sketch(state, shared, half / _2, _project(state, shared, _0))
+        _orthonormalise(state)
+    else:
+        _wait(state, half / _2)
+        if state.waiting == state.epoch:
+            _end_epoch(state, shared)
+            _orthonormalise(state)
     _project(state, shared, half)
     _update_b(state, half)
     _take_in(state, shared)
     return first if state.predict_first == 1 else prediction
+
+
+state_at = record_of(STATE)
+
+
+@compiled
+def fill(address, rows, values):
+    """Put features that were saved back into the buffers; returns False without memory.
+
+    Args:
+        address: of the STATE record.
+        rows: uint32 (features).
+        values: float32 (features).
+    """
+    state, n = state_at(address), uint64(len(rows))
+    new, numbers = reserve(state.rows, uint64(4) * n), reserve(state.values, uint64(4) * n)
+    if new == uint64(0) or numbers == uint64(0):
+        return False
+    copy(rows, uint32s_at(new, n))
+    copy(values, float32s_at(numbers, n))
+    return True
 
 
 @compiled
@@ -351,8 +423,15 @@ class SketchedNewton(HashedLearner):
             raise ConfigError(f"{self.name}: got {context.submodels} sub-models, wanted one: it keeps one sketch")
         if p.sketch >= 1 << context.bits:
             raise ConfigError(f"{self.name}.sketch: got {p.sketch}, wanted fewer than the {1 << context.bits} rows")
+        self._rows, self._values = Buffer(), Buffer()
+        self._incoming: dict[str, NDArray[Any]] | None = None
         self.state = Record(
             STATE,
+            epoch=p.epoch,
+            ends=np.zeros(p.epoch, np.uint64),
+            shares=np.zeros(p.epoch, np.float32),
+            rows=self._rows,
+            values=self._values,
             loss=context.loss(p.loss),
             features=self._features.record,
             size=p.sketch,
@@ -378,3 +457,70 @@ class SketchedNewton(HashedLearner):
             weights[:, p.sketch + 1] = _FIRST_NORM
         fill_directions(weights.reshape(-1), self.stride, p.sketch, random_state, bool(p.random_start))
         self.context.shared["random_state"] = random_state[0]
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Also the gradients that wait for the end of an epoch."""
+        found = super().saved()
+        if self.parameters.epoch == 1:
+            return found
+        if self._incoming is not None:
+            return found | self._incoming
+        count, targets = int(self.state["waiting"][0]), self.state.targets  # type: ignore[union-attr]
+        size = 4 * int(targets["ends"][count - 1]) if count else 0
+        rows, values = (
+            ctypes.string_at(int(each.record["address"][0]), size) if size else b""
+            for each in (self._rows, self._values)
+        )
+        return found | {
+            "ends": targets["ends"][:count].astype(np.int64),
+            "shares": targets["shares"][:count].copy(),
+            "rows": np.frombuffer(rows, np.uint32),
+            "values": np.frombuffer(values, np.float32),
+        }
+
+    def limits(self) -> Mapping[str, Limits]:
+        """All finite; rows within the table."""
+        if self.parameters.epoch == 1:
+            return self.keeps
+        rows = int(self.context.shared["mask"][0])
+        return {
+            **self.keeps,
+            "ends": Limits(0, 1 << 40, grows=True),
+            "shares": Limits(finite=True, grows=True),
+            "rows": Limits(0, rows, grows=True),
+            "values": Limits(finite=True, grows=True),
+        }
+
+    def check_saved(self, arrays: Mapping[str, Stored]) -> None:
+        """The examples that wait have features, and are fewer than an epoch.
+
+        Raises:
+            ModelError: they do not fit each other.
+        """
+        if self.parameters.epoch == 1:
+            return
+        ends, shares, rows, values = (dense(arrays[name]) for name in ("ends", "shares", "rows", "values"))
+        count = int(ends[-1]) if len(ends) else 0
+        wrong = len(ends) != len(shares) or len(ends) >= self.parameters.epoch or len(rows) != len(values)
+        if wrong or len(rows) != count or (np.diff(ends, prepend=0) < 0).any():
+            raise ModelError(f"{self.name}: got {len(ends)} examples and {len(rows)} features, which do not fit")
+
+    def loading(self, arrays: Mapping[str, Stored]) -> None:
+        """Make room for the gradients of the model that wait."""
+        names = ("ends", "shares", "rows", "values") if self.parameters.epoch > 1 else ()
+        self._incoming = {name: np.zeros_like(dense(arrays[name])) for name in names}
+
+    def loaded(self) -> None:
+        """Let the gradients of the model wait here.
+
+        Raises:
+            ModelError: there is no memory for them.
+        """
+        found, self._incoming = self._incoming or {}, None
+        if not found:
+            return
+        state, count = self.state, len(found["ends"])
+        state.targets["ends"][:count], state.targets["shares"][:count] = found["ends"], found["shares"]  # type: ignore[union-attr]
+        state["waiting"] = count
+        if not fill(state.address, found["rows"], found["values"]):  # type: ignore[union-attr]
+            raise ModelError(f"{self.name}: its {count} examples need more memory than there is")

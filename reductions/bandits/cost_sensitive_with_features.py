@@ -2,7 +2,8 @@
 
 With the method `regression` the layer below learns the cost c(a) of each action. With `classification` it learns
 whether an action is among the cheapest: label -1 and importance max c - min c if it is, else label +1 and importance
-c(a) - min c. The action with the lowest prediction, before clipping and link, is chosen.
+c(a) - min c. With `all_pairs` it learns from differences of actions, as `all_pairs.py` beside
+this file says. The action with the lowest prediction, before clipping and link, is chosen.
 
 Source: VW 9.11.9, `--csoaa_ldf multiline` and `multiline-classifier`; one against all with label-dependent features.
 """
@@ -19,6 +20,8 @@ from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.kernel.record import Record
 from hutch.core.kernel.shown import outcome_of, put_back
+from hutch.core.learner.memory import Buffer
+from hutch.reductions.bandits.all_pairs import features_below, teach_pairs
 from hutch.reductions.bandits.metrics_below import refuse_metrics
 
 _0, _1 = np.float32(0), np.float32(1)
@@ -29,15 +32,24 @@ class CostSensitiveWithFeaturesParameters(Parameters):
     """Parameters of `cost_sensitive_with_features`.
 
     Attributes:
-        method: `regression` of the cost, or `classification` into cheapest and others.
+        method: `regression` of the cost, `classification` into cheapest and others, or `all_pairs` of actions.
         lists: outputs for a decision: `all` actions with their scores, or only the `best` one.
     """
 
-    method: Literal["regression", "classification"] = "regression"
+    method: Literal["regression", "classification", "all_pairs"] = "regression"
     lists: Lists = "all"
 
 
-STATE = np.dtype([("classifies", "u8")])
+STATE = np.dtype(
+    [
+        ("classifies", "u8"),
+        ("pairs", "u8"),  # 1: the layer below learns from pairs
+        ("features", "u8"),  # address of the FEATURES record of a learner that makes interactions; else 0
+        ("sorted", "u8"),  # BUFFERS for `teach_pairs`
+        ("other", "u8"),
+        ("both", "u8"),
+    ]
+)
 own_of = state_of(STATE)
 
 
@@ -106,8 +118,11 @@ def learn(layer, example, label, importance, offset):
     e, d = example_of(example), decision_of(example)
     if d.only_learns == uint64(0):
         rank_actions(layer, example, offset)
-    outcome = outcome_of(e)
-    _teach(layer, example, offset)
+    outcome, s = outcome_of(e), own_of(layer)
+    if s.pairs == uint64(1):
+        teach_pairs(layer, example, offset, s.features, s.sorted, s.other, s.both)
+    else:
+        _teach(layer, example, offset)
     put_back(e, outcome)
     return chosen(example)
 
@@ -124,6 +139,14 @@ class CostSensitiveWithFeatures(Reduction):
 
     def __init__(self, parameters: CostSensitiveWithFeaturesParameters, context: Context) -> None:
         super().__init__(parameters, context)
-        if parameters.method == "classification":
-            refuse_metrics("cost_sensitive_with_features.method: classification", context, "regression")
-        self.state = Record(STATE, classifies=parameters.method == "classification")
+        method = parameters.method
+        if method != "regression":
+            refuse_metrics(f"cost_sensitive_with_features.method: {method}", context, "regression")
+        self._buffers = [Buffer() for _ in range(3)]
+        self.state = Record(
+            STATE,
+            classifies=method == "classification",
+            pairs=method == "all_pairs",
+            features=features_below(context.below) if method == "all_pairs" else 0,
+            **dict(zip(("sorted", "other", "both"), self._buffers, strict=True)),
+        )

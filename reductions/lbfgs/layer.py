@@ -26,7 +26,7 @@ from hutch.core.parameters import Within
 from hutch.reductions.ftrl.base import NonNegative, SumsParameters
 from hutch.reductions.lbfgs import table
 from hutch.reductions.lbfgs.kernels import CURVATURE, NEW, SLOPES, STATE, learn, predict
-from hutch.reductions.lbfgs.table import COLUMNS, GRADIENT, SCALE
+from hutch.reductions.lbfgs.table import COLUMNS, DIRECTION, GRADIENT, SCALE
 from hutch.reductions.linear.layer import HashedLearner
 
 _LEAST_DECREASE = 0.01
@@ -93,6 +93,10 @@ class Lbfgs(HashedLearner):
     """A linear learner that takes a step at the end of each pass.
 
     Attributes:
+        prior: float32 (rows, 2), strength of the regularisation of each weight in place of `l2`, and the value that it
+            draws to, for the present search; empty for none.
+        keeps_strengths: at the end of a search, `strengths` becomes that of the regularisation that stands for its data
+            in a later one: what it had and the second derivatives of the loss that scaled its last step.
         on_step: called with each `Step`; None: nothing is.
         end: why the search ended: the loss has `converged`, its gradient is `flat`, or it is `not convex` as far as its
             numbers tell; empty as long as it goes on.
@@ -125,6 +129,8 @@ class Lbfgs(HashedLearner):
         super().__init__(parameters, context)
         self.on_step: Callable[[Step], Any] | None = None
         self.end: End = ""
+        self.prior, self.strengths = np.zeros((0, 2), np.float32), np.zeros(0, np.float32)
+        self.keeps_strengths = False
         self._width, size = 2 * parameters.memory or 1, max(parameters.memory, 3)
         self._memory = np.zeros((1 << context.bits, self._width), np.float32)
         self._numbers, self._sums = np.zeros((3, size)), np.zeros(4)
@@ -158,21 +164,41 @@ class Lbfgs(HashedLearner):
         if not state["learned"]:
             return False
         if state["phase"] == NEW or not p.keep_scales:
-            table.invert_scales(weights, np.float32(p.l2))
+            table.invert_scales(weights, np.float32(p.l2), self.prior.reshape(-1))
         if state["phase"] == CURVATURE:
             self._step_by_curvature(weights)
         else:
-            if p.l2 > 0:
-                state["losses"] += table.regularize(weights, np.float32(p.l2), *self._constant())
+            if p.l2 > 0 or len(self.prior):
+                strength = np.float32(p.l2), self.prior.reshape(-1)
+                state["losses"] += table.regularize(weights, *strength, *self._constant())
             if state["phase"] == NEW:
                 self._begin(weights)
             else:
                 self._continue(weights)
         state["passes"] += 1
         state["learned"] = 0
+        if self.end and self.keeps_strengths:
+            self._note_strengths(weights)
         if not p.keep_scales and not self.end:
             table.clear_column(weights, SCALE)
         return not self.end
+
+    def set_prior(self, prior: NDArray[np.float32]) -> None:
+        """Begin a search from the centres of a prior.
+
+        Args:
+            prior: see the attribute of that name.
+        """
+        self.prior = prior
+        self._weights[::COLUMNS], self._weights[SCALE::COLUMNS] = prior[:, 1], prior[:, 0]
+
+    def _note_strengths(self, weights: NDArray[np.float32]) -> None:
+        """Keep the strengths of a regularisation that stands for the data of this search."""
+        scales = weights[SCALE::COLUMNS]
+        with np.errstate(divide="ignore"):
+            seconds = np.where(scales > 0, np.float32(1) / scales, np.float32(0))
+        own = self.prior[:, 0] if len(self.prior) else np.float32(self.parameters.l2)
+        self.strengths = (seconds + own).astype(np.float32)
 
     def _constant(self) -> tuple[int, int]:
         """The first row of the constant, and how many of its weights are not regularised."""
@@ -257,7 +283,10 @@ class Lbfgs(HashedLearner):
         state, p = self.state, self.parameters
         table.slope(weights, self._memory.reshape(-1), self._width, int(state["origin"][0]), self._sums)
         slope = np.float32(self._sums[0])
-        if p.l2 > 0:
+        if len(self.prior):
+            along = weights[DIRECTION::COLUMNS].astype(np.float64)
+            state["curvature"] += float(self.prior[:, 0] @ (along * along))
+        elif p.l2 > 0:
             state["curvature"] += float(np.float32(p.l2)) * self._sums[1]
         curvature = float(state["curvature"][0])
         if curvature == 0 and slope != 0:
@@ -288,6 +317,7 @@ class Lbfgs(HashedLearner):
     def forget_search(self) -> None:
         """Discard what the search has summed up and remembers; the weights stay."""
         table.clear(self._weights, GRADIENT)
+        self.prior = np.zeros((0, 2), np.float32)
         self._memory[...] = 0
         self._numbers[...] = 0
         for name in self.keeps:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import int64
 
 from hutch.core.kernel.cache import compiled
-from hutch.core.kernel.decorators import helper
+from hutch.core.kernel.decorators import helper, inlined
 
 _0, _1 = np.float32(0), np.float32(1)
 _LARGEST_RATIO = np.float32(10000)
@@ -19,17 +19,26 @@ WEIGHT, GRADIENT, DIRECTION, SCALE = range(4)
 COLUMNS = 4
 
 
+@inlined
+def _strength(at, l2, prior):
+    """Strength of the regularisation of a weight, and the value that it draws to."""
+    k = 2 * (at // COLUMNS)
+    return (prior[k], prior[k + 1]) if k < len(prior) else (l2, _0)
+
+
 @compiled
-def invert_scales(weights, l2):
+def invert_scales(weights, l2, prior):
     """Turn the sums of second derivatives into scales, bounded from above.
 
     Args:
         weights: the table as one array, float32[rows · 4].
         l2: strength of regularisation, float32; a second derivative of every weight.
+        prior: in place of `l2`, float32[rows · 2]: strength and centre of each weight; empty for none.
     """
     most = _0
     for at in range(0, len(weights), COLUMNS):
-        weights[at + SCALE] += l2
+        strength, _ = _strength(at, l2, prior)
+        weights[at + SCALE] += strength
         second = weights[at + SCALE]
         most = max(most, second)
         if second > _0:
@@ -41,23 +50,28 @@ def invert_scales(weights, l2):
 
 
 @compiled
-def regularize(weights, l2, first, count):
+def regularize(weights, l2, prior, first, count):
     """Add the regularisation to the gradient; returns its part of the loss.
 
     Args:
         weights: the table.
         l2: its strength, float32.
+        prior: as for `invert_scales`.
         first: row of the constant's first weight.
         count: how many weights of the constant are not regularised.
     """
     total, rows = 0.0, len(weights) // COLUMNS
     for at in range(0, len(weights), COLUMNS):
-        weights[at + GRADIENT] += l2 * weights[at]
-        total += 0.5 * np.float64(l2) * np.float64(weights[at]) * np.float64(weights[at])
+        strength, centre = _strength(at, l2, prior)
+        away = weights[at] - centre
+        weights[at + GRADIENT] += strength * away
+        total += 0.5 * np.float64(strength) * np.float64(away) * np.float64(away)
     for k in range(count):
         at = (first + k) % rows * COLUMNS
-        weights[at + GRADIENT] -= l2 * weights[at]
-        total -= 0.5 * np.float64(l2) * np.float64(weights[at]) * np.float64(weights[at])
+        strength, centre = _strength(at, l2, prior)
+        away = weights[at] - centre
+        weights[at + GRADIENT] -= strength * away
+        total -= 0.5 * np.float64(strength) * np.float64(away) * np.float64(away)
     return total
 
 

@@ -134,6 +134,17 @@ CHAINS: dict[str, list[Any]] = {
         LINEAR,
     ],
     "interact over linear": [{"interact": {"left": "rater", "right": "task"}}, LINEAR],
+    "experience_replay over linear": [{"experience_replay": {"size": 5, "plays": 2}}, LINEAR],
+    "experience_replay over costs": [
+        {"experience_replay": {"size": 5}},
+        {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
+    "one_against_all over experience_replay": [
+        {"one_against_all": {**CLASSES, "negatives": 1, "predict_first": True}},
+        {"experience_replay": {"size": 7}},
+        LINEAR,
+    ],
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
     "cost_sensitive_active over linear": [{"cost_sensitive_active": CLASSES}, {"linear": {"adapt_to": "values"}}],
     "active_cover over linear": [{"active_cover": {"policies": 2}}, {"linear": {"loss": "logistic"}}],

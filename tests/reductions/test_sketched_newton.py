@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hutch import Chain
-from hutch.core.errors import ConfigError, UsageError
+from hutch.core.errors import ConfigError
 from hutch.vw.parse import parse
 from hutch.vw.translate import chain_of
 
@@ -103,13 +103,29 @@ def test_correlated_features_are_learned_faster_than_without_a_sketch():
     assert losses[5] < losses[1]
 
 
+def test_an_epoch_moves_directions_once_and_a_model_keeps_what_waits(tmp_path):
+    X, y = data(40, 4)
+    whole, part, single = chain_of_layer(epoch=7), chain_of_layer(epoch=7), chain_of_layer()
+    whole.learn(X[:6], y[:6])
+    single.learn(X[:6], y[:6])
+    table = chain_of_layer(epoch=7)
+    np.testing.assert_array_equal(whole.weights[:, 1:4], table.weights[:, 1:4])
+    assert not np.array_equal(single.weights[:, 1:4], table.weights[:, 1:4])
+    whole.learn(X[6:], y[6:])
+    part.learn(X[:25], y[:25])
+    part.save(path := str(tmp_path / "model"))
+    again = Chain.load(path)
+    again.learn(X[25:], y[25:])
+    np.testing.assert_array_equal(again.weights, whole.weights)
+    state = whole.layers[-1].state
+    assert int(state["waiting"][0]) == 40 % 7 and int(state["turns"][0]) == 1 + 40 - 40 % 7
+
+
 def test_mistakes_are_named():
     with pytest.raises(ConfigError, match="got 3 sub-models, wanted one: it keeps one sketch"):
         Chain.from_config({"chain": [{"one_against_all": {"classes": 3}}, "sketched_newton"]})
     with pytest.raises(ConfigError, match="sketch: got 20, wanted fewer than the 16 rows"):
         Chain.from_config({"chain": [{"sketched_newton": {"sketch": 20}}], "weights": {"bits": 4}})
-    with pytest.raises(UsageError, match="--epoch_size: got 8, wanted 1: Hutch keeps no examples"):
-        chain_of(parse("--OjaNewton --epoch_size 8".split()))
     assert chain_of(parse("--OjaNewton --alpha_inverse 4 --binary".split()))["chain"][-1] == {
         "sketched_newton": {"alpha": 0.25}
     }

@@ -123,6 +123,31 @@ def test_one_against_all_is_one_learner_a_class():
     np.testing.assert_array_equal(predictions, 1 + np.argmax(scores, axis=0))
 
 
+def test_some_negatives_take_turns(tmp_path):
+    random = np.random.default_rng(0)
+    lines = [f"{random.integers(1, 6)} |w {' '.join(f'a{i}' for i in random.integers(0, 9, 3))}" for _ in range(40)]
+    layers = [{"one_against_all": {"classes": 5, "first_class": 1, "negatives": 2}}, "linear"]
+    chain = Chain.from_config({"chain": layers, "weights": {"bits": 10}, "seed": 4})
+    order, turn = chain.layers[0].saved()["order"].tolist(), 0
+    assert sorted(order) == [0, 1, 2, 3, 4]
+    separate = [Chain.from_config({"chain": ["linear"], "weights": {"bits": 10}}) for _ in range(5)]
+    for line in lines:
+        label, _, features = line.partition(" ")
+        own, scores = int(label) - 1, [float(each.predict(features)[0]) for each in separate]
+        assert chain.learn(line)[0] == 1 + int(np.argmax(scores))
+        separate[own].learn(f"1 {features}")
+        taught = 0
+        while taught < 2:
+            k, turn = order[turn], (turn + 1) % 5
+            if k != own:
+                separate[k].learn(f"-1 2.5 {features}")
+                taught += 1
+    chain.save(path := str(tmp_path / "model"))
+    again = Chain.load(path)
+    np.testing.assert_array_equal(again.learn(lines), chain.learn(lines))
+    np.testing.assert_array_equal(again.weights, chain.weights)
+
+
 @pytest.mark.parametrize("probabilities", [False, True])
 def test_scores_of_one_against_all(probabilities):
     lines = lines_of()

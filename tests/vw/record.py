@@ -225,6 +225,36 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         re.sub("shared.*\n", "", decisions(False, 20)),
         ("--cbify_ldf --squarecb --loss1 0.5 --cb_max_cost 0.5",),
     ),
+    "pairs of actions": (
+        decisions(False, 12),
+        (
+            "--wap_ldf m",
+            "--wap_ldf multiline -q ux --noconstant --loss_function logistic",
+            "--wap_ldf m -f {M}",
+            "-t -i {M}",
+        ),
+    ),
+    "replayed": (
+        REAL,
+        (
+            "--replay_b 4",
+            "--replay_b 3 --replay_b_count 3 -c -k --passes 3 --holdout_off",
+            "--replay_b 3 -q aa",
+            "--replay_b 5 --sgd -l 0.1",
+        ),
+    ),
+    "replayed classes": (CLASS, ("--oaa 4 --replay_m 3", "--oaa 4 --replay_b 4 --replay_b_count 2")),
+    "replayed costs": (costs(12), ("--csoaa 3 --replay_c 3",)),
+    "some negatives": (CLASS, ("--oaa 4 --oaa_subsample 2 --indexing 1 --random_seed 3", "--oaa 4 --oaa_subsample 1")),
+    "first lines": (REAL, ("--examples 5", "--examples 6 -c -k --passes 3 --holdout_off", "--examples 99")),
+    "without a meaning": (
+        REAL,
+        (
+            "--epsilon 0.2 --mellowness 3",
+            "--feature_limit a:3 -q ab",
+            "--coin --confidence_after_training --loss_option 1",
+        ),
+    ),
     "logarithmic": (
         CLASS,
         ("--log_multi 4", "--log_multi 5 --swap_resistance 1 -c -k --passes 6 --holdout_off"),
@@ -261,6 +291,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--OjaNewton -b 6",
             "--OjaNewton -b 5 --sketch_size 4 --alpha 3 --learning_rate_cnt 1 --noconstant",
             "--OjaNewton -b 6 --sketch_size 3 --random_init false --normalize false --alpha_inverse 0.05",
+            "--OjaNewton -b 6 --epoch_size 4",
         ),
     ),
     "classes of a policy": (

@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from hutch.core.errors import UsageError
-from hutch.vw.parse import parse
-
 CASES = Path(__file__).parents[2].parent / "shared" / "cases" / "vw-bandits"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the recorded runs of VW are not beside this checkout")
 
@@ -42,23 +39,7 @@ def _names():
         yield f"{args.parent.parent.name}/{args.parent.name}"
 
 
-REFUSED = (
-    "cb_adf/a13",
-    "ldf/l05",
-    "ldf/l06",
-)
-"""Cases of `--wap_ldf`."""
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_by_name(name):
-    options, instead = "wap_ldf", "--csoaa"
-    refused = f"^--({options})[^:]* not supported: use ({instead})"
-    with pytest.raises(UsageError, match=refused):
-        parse((CASES / name / "args").read_text().split())
-
-
-@pytest.mark.parametrize("name", [name for name in _names() if name not in REFUSED])
+@pytest.mark.parametrize("name", [name for name in _names()])
 def test_same_as_vw(name, tmp_path, monkeypatch, outcomes, counts):
     monkeypatch.chdir(tmp_path)
     for k, kind, outcome in outcomes(CASES / name, tmp_path):

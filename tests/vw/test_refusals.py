@@ -89,9 +89,9 @@ def test_all_that_is_missing_is_named_in_one_message() -> None:
 
 def test_options_of_one_part_stand_together() -> None:
     with pytest.raises(UsageError) as refused:
-        parse(["--wap", "5", "--wap_ldf", "m", "--automl", "3", "-q", "ab"])
+        parse(["--wap", "5", "--ldf_override", "m", "--automl", "3", "-q", "ab"])
     first, second = str(refused.value).splitlines()
-    assert first == "--wap, --wap_ldf are not supported: use --csoaa or --csoaa_ldf"
+    assert first == "--wap, --ldf_override are not supported: use --csoaa or --csoaa_ldf"
     assert second.startswith("--automl is not supported: compare chains")
 
 

@@ -4,19 +4,14 @@ An option named as the alternative is never refused itself; a test reads the opt
 """
 
 _PARTS = """\
-args: run each of its command lines
 version: use `hutch --version`
 dry_run: use --to-yaml, which checks the options and reads no data
-initial_pass_length replay_b replay_b_count replay_c replay_c_count replay_m replay_m_count: use --passes
-direct: use --active, which writes the importance behind each prediction
-examples: cut the data with `head`
+initial_pass_length: use --passes
 sort_features: leave it out if no line repeats a word: the option also removes repeated ones
 experimental_full_name_interactions: use -q, or `hutch train`, where namespaces go by their full names
 flatbuffer: use `hutch train`, which reads CSV, Parquet and JSON lines by their ending
 dump_json_weights_experimental dump_json_weights_include_feature_names_experimental
   dump_json_weights_include_extra_online_state_experimental: use --invert_hash, or `hutch inspect MODEL --readable FILE`
-input_feature_regularizer output_feature_regularizer_binary output_feature_regularizer_text: use --l1 or --l2, one
-  strength for all features
 span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
   --ray ADDRESS`
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
@@ -27,7 +22,7 @@ baseline_challenger_cb cb_c_alpha cb_c_tau: compare chains on one log with `hutc
 ccb_no_slot_index: leave it out
 cb_to_cbadf: use --cb, which works with features of actions
 cs_absolute_loss: use --csoaa with --loss_function quantile
-wap wap_ldf ldf_override: use --csoaa or --csoaa_ldf
+wap ldf_override: use --csoaa or --csoaa_ldf
 metrics: use --readable_model, or `hutch inspect MODEL --invert-hash DATA --top 10`; VW 9.11.9 crashes
 memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas dream_at_update: use
   --oaa, --ect or the `filter_tree` layer
@@ -36,7 +31,6 @@ emt emt_tree emt_leaf emt_scorer emt_initial emt_router online: use --oaa, --ect
 recall_tree max_candidates bern_hyper max_depth node_only randomized_routing: use --oaa, --ect or the `filter_tree`
   layer
 plt kary_tree threshold top_k plt_force_load_legacy_model: train a model for each label, or use --oaa
-oaa_subsample: use --oaa, which learns every class, or the `filter_tree` layer, which learns log2 of them
 epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
   bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf
   --squarecb, which explores less as it learns
@@ -46,7 +40,6 @@ large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_p
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 para_active: use --ksvm without it
-print: use --audit, which shows every example
 sendto: use `hutch serve`, which predicts and learns over HTTP
 search search_task search_metatask search_interpolation search_rollout search_rollin search_passes_per_policy
   search_beta search_alpha search_total_nb_policies search_trained_nb_policies search_allowed_transitions

@@ -12,6 +12,7 @@ from hutch.core.errors import HutchError, UsageError, warn
 from hutch.plugins.manager import installed
 from hutch.vw.command_line import words_of
 from hutch.vw.declared import DECLARED
+from hutch.vw.idle import leave_out, without_idle
 from hutch.vw.option import EXPLORING, Option
 from hutch.vw.parse import parse
 from hutch.vw.table import OPTIONS
@@ -41,6 +42,7 @@ _SHOWN = ("scores", "named_labels")
 """Options for the output of a layer."""
 _BESIDES = (
     *MADE,
+    "print",
     "dictionary_path",
     "feature_mask",
     "sgd",
@@ -86,22 +88,16 @@ def merged(own: Namespace, given: Namespace) -> Namespace:
     names = {option.name for option in OPTIONS if option.supported and option.given(given) is not None}
     for those, more in _INSTEAD:
         if names.intersection(those):
-            _drop(found, *those, *more)
+            leave_out(found, *those, *more)
     for name in names - {"cb" if found.cb_explore == given.cb else ""}:  # an explorer of the same classes implies it
         value = getattr(given, name)
         setattr(found, name, [*getattr(found, name), *value] if name in _LISTS else value)
     for option in OPTIONS:  # of those that were dropped
         needed = [name for name in option.needs if getattr(found, name, None) not in (None, False)]
         if option.supported and option.needs and not needed and option.name not in names:
-            _drop(found, option.name)
+            leave_out(found, option.name)
     found.initial_regressor = None
     return found
-
-
-def _drop(options: Namespace, *names: str) -> None:
-    for name in names:
-        value = getattr(options, name)
-        setattr(options, name, [] if isinstance(value, list) else False if isinstance(value, bool) else None)
 
 
 def warn_of_no_effect(own: Namespace, given: Namespace, wanted: dict[str, Any]) -> None:
@@ -122,9 +118,11 @@ def warn_of_no_effect(own: Namespace, given: Namespace, wanted: dict[str, Any]) 
         if option.reads == "terms" and set(terms_of(given)) <= set(terms_of(own)):
             continue
         less = copy.copy(given)
-        _drop(less, option.name)
+        leave_out(less, option.name)
+        together = merged(own, less)
+        without_idle(together)
         try:
-            idle = chain_of(merged(own, less)) == wanted or _is_idle(option.name, layers)
+            idle = chain_of(together) == wanted or _is_idle(option.name, layers)
         except UsageError:
             continue  # another option needs it
         if idle:

@@ -11,10 +11,12 @@ from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
 from hutch.vw.class_bandits import class_bandit_words
 from hutch.vw.decisions import SLOT_NAMESPACE
 from hutch.vw.declared import BASES, DECLARED
+from hutch.vw.layers import ALL_PAIRS
 from hutch.vw.numbers import LAYERS as LAYERS_OF_NUMBERS
 from hutch.vw.numbers import number_words
 from hutch.vw.option import Option
 from hutch.vw.parse import parse
+from hutch.vw.replaying import REPLAY, replay_words
 from hutch.vw.table import NAMED, OPTIONS
 from hutch.vw.translate import LOSS_PARAMETERS, chain_of
 
@@ -171,6 +173,9 @@ def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
         if name == "interact":
             yield from ("--interact", _coded((given.left, given.right)))
             continue
+        if name == REPLAY:
+            yield from replay_words(layers, given)
+            continue
         if name == "feature_limit":
             yield from ("--feature_limit", *(f"{_coded(each)}{given.features}" for each in given.namespaces or ("",)))
         if isinstance(getattr(given, "first_class", None), int):
@@ -212,6 +217,8 @@ def _said(option: Option, key: str, given: Any) -> list[str]:
     name = f"--{option.name}"
     value: Any = getattr(given, key, None) if key else True
     brings = option.brings_layer or (option.name == "csoaa_ldf")
+    if option.name == "csoaa_ldf" and value == ALL_PAIRS:
+        return ["--wap_ldf", "m"]
     if option.name == "lrq":
         return [] if given.field_aware else [name, *(_coded(pair.namespaces) + str(pair.rank) for pair in given.pairs)]
     if option.name == "lrqfa":

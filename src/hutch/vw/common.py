@@ -15,6 +15,16 @@ _BAD_LINE = "a bad line is reported and skipped"
 _NO_EFFECT = "Accepted for compatibility; has no effect."
 _NOT_NEEDED = "accepted, and changes nothing"
 
+_REPLAY = "experience_replay"
+_REPLAYED = (
+    "the loss is that of the predictions, in VW that of 0; an initial prediction stays with its example; not above "
+    "layers that make features"
+)
+_REPLAYS = (
+    ("b", "examples of the learner", ()),
+    ("m", "examples of each class", ("oaa",)),
+    ("c", "examples with costs", ("csoaa", "cs_active")),
+)
 _ASKING = "cost_sensitive_active"
 
 COMMON: dict[str, tuple[Option, ...]] = {
@@ -59,6 +69,13 @@ COMMON: dict[str, tuple[Option, ...]] = {
         new_text("csv_header", "A,B,...", "names of the columns.", needs=("csv",)),
         new_flag("csv_no_file_header", "the first line is data, not a header.", needs=("csv_header",)),
         new_text("csv_ns_value", "A:X,...", "multiply the values in namespace A by X.", needs=("csv",)),
+        new_int(
+            "examples",
+            "Read only the first N lines in each pass.",
+            least=0,
+            note="of text, and without a cache; empty lines count, as in VW",
+        ),
+        new_text("args", "FILE", "Read options from this file, too.", note="one command line; VW runs several at once"),
         new_flag("no_stdin", "Do not read standard input if no data is given."),
     ),
     "Models and output": (
@@ -151,6 +168,11 @@ COMMON: dict[str, tuple[Option, ...]] = {
             note="beside -i, its model must have the same weights of 0: VW takes them from there",
         ),
         new_flag("noop", "Learn nothing.", sets="base.learning_rate", value=0.0),
+        new_flag(
+            "print",
+            "Print each example, and learn nothing.",
+            note="once each, labelled ones twice in VW; a model or an initial prediction predicts, in VW 0",
+        ),
         new_flag(
             "no_bias_regularization",
             "With --bfgs or --cbzo, do not regularize the constant.",
@@ -259,7 +281,7 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "N",
             "Keep N features of each namespace, those with the smallest indices; aN: of namespace a.",
             sets="feature_limit.features",
-            note="`a:N`, which VW reads as a limit of 0, is refused",
+            note="`a:N` leaves out all features of a, as in VW, and is reported",
         ),
         new_text(
             "interact",
@@ -269,6 +291,15 @@ COMMON: dict[str, tuple[Option, ...]] = {
             note="VW takes other values than two letters, and then does nothing",
         ),
         new_int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
+        new_int(
+            "oaa_subsample",
+            "learn an example as a negative of N other classes only.",
+            least=1,
+            sets="one_against_all.negatives",
+            note="the loss is that of the predictions, where VW shows none; N of all classes or more is refused; where "
+            "classes count from 0, VW teaches a class as its own negative",
+            needs=("oaa",),
+        ),
         new_flag(
             "probabilities",
             "Predict probabilities.",
@@ -467,6 +498,11 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="active",
             note="without --simulation it reads data, as with --no_daemon; `hutch active` asks people",
         ),
+        new_flag(
+            "direct",
+            "for unlabelled lines whose tag begins with query?, predict the importance of the label, or -1.",
+            needs=("active",),
+        ),
         new_flag("active_cover", "Active learning by the disagreement of several models.", sets="active_cover"),
         new_float(
             "alpha",
@@ -488,6 +524,28 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "mellowness",
             "With --active and its like: higher asks for more labels. With --regcb or --squarecb: wider cost ranges.",
             needs=("active", "active_cover", "cs_active", "regcb", "regcbopt", "squarecb"),
+        ),
+        *(
+            option
+            for kind, of, needs in _REPLAYS
+            for option in (
+                new_int(
+                    f"replay_{kind}",
+                    f"Learn {of} in another order, from a buffer of N.",
+                    least=0,
+                    note=_REPLAYED,
+                    sets=_REPLAY,
+                    needs=needs,
+                ),
+                new_int(
+                    f"replay_{kind}_count",
+                    "how often each example is learned, on average.",
+                    default=1,
+                    least=1,
+                    sets=_REPLAY,
+                    needs=(f"replay_{kind}",),
+                ),
+            )
         ),
         new_int("nn", "Neural network of N hidden units.", sets="one_hidden_layer.units", note="-r: no units"),
         new_flag("inpass", "the output sees the features.", sets="one_hidden_layer.skip_connection", needs=("nn",)),

@@ -145,8 +145,6 @@ def _range_of_costs(options: Namespace) -> dict[str, Any]:
 
 def _of_sketch(options: Namespace) -> dict[str, Any]:
     """Parameters of `--OjaNewton` that options do not set unchanged."""
-    if options.epoch_size not in (None, 1):
-        raise UsageError(f"--epoch_size: got {options.epoch_size}, wanted 1: Hutch keeps no examples")
     found: dict[str, Any] = {} if options.binary else {"predict_first": True}
     if options.alpha_inverse is None:
         return found
@@ -227,7 +225,7 @@ def base_layer(options: Namespace, linear: dict[str, Any]) -> Any:
             more = {"keep_scales": False}
             if linear.pop("l1", 0):
                 warn("--l1: --bfgs has no L1 regularisation: it has no effect, as in VW")
-        for given in [name for name in ("sgd", "noop") if getattr(options, name)] or linear:
+        for given in [name for name in ("sgd", "noop", "print") if getattr(options, name)] or linear:
             if given not in (*known, *_RATES):
                 name = next((each.name for each in OPTIONS if each.part == "base" and each.key == given), given)
                 raise UsageError(f"--{name}: --{option} does not have it")

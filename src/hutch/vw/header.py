@@ -41,7 +41,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         cached: the data comes from an existing cache.
     """
     base = chain.layers[-1].parameters
-    testing = "" if options.learn and getattr(base, "learning_rate", True) else "only testing"
+    testing = "" if options.learn and (given.print or getattr(base, "learning_rate", True)) else "only testing"
     named = given.quadratic or given.cubic or given.interactions
     fresh, of_model = given.initial_regressor is None, _by_length(getattr(base, "interactions", ()))
     lines = [
@@ -194,7 +194,7 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
                 yield "binary"
         if name in _VOTES:
             yield scorer
-        yield _LEARNERS[name] + _suffix(layer, given)
+        yield "print" if given.print and name == "linear" else _LEARNERS[name] + _suffix(layer, given)
         if name == "linear" and any(":" in term for term in base.interactions):
             yield "generate_interactions"
     if chain.takes.of_decisions and chain.layers[0].name not in _MERGED:

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 
 from hutch.vw.option import EXPLORING, VwLayer, new_flag, new_float, new_int, new_text
 
+ALL_PAIRS = "all_pairs"
+"""The method of `--wap_ldf`, which stands for `--csoaa_ldf` in a chain."""
 _OJA, _TRUTH = ("OjaNewton",), (("true", True), ("false", False))
 _LDA, _WARM = ("lda",), ("warm_cb",)
 _SIMULATIONS = ("cbify", "cbify_ldf", "warm_cb")
 _SCALES = (
     "the second derivatives of the first pass count only for its step, as in VW; a layer of `hutch train` keeps them"
 )
+_STRENGTHS = "only if the search converges; all strengths are twice `--l2`, as in VW, which forgets second derivatives"
 _NUMBERS = ("cats", "cats_pdf", "cbify_reg")
 _IMPLIED = "has no effect: --cats and --cats_pdf imply it"
 
@@ -113,7 +116,15 @@ LAYERS: Mapping[str, VwLayer] = {
                     ("multiline", "regression"),
                     ("mc", "classification"),
                     ("multiline-classifier", "classification"),
+                    (ALL_PAIRS, ALL_PAIRS),
                 ),
+            ),
+            new_text(
+                "wap_ldf",
+                "m",
+                "Weighted all pairs, on actions with features, one line each.",
+                choices=("m", "multiline", "mc", "multiline-classifier"),
+                note="all values mean the same, as in VW",
             ),
             new_flag(
                 "csoaa_rank", "Write all actions with their scores.", needs=("csoaa_ldf", "cb_adf", "cb", *EXPLORING)
@@ -383,6 +394,27 @@ LAYERS: Mapping[str, VwLayer] = {
                 sets="tolerance",
                 needs=("bfgs",),
             ),
+            new_text(
+                "output_feature_regularizer_text",
+                "FILE",
+                "write the strength of a regularisation of each weight, and its centre, as text.",
+                note=_STRENGTHS,
+                needs=("bfgs",),
+            ),
+            new_text(
+                "output_feature_regularizer_binary",
+                "FILE",
+                "write the same for --input_feature_regularizer.",
+                note=_STRENGTHS,
+                needs=("bfgs",),
+            ),
+            new_text(
+                "input_feature_regularizer",
+                "FILE",
+                "begin from the centres in this file, and regularise with its strengths, not with --l2.",
+                note="of `-b` as large; needs the file in every run",
+                needs=("bfgs",),
+            ),
         ),
         beside=(("no_bias_regularization", "regularize_constant"),),
         in_place_of="linear",
@@ -451,7 +483,15 @@ LAYERS: Mapping[str, VwLayer] = {
         options=(
             new_flag("OjaNewton", "Learn by Newton steps with a sketch of the curvature."),
             new_int("sketch_size", "directions.", default=10, least=1, sets="sketch", needs=_OJA),
-            new_int("epoch_size", "1 alone.", default=1, note="1 alone: VW keeps examples of an epoch", needs=_OJA),
+            new_int(
+                "epoch_size",
+                "move directions after so many examples.",
+                default=1,
+                least=1,
+                sets="epoch",
+                note="a model keeps the examples that wait; VW drops them",
+                needs=_OJA,
+            ),
             new_float("alpha_inverse", "like a learning rate.", needs=_OJA),
             new_float("learning_rate_cnt", "how fast directions move.", default=2, sets="rate", needs=_OJA),
             new_text(

@@ -277,10 +277,16 @@ def _ids(chain: Chain, names: Sequence[str]) -> set[int]:
 
 def _products(spaces: list[list[str]], term: list[int], permutations: bool) -> Iterator[str]:
     """Names of the products of one term, in the order of the kernel."""
-    for places in product(*(range(len(space)) for space in spaces)):
+    for places in allowed_places([len(space) for space in spaces], term, permutations):
+        yield "*".join(space[place] for space, place in zip(spaces, places, strict=True))
+
+
+def allowed_places(sizes: Sequence[int], term: list[int], permutations: bool) -> Iterator[tuple[int, ...]]:
+    """Which features of the namespaces of a term, of such sizes, are multiplied: places in each, in order."""
+    for places in product(*map(range, sizes)):
         pairs = zip(range(len(term) - 1), range(1, len(term)), strict=True)
         if permutations or all(term[a] != term[b] or places[a] <= places[b] for a, b in pairs):
-            yield "*".join(space[place] for space, place in zip(spaces, places, strict=True))
+            yield places
 
 
 def audit_score(chain: Chain, features: list[Named]) -> np.float32:

@@ -22,6 +22,7 @@ from hutch.plugins.manager import installed
 from hutch.vw.beside import merged, of_chain, own_options, warn_of_no_effect
 from hutch.vw.command_line import words_of
 from hutch.vw.declared import DECLARED
+from hutch.vw.idle import leave_out, without_idle
 from hutch.vw.model_state import set_regularization
 from hutch.vw.table import NAMED, OPTIONS
 from hutch.vw.translate import MADE, chain_of
@@ -60,7 +61,7 @@ _FIXED = {
 }
 """Parameters by which the layers have learned; all others of these layers, and of those not named here, may change."""
 _FREE = {
-    "one_against_all": {"first_class", "probabilities", "predict_first"},
+    "one_against_all": {"first_class", "probabilities", "predict_first", "negatives"},
     "cost_sensitive_one_against_all": {"first_class"},
     "error_correcting_tournament": set[str](),
     "logarithmic_tree": {"swap_resistance"},
@@ -140,7 +141,7 @@ def _continued(
     registry, chain = installed().registry, metadata["chain"]
     model = read_config(chain, registry)
     _check_input(options, names, model)
-    options = copy.copy(options)
+    given, options = options, copy.copy(options)
     for name, field in _RANGE.items():
         if getattr(options, name) is not None:
             setattr(options, name, np.asarray(arrays[f"shared.{field}"]).item())
@@ -149,7 +150,12 @@ def _continued(
         wanted = _plain(options, chain)
     else:
         try:
-            wanted = chain_of(merged(own, options))
+            together = merged(own, options)
+            for name in (name for names in without_idle(together).values() for name in names):
+                for each in (options, given):
+                    leave_out(each, name)
+                warn(f"--{name}: has no effect on this model, whose options are {' '.join(words_of(model))}")
+            wanted = chain_of(together)
         except UsageError as error:
             raise UsageError(f"{error}; the model has {' '.join(words_of(model))}") from None
         warn_of_no_effect(own, options, wanted)
@@ -165,7 +171,9 @@ def _continued(
     written = [chain["chain"][places[k]] if k in places else wanted["chain"][k] for k in range(len(config.chain))]
     metadata = {**metadata, "chain": {**chain, "chain": written}}
     arrays = _moved(arrays, {old: new for new, old in places.items()})
-    if len(places) < len(written) or options.sparse_l2:  # there is state that the model does not have
+    if (
+        len(places) < len(written) or options.sparse_l2 or options.oaa_subsample
+    ):  # there is state that the model does not have
         small = Chain.from_config(final | {"weights": {"bits": min(model.weights.bits, 16)}}).arrays()
         arrays |= {name: array.copy() for name, array in small.items() if name not in arrays}
     old, base = model.chain[-1].parameters, config.chain[-1].parameters

@@ -46,10 +46,13 @@ def _print_yaml(arguments: list[str]) -> None:
 
     from hutch.core.config.read import load_chain
     from hutch.plugins.manager import installed
+    from hutch.vw.idle import leave_out_idle
     from hutch.vw.parse import parse
     from hutch.vw.translate import chain_of
 
-    chain = chain_of(parse(arguments))
+    options = parse(arguments)
+    leave_out_idle(options)
+    chain = chain_of(options)
     load_chain(chain, installed().registry)
     print(yaml.safe_dump(chain, sort_keys=False), end="")
 

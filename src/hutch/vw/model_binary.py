@@ -55,6 +55,7 @@ _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_c
 _LOST = {
     "active_cover": "--active_cover",
     "cost_sensitive_active": "--cs_active",
+    "experience_replay": "--replay_b, --replay_m or --replay_c",
     "kernel_svm": "--ksvm",
     "latent_dirichlet_allocation": "--lda",
     "lbfgs": "--bfgs",
@@ -148,11 +149,7 @@ def read_vw_model(path: str, given: Namespace) -> Chain:
         ModelError: the file cannot be read, is damaged, of another version, or of a chain that Hutch does not have.
         ConfigError: the command line has a wrong value.
     """
-    try:
-        with open(path, "rb") as file:
-            reader = _Reader(path, file.read())
-    except OSError as error:
-        raise ModelError(at(path, None, None, f"cannot be read: {error.strerror}")) from None
+    reader = _opened(path)
     header = _header(reader)
     try:
         options = parse([*header.words, "-b", str(header.bits), "--no_stdin"])
@@ -291,17 +288,7 @@ def vw_model(chain: Chain) -> bytes:
     if seed := int(chain.shared[0]["random_state"]):
         words += ["--random_seed", str(seed)]
     words += ["--per_model_save_load"] if per_model else []
-    options = "".join(f" {word}" for word in words)
-    fields = [*_text(""), b"m"]
-    fields += [np.array(state[name][0], "<f4").tobytes() for name in ("min_label", "max_label")]
-    fields += [struct.pack("<I", number) for number in (chain.config.weights.bits, 0)]
-    for sizes in (grams, skips):
-        fields += [struct.pack("<I", len(sizes)), *(size.encode().ljust(3, b"\0") for size in sizes)]
-    fields += _text(options)
-    checksum = 0
-    for each in fields:
-        checksum = hash_text(each, checksum, "all")
-    found = [*_text(VW_VERSION), *fields, struct.pack("<II", 4, checksum)]
+    found = header_of(chain, words, grams, skips)
     found += [numbers.astype(kind).tobytes() for numbers, kind in _counters(chain, per_model)]
     found += [] if base.name in WEIGHTS_ONLY else [b"\1"]
     for name, kind, _ in () if base.name in WEIGHTS_ONLY else STATE:
@@ -312,6 +299,69 @@ def vw_model(chain: Chain) -> bytes:
     rows = np.empty(len(places), _row(chain, weights.shape[1]))
     rows["row"], rows["numbers"] = places, weights[places]
     return b"".join([*found, rows.tobytes()])
+
+
+def header_of(chain: Chain, words: Sequence[str], grams: Sequence[str] = (), skips: Sequence[str] = ()) -> list[bytes]:
+    """The header of a file of VW.
+
+    Args:
+        chain: its range of labels and its bits.
+        words: options.
+        grams, skips: values of `--ngram` and `--skips`.
+    """
+    fields = [*_text(""), b"m"]
+    fields += [np.array(chain.shared[name][0], "<f4").tobytes() for name in ("min_label", "max_label")]
+    fields += [struct.pack("<I", number) for number in (chain.config.weights.bits, 0)]
+    for sizes in (grams, skips):
+        fields += [struct.pack("<I", len(sizes)), *(size.encode().ljust(3, b"\0") for size in sizes)]
+    fields += _text("".join(f" {word}" for word in words))
+    checksum = 0
+    for each in fields:
+        checksum = hash_text(each, checksum, "all")
+    return [*_text(VW_VERSION), *fields, struct.pack("<II", 4, checksum)]
+
+
+def numbers_in(path: str, bits: int) -> tuple[NDArray[Any], tuple[float, float]]:
+    """The numbers of a file of `--output_feature_regularizer_binary`, as pairs of a place and a value.
+
+    Args:
+        path: of the file.
+        bits: of the weight table that they belong to.
+
+    Returns:
+        Them, and the range of labels.
+
+    Raises:
+        ModelError: the file cannot be read, is damaged, or belongs to another table.
+    """
+    reader = _opened(path)
+    if not _VERSION.match(reader.data):
+        raise reader.error("is no file of --output_feature_regularizer_binary")
+    header, kind = _header(reader), np.dtype([("place", "<u4"), ("value", "<f4")])
+    if header.bits != bits:
+        raise reader.error(f"got regularizers for -b {header.bits}, wanted -b {bits}")
+    kept, rest = reader.bytes(1), reader.data[reader.place :]
+    if kept != b"\1" or len(rest) % kind.itemsize:
+        raise reader.error("the file is damaged: it holds no regularizers")
+    found: NDArray[Any] = np.frombuffer(rest, kind)
+    if len(found) and int(found["place"].max()) >= 2 << bits:
+        raise reader.error(f"the file is damaged: place {found['place'].max()} of {2 << bits}")
+    if not np.isfinite(found["value"]).all():
+        raise reader.error("the file is damaged: it holds a value that is no number")
+    return found, (header.low, header.high)
+
+
+def _opened(path: str) -> _Reader:
+    """The bytes of a file.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            return _Reader(path, file.read())
+    except OSError as error:
+        raise ModelError(at(path, None, None, f"cannot be read: {error.strerror}")) from None
 
 
 def _text(text: str) -> list[bytes]:

@@ -23,6 +23,21 @@ def hexfloat(value: float) -> str:
     return mantissa.rstrip("0").rstrip(".") + mark + exponent if mark and "." in mantissa else text
 
 
+def header_lines(chain: Engine, kept_options: str, topics: int = 0) -> Iterator[str]:
+    """The lines at the head of VW's texts.
+
+    Args:
+        chain: its range of labels and its bits.
+        kept_options: the options that VW keeps in a model.
+        topics: their number.
+    """
+    shared = chain.shared[0]
+    yield from (f"Version {VW_VERSION}", "Id ")
+    yield from (f"Min label:{shared['min_label']:g}", f"Max label:{shared['max_label']:g}")
+    yield from (f"bits:{int(shared['mask']).bit_length()}", f"lda:{topics}", "0 ngram:", "0 skip:")
+    yield from (f"options:{' ' if kept_options else ''}{kept_options}", "Checksum: 0")
+
+
 def model_lines(
     chain: Engine,
     kept_options: str,
@@ -49,11 +64,7 @@ def model_lines(
     topics = int(base.parameters.topics) if has(chain.layers[-1], FindsTopics) else 0
     if not topics and not is_learner(base):
         raise UsageError(f"--readable_model: got a chain on {base.name!r}, wanted 'linear'")
-    shared = chain.shared[0]
-    yield from (f"Version {VW_VERSION}", "Id ")
-    yield from (f"Min label:{shared['min_label']:g}", f"Max label:{shared['max_label']:g}")
-    yield from (f"bits:{int(shared['mask']).bit_length()}", f"lda:{topics}", "0 ngram:", "0 skip:")
-    yield from (f"options:{' ' if kept_options else ''}{kept_options}", "Checksum: 0")
+    yield from header_lines(chain, kept_options, topics)
     if topics:
         from hutch.vw.topics import topic_rows
 

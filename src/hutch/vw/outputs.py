@@ -6,12 +6,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.chain.capabilities import FindsTopics, has
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Predictions
+from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.decisions import tail
 from hutch.core.run.output import Lines, class_lines, number_lines, predictions_of
 from hutch.vw.number_lines import is_of_numbers, number_prediction_lines
@@ -125,6 +127,17 @@ def requests(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
+def is_query(batch: Batch, i: int) -> bool:
+    """Whether `--active --direct` answers a line with the importance of its label: its tag begins with `query?`."""
+    return bool(batch.labels[i] == UNLABELED) and batch.tag(i).startswith(b"query?")
+
+
+def answers(batch: Batch, outputs: Outputs) -> NDArray[np.float32]:
+    """`--active --direct`: predictions, and for queries the importance of the label, or -1."""
+    asks = [is_query(batch, i) for i in range(len(batch))]
+    return np.where(asks, outputs.queries, outputs.predictions).astype(np.float32)
+
+
 def bounded(batch: Batch, outputs: Outputs) -> bytes:
     """`--bootstrap`: the prediction, the tag, and the least and the greatest prediction of all models."""
     found = []
@@ -210,7 +223,7 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     if is_bounded(chain):
         return confident if chain.layers[0].name == "confidence" else bounded
     if active is not None and not active.simulation:
-        return requests
+        return number_lines(answers) if given.direct else requests
     return number_lines(predictions_of)
 
 

@@ -2,11 +2,13 @@
 
 import argparse
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NoReturn
 
-from hutch.core.errors import UsageError, did_you_mean
+from hutch.core.errors import UsageError, at, did_you_mean
 from hutch.shell.help_text import entries, noted, paragraph, width
 from hutch.vw.absent import ABSENT
 from hutch.vw.option import Option
@@ -92,7 +94,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     hutch.core.errors.UsageError: --recall_tree is not supported: use --oaa, --ect or the `filter_tree` layer
     """
     words: list[str] = []
-    for word in arguments:
+    for word in _with_file(arguments):
         if words and re.match(r"-[.\d]", word) and re.fullmatch(r"--\w+", words[-1]):
             words[-1] += f"={word}"  # argparse takes -1e3 and -1:2 for options
         else:
@@ -100,6 +102,34 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     found, unknown = _parser().parse_known_args(words)
     refuse([word for word in unknown if re.match("-+[^-.0-9]", word)] or unknown)
     return found
+
+
+def _with_file(arguments: Sequence[str]) -> Iterator[str]:
+    """The words, and in place of `--args FILE` those of the file.
+
+    Raises:
+        UsageError: it cannot be read, or holds several command lines.
+    """
+    words = iter(arguments)
+    for word in words:
+        if word != "--args" and not word.startswith("--args="):
+            yield word
+            continue
+        path = word.partition("=")[2] or next(words, "")
+        try:
+            lines = Path(path).read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise UsageError(f"--args: got {path!r}, which cannot be read: {reason}") from None
+        written = [number for number, line in enumerate(lines, 1) if line.strip()]
+        if len(written) > 1:
+            wanted = "wanted one: run each by itself"
+            raise UsageError(at(path, written[1], None, f"got another command line, {wanted}"))
+        for number in written:
+            try:
+                yield from shlex.split(lines[number - 1])
+            except ValueError as error:
+                raise UsageError(at(path, number, None, str(error))) from None
 
 
 def refuse(words: Sequence[str]) -> None:

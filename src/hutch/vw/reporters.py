@@ -25,7 +25,7 @@ from hutch.core.run.run import Reporter, Run
 from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.header import kept_options
 from hutch.vw.model_state import COLUMNS
-from hutch.vw.outputs import FirstClass, class_name
+from hutch.vw.outputs import FirstClass, class_name, is_query
 
 
 class LogLoss(Reporter):
@@ -67,6 +67,21 @@ class NoCosts(Reporter):
         """See `Reporter`."""
         if self._count:
             run.notes.say(f"{self._count} x choice without a cost: each adds 3.4e38 to the sum of losses, as in VW")
+
+
+class LearnsRest(Reporter):
+    """Lets a layer learn, before the model is saved, what it has put off, as at the end of VW's last pass.
+
+    Args:
+        layer: its `end_pass` learns that.
+    """
+
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+
+    def open(self, run: Run, stack: ExitStack) -> None:
+        """See `Reporter`."""
+        stack.callback(self._layer.end_pass)
 
 
 class DecisionLogLoss(LogLoss):
@@ -318,6 +333,23 @@ class VwCells:
             return "unknown"
         name = class_name(int(outputs.predictions[i]), self._labels)
         return f"{name}({float(outputs.scores[i].max()) * 100:.0f}%)" if self._sure else name
+
+
+class DirectCells:
+    """Shows the answers of `--direct` in place of predictions.
+
+    Args:
+        chain: the chain.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self.label, self._plain = PlainCells(chain).label, PlainCells(chain)
+
+    def prediction(self, batch: Batch, i: int, outputs: Outputs) -> float | int | str:
+        """See `hutch.core.run.progress.Cells`."""
+        if is_query(batch, i):
+            return float(outputs.queries[i])
+        return self._plain.prediction(batch, i, outputs)
 
 
 class ClassBanditCells:

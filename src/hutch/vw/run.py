@@ -21,13 +21,17 @@ from hutch.core.run.run import Notes, Outcome, Reporter, Run, RunOptions
 from hutch.core.run.table import Table
 from hutch.vw.decision_lines import raw_lines
 from hutch.vw.header import header
+from hutch.vw.idle import leave_out_idle
 from hutch.vw.model_state import set_regularization
 from hutch.vw.number_lines import NumberCells, is_of_numbers
 from hutch.vw.outputs import costs_of, finds_topics, is_bounded, layer_named, prediction_lines, raw_scores_of
+from hutch.vw.replaying import REPLAY
 from hutch.vw.reporters import (
     Audit,
     ClassBanditCells,
     DecisionLogLoss,
+    DirectCells,
+    LearnsRest,
     LogLoss,
     Metrics,
     NoCosts,
@@ -46,6 +50,7 @@ def build_chain(options: Namespace) -> Chain:
     Raises:
         HutchError: options that contradict each other or the model.
     """
+    leave_out_idle(options)
     if options.feature_mask is not None:
         from hutch.vw.mask import masked_chain
 
@@ -66,6 +71,8 @@ def build_chain(options: Namespace) -> Chain:
 def run_options(options: Namespace) -> RunOptions:
     """The files, passes and reports of the command line."""
     data = [*options.data, *options.files] or ([] if options.no_stdin else ["-"])
+    if options.examples is not None and (options.csv or options.json or options.dsjson):
+        raise UsageError("--examples: got it with --csv or JSON, wanted text: cut the data with `head`")
     passes, period, after, patience = (
         NAMED[name].default if (value := getattr(options, name)) is None else value
         for name in ("passes", "holdout_period", "holdout_after", "early_terminate")
@@ -130,6 +137,10 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         classes.state["early"] = 1  # VW judges the scores once it knows the label
     if has(chain.layers[-1], LearnsFromPasses):
         options = replace(options, progress=_NO_ROWS)
+    if given.input_feature_regularizer is not None and layer_named(chain, "lbfgs") is not None:
+        from hutch.vw.regularizers import read_regularizers
+
+        read_regularizers(chain, given.input_feature_regularizer)
     notes = Notes()
     if options.holdout and chain.takes.of_decisions:
         notes.say("decisions that are held out are learned, too, as in VW; `hutch train` only tests them")
@@ -142,6 +153,10 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
         from hutch.vw.lines import class_weights
 
         watchers.append(class_weights(chain, given.classweight))
+    if given.print and not options.quiet:
+        from hutch.vw.printing import Print
+
+        watchers.append(Print(chain).line)
     if given.json or given.dsjson:
         from hutch.vw.json.reader import reader_of
 
@@ -156,6 +171,10 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
 
             chain.parser = replace(chain.parser, words=True)
             how |= {"chunks": partial(CsvChunks, given), "cache": None}
+        if given.examples is not None:
+            from hutch.vw.first_lines import FirstLines
+
+            how |= {"chunks": FirstLines(given.examples, len(options.data)), "cache": None}
         if watchers or labels:
             from hutch.vw.lines import LineReader
 
@@ -175,6 +194,8 @@ def cells_of(chain: Chain, given: Namespace) -> Cells | None:
         return TopicCells()
     if chain.predicts is Predictions.LABELS:
         return None
+    if given.direct:
+        return DirectCells(chain)
     if chain.takes is Labels.LOGGED_NUMBER:
         return NumberCells(chain)
     if not labels and (not given.probabilities or chain.predicts.of_actions):
@@ -190,6 +211,13 @@ def reporters_of(chain: Chain, options: RunOptions, given: Namespace) -> list[Re
 
 
 def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[Reporter]:
+    if (replay := layer_named(chain, REPLAY)) is not None and options.learn:
+        yield LearnsRest(replay)
+    strengths = given.output_feature_regularizer_text or given.output_feature_regularizer_binary
+    if strengths and layer_named(chain, "lbfgs") is not None:
+        from hutch.vw.regularizers import WritesRegularizers
+
+        yield WritesRegularizers(chain, given)
     log_loss = None
     if given.probabilities and chain.predicts is not Predictions.LABELS:
         log_loss = DecisionLogLoss(chain) if chain.predicts.of_actions else LogLoss(chain)

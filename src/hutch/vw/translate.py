@@ -10,7 +10,9 @@ from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.vw.decisions import SLOT_NAMESPACE, base_layer, decision_layers
 from hutch.vw.declared import DECLARED
+from hutch.vw.layers import ALL_PAIRS
 from hutch.vw.numbers import imply
+from hutch.vw.replaying import put_in_place, replay_layer
 from hutch.vw.table import NAMED, OPTIONS
 
 MADE = ("affix", "spelling", "dictionary", "redefine")
@@ -41,11 +43,15 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     >>> chain_of(parse(["--oaa", "3", "-b", "10"]))["chain"]
     [{'one_against_all': {'classes': 3, 'first_class': 'detect'}}, 'linear']
     """
-    if options.ccb_explore_adf or options.slates:  # which imply them in VW, too
-        options.cb_explore_adf = options.cb_sample = True
-    options.cb_explore_adf |= options.explore_eval or options.cbify_ldf
-    if options.ot is not None and options.cb_explore is None:
-        options.cb_explore = 2
+    imply_explorers(options)
+    if options.wap_ldf is not None:
+        if options.csoaa_ldf not in (None, ALL_PAIRS):
+            raise UsageError("got --csoaa_ldf and --wap_ldf, wanted one of them")
+        if bandits := [name for name in ("cb_adf", "cb_explore_adf", *_CLASSES) if getattr(options, name)]:
+            raise UsageError(
+                f"got --wap_ldf and --{bandits[0]}, wanted one of them: pairs need the costs of all actions"
+            )
+        options.csoaa_ldf = ALL_PAIRS
     imply(options)
     _check_needs(options)
     linear = linear_parameters(options)
@@ -53,6 +59,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
         linear.pop("initial_constant", None)  # VW sets a weight that no sub-model reads
     layers = [*_layers(options), base_layer(options, linear)]
     copies = _any_of(_CLASSES, options)  # of an example with its grams, whose hashes they change
+    layers = put_in_place(layers, options)
     place = sum(layer_name(layer) in ("ngrams", "feature_limit", "interact") for layer in layers) if copies else 0
     layers[place:place] = decision_layers(options)
     chain: dict[str, Any] = {"chain": layers, "input": {"namespaces": "letter"} | _section("input", options)}
@@ -69,6 +76,19 @@ def chain_of(options: Namespace) -> dict[str, Any]:
     if options.random_seed is not None:
         chain["seed"] = options.random_seed
     return chain
+
+
+def imply_explorers(options: Namespace) -> None:
+    """Set the options for exploring that others imply in VW.
+
+    Args:
+        options: the command line; it is changed.
+    """
+    if options.ccb_explore_adf or options.slates:
+        options.cb_explore_adf = options.cb_sample = True
+    options.cb_explore_adf |= options.explore_eval or options.cbify_ldf
+    if options.ot is not None and options.cb_explore is None:
+        options.cb_explore = 2
 
 
 def _has_submodels(options: Namespace) -> bool:
@@ -103,6 +123,8 @@ def letters(values: Iterable[str]) -> list[str]:
 def linear_parameters(options: Namespace) -> dict[str, Any]:
     """The parameters of the learner that a command line names."""
     found = _section("base", options)
+    if options.print:
+        found["learning_rate"] = 0.0
     if (loss := loss_of(options)) is not None:
         found["loss"] = loss
     if options.log_multi is not None:
@@ -312,7 +334,7 @@ def _one_against_all(parameters: dict[str, Any], options: Namespace) -> list[Any
     if options.oaa is not None:
         parameters |= _first_class(options)
         linked = (options.link or "identity") != "identity" and not options.probabilities
-        layers = options.bootstrap or options.nn or options.lrq or options.lrqfa
+        layers = options.bootstrap or options.nn or options.lrq or options.lrqfa or options.replay_b or options.replay_m
         if layers or options.l1 or options.l2 or options_of_first_weights(options) or linked:
             parameters["predict_first"] = True
     return [{"one_against_all": parameters}]
@@ -412,5 +434,6 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "active": _active,
     "active_cover": _active_cover,
     "cost_sensitive_active": _cost_sensitive_active,
+    "experience_replay": lambda parameters, options: replay_layer(options),
 }
 """Layers with an option whose value is not the parameter's value."""
