@@ -44,8 +44,9 @@ CASES = {
     "no `hedge`, `forgetting: 0.003`, `clip: 1`": posterior(0.003, clip=1.0),
     "`configs/personalizer.yaml`": posterior(0.0, 0.003, explorer=FLOOR),
     "the same, no `hedge`": posterior(0.0, explorer=FLOOR),
-    "the same by Thompson sampling": posterior(0.0, 0.003, explorer=THOMPSON),
-    "the same by Thompson sampling, no `hedge`": posterior(0.0, explorer=THOMPSON),
+    "by Thompson sampling": posterior(0.0, 0.003, explorer=THOMPSON),
+    "by Thompson sampling, no `hedge`": posterior(0.0, explorer=THOMPSON),
+    "by Thompson sampling of width 1, no `hedge`": posterior(0.0, explorer={**THOMPSON, "width": 1}),
     "`explore_squarecb`, `linear`": [
         "explore_squarecb", "contextual_bandit", "cost_sensitive_with_features", {"linear": {"interactions": PAIRS}}
     ],
