@@ -41,7 +41,7 @@ from hutch.core.kernel.record import Record
 from hutch.core.loss import kinds
 from hutch.core.parameters import Parameters, Within
 
-_0, _1 = np.float32(0), np.float32(1)
+_0, _1, _LEAST = np.float32(0), np.float32(1), np.float32(1e-37)
 
 
 class ProbabilisticLabelTreeParameters(Parameters):
@@ -151,7 +151,7 @@ def _search(layer, example, offset):
         size -= 1
         node, chance = nodes[size], chances[size]
         if node >= state.inner:
-            labels[node - state.inner] = chance
+            labels[node - state.inner] = max(chance, _LEAST)  # 0 is that of labels not predicted
             found += 1
             if found == state.best:
                 break

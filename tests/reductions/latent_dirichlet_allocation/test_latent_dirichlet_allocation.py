@@ -9,8 +9,6 @@ from hutch.core.errors import DataError, ModelError
 from hutch.plugins.checks import checks_of_reduction
 from hutch.reductions.latent_dirichlet_allocation.layer import LatentDirichletAllocation
 
-pytestmark = pytest.mark.slow
-
 WORDS, TOPICS = 30, 3
 SETTINGS = {"topics": TOPICS, "minibatch": 4, "documents": 60, "tolerance": 1e-5, "scores": "weights"}
 
@@ -83,7 +81,9 @@ class Twin:
         return np.array(found), np.array(losses)
 
 
-@pytest.mark.parametrize("arithmetic", ["exact", "fast", "fast_in_fours"])
+@pytest.mark.parametrize(
+    "arithmetic", ["exact", *(pytest.param(each, marks=pytest.mark.slow) for each in ("fast", "fast_in_fours"))]
+)
 def test_the_formulas_where_all_rows_are_words(arithmetic):
     counts, _ = drawn(26)
     chain = chain_with(vocabulary="table", arithmetic=arithmetic, learning_rate=0.9)
@@ -128,6 +128,7 @@ def test_the_formulas_where_words_are_those_seen():
     assert not weights_of(chain)[WORDS:].max() > 0.1
 
 
+@pytest.mark.slow
 def test_known_topics_are_found_and_new_documents_have_theirs():
     counts, _ = drawn(400)
     for bits in (6, 14):  # empty rows do not matter
@@ -144,6 +145,7 @@ def test_known_topics_are_found_and_new_documents_have_theirs():
         np.testing.assert_array_equal(chain.predict(lines(new)), shares.argmax(axis=1) + 1)
 
 
+@pytest.mark.slow
 def test_an_importance_counts_a_document_so_often():
     twice, once = chain_with(minibatch=2, documents=2), chain_with(minibatch=4, documents=4)
     records = [{"w": {"a": 3.0, "b": 1.0}}, {"w": {"c": 2.0, "d": 1.0}}]
@@ -152,6 +154,7 @@ def test_an_importance_counts_a_document_so_often():
     np.testing.assert_allclose(weights_of(twice), weights_of(once), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_weights_fade_and_the_table_is_scaled_in_between():
     chain = chain_with(minibatch=1, learning_rate=0.9, power_t=0.0, initial_t=0.0, vocabulary="table")
     start = weights_of(chain) - 0.1
@@ -168,6 +171,7 @@ def test_a_rate_of_1_forgets_what_was_before():
     assert np.flatnonzero(weights_of(chain).sum(axis=1) > 0.31).tolist() == [9]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vocabulary", ["seen", "table"])
 def test_documents_that_wait_are_part_of_the_model(vocabulary, tmp_path):
     counts, _ = drawn(31)
@@ -187,6 +191,7 @@ def test_documents_that_wait_are_part_of_the_model(vocabulary, tmp_path):
     assert whole.layers[0].state["words"][0] == 0
 
 
+@pytest.mark.slow
 def test_forged_models_are_refused():
     chain = chain_with()
     chain.learn(lines(drawn(6)[0]))
@@ -205,11 +210,13 @@ def test_forged_models_are_refused():
             Chain.from_arrays(arrays, chain.metadata(), "forged")
 
 
+@pytest.mark.slow
 def test_counts_below_0_are_refused_with_their_place():
     with pytest.raises(DataError, match="example 2 of this run: got -2 times a word"):
         chain_with().learn(["| a b", "| a:-2"])
 
 
+@pytest.mark.slow
 def test_documents_that_teach_nothing_are_said():
     chain = chain_with(minibatch=40)
     with pytest.warns(UserWarning, match="got 2 documents, nothing is learned before there are 40: wanted a smaller"):
@@ -221,6 +228,7 @@ def test_documents_that_teach_nothing_are_said():
     assert chain.layers[0].doubts() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
     checks_of_reduction(
