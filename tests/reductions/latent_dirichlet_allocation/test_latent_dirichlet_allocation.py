@@ -51,27 +51,26 @@ class Twin:
         self.weights, self.t = first.astype(float), delay
         self.rate, self.power, self.alpha, self.rho, self.documents = rate, power, alpha, rho, documents
 
-    def infer(self, row, words):
+    def infer(self, row, norm):
         """Weights of topics, responsibilities of words and the bound per word of a document."""
-        own = self.weights[words] + self.rho
-        beta = np.exp(digamma(own) - digamma(own.sum(axis=0)))
-        gamma, n, used = np.ones(TOPICS), row[row > 0], np.flatnonzero(row[words])
+        used = np.flatnonzero(row)
+        beta, n, gamma = np.exp(digamma(self.weights[used] + self.rho) - norm), row[used], np.ones(TOPICS)
         while True:
             theta, before = np.exp(digamma(gamma) - digamma(gamma.sum())), gamma
-            phi = beta[used] * theta
-            norm = phi.sum(axis=1)
-            gamma = self.alpha + (n / norm) @ phi
+            phi = beta * theta
+            size = phi.sum(axis=1)
+            gamma = self.alpha + (n / size) @ phi
             if np.abs(gamma - before).sum() <= 1e-5 * gamma.sum():
                 break
-        bound = n @ np.log(norm) + ((self.alpha - gamma) * (digamma(gamma) - digamma(gamma.sum()))).sum()
+        bound = n @ np.log(size) + ((self.alpha - gamma) * (digamma(gamma) - digamma(gamma.sum()))).sum()
         bound += (gammaln(gamma) - gammaln(self.alpha)).sum() + gammaln(self.alpha * TOPICS) - gammaln(gamma.sum())
-        return gamma, phi * (n / norm)[:, None], bound / n.sum()
+        return gamma, phi * (n / size)[:, None], bound / n.sum()
 
-    def learn(self, rows, words):
-        """Learn a minibatch, the words of which are shares of `words`; returns weights of topics and losses."""
+    def learn(self, rows, norms):
+        """Learn a minibatch; returns weights of topics and losses."""
         found, gains, losses = [], np.zeros_like(self.weights), []
-        for row, known in zip(rows, words, strict=True):
-            gamma, phi, bound = self.infer(row, known)
+        for row, norm in zip(rows, norms, strict=True):
+            gamma, phi, bound = self.infer(row, norm)
             gains[np.flatnonzero(row)] += phi
             found.append(gamma)
             losses.append(-bound)
@@ -79,6 +78,10 @@ class Twin:
         r = self.rate * self.t**-self.power
         self.weights = (1 - r) * self.weights + r * self.documents / len(rows) * gains
         return np.array(found), np.array(losses)
+
+    def of_all(self):
+        """ψ of the sums over all rows."""
+        return digamma((self.weights + self.rho).sum(axis=0))
 
 
 @pytest.mark.parametrize(
@@ -91,41 +94,38 @@ def test_the_formulas_where_all_rows_are_words(arithmetic):
     twin = Twin(weights_of(chain) - 0.1, rate=0.9)
     near = {"rtol": 2e-3} if arithmetic == "exact" else {"rtol": 0.05, "atol": 0.02}
     for first in range(0, 24, 4):
-        wanted, losses = twin.learn(rows[first : first + 4], [np.arange(64)] * 4)
+        wanted, losses = twin.learn(rows[first : first + 4], [twin.of_all()] * 4)
         before = chain.statistics.sum_loss
         np.testing.assert_allclose(scores(chain, lines(counts[first : first + 4]), learn=True), wanted, **near)
         np.testing.assert_allclose(chain.statistics.sum_loss - before, losses.sum(), rtol=1e-3)
         np.testing.assert_allclose(weights_of(chain), twin.weights + 0.1, **near)
     chain.learn(lines(counts[24:]))
     chain.end_pass()  # two of four
-    twin.learn(rows[24:], [np.arange(64)] * 2)
+    twin.learn(rows[24:], [twin.of_all()] * 2)
     np.testing.assert_allclose(weights_of(chain), twin.weights + 0.1, **near)
 
 
 def test_the_formulas_where_words_are_those_seen():
-    counts, _ = drawn(8)
-    chain = chain_with()
+    counts, _ = drawn(16)
+    counts *= np.random.default_rng(1).random(counts.shape) < 0.4  # so that documents have new words
     first = chain_with(minibatch=1, learning_rate=0.0)  # keeps the first weights of each word
     first.learn(lines(np.ones((1, WORDS), int)))
-    twin = Twin(weights_of(first)[:WORDS] - 0.1)
-    assert np.abs(twin.weights - 1).max() < 0.18 and twin.weights.std() == pytest.approx(0.1, abs=0.02)
-    seen = np.zeros(WORDS, bool)
-    for begin in range(0, 8, 4):
-        known = []
-        for row in counts[begin : begin + 4]:
+    fresh = (weights_of(first)[:WORDS] - 0.1).astype(float)
+    assert np.abs(fresh - 1).max() < 0.18 and fresh.std() == pytest.approx(0.1, abs=0.02)
+    chain, twin, known = chain_with(word_prior=3.0), Twin(np.zeros((WORDS, TOPICS)), rho=3.0), np.zeros(WORDS, bool)
+    for begin in range(0, 16, 4):
+        rows, seen, norms = counts[begin : begin + 4], known.copy(), []
+        for row in rows:
             seen |= row > 0
-            known.append(np.flatnonzero(seen))
-        twin.weights[~seen] *= 0
-        fresh = Twin(weights_of(first)[:WORDS] - 0.1).weights
-        start = twin.weights.copy()
-        start[seen & (start.sum(axis=1) == 0)] = fresh[seen & (start.sum(axis=1) == 0)]
-        twin.weights = start
-        got = scores(chain, lines(counts[begin : begin + 4]), learn=True)
-        # the first weights of words new in the minibatch count as 1 in the sums
-        wanted, losses = twin.learn(counts[begin : begin + 4], known)
-        np.testing.assert_allclose(got, wanted, rtol=0.05, atol=0.1)
-        np.testing.assert_allclose(weights_of(chain)[:WORDS][seen], twin.weights[seen] + 0.1, rtol=0.05, atol=0.1)
-    assert not weights_of(chain)[WORDS:].max() > 0.1
+            # words that are new in the minibatch count with weights of 1 until it ends
+            norms.append(digamma(twin.weights[known].sum(axis=0) + (seen & ~known).sum() + 3.0 * seen.sum()))
+        twin.weights[seen & ~known] = fresh[seen & ~known]
+        known, before = seen, chain.statistics.sum_loss
+        wanted, losses = twin.learn(rows, norms)
+        np.testing.assert_allclose(scores(chain, lines(rows), learn=True), wanted, rtol=2e-3, atol=1e-3)
+        np.testing.assert_allclose(chain.statistics.sum_loss - before, losses.sum(), rtol=1e-4)
+        np.testing.assert_allclose(weights_of(chain)[:WORDS][known], twin.weights[known] + 3.0, rtol=2e-3)
+    assert not (weights_of(chain)[WORDS:] > 3.0).any()
 
 
 @pytest.mark.slow
