@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
@@ -14,26 +15,39 @@ from hutch.core.run.progress import PlainCells
 from hutch.core.run.run import Reporter, Run
 
 
-def _found(top: Any, scores: Any) -> list[tuple[int, float]]:
-    """The labels predicted and their probabilities: the best first, or as the search comes to them."""
-    p = top.parameters
-    if p.best:
-        ranked = np.argsort(-scores, kind="stable")[: p.best] + p.first_class
-    else:
-        ranked = top.order()
-    pairs = ((int(label), float(scores[label - p.first_class])) for label in ranked)
-    least = float(np.float32(top.answers.decision_threshold))
-    return [(label, score) for label, score in pairs if score > least]
+class _Order:
+    """The order in which VW writes labels: the best first, or as the search comes to them.
+
+    Args:
+        chain: with the tree on top.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        top: Any = chain.layers[0]
+        self._first, self._best = top.parameters.first_class, bool(top.parameters.best)
+        self._least = np.float32(top.answers.decision_threshold)
+        self._places = np.argsort(np.array(top.order()) - self._first)
+
+    def found(self, scores: NDArray[np.float32]) -> list[tuple[int, float]]:
+        """The labels predicted of an example, and their probabilities.
+
+        Args:
+            scores: of all labels.
+        """
+        labels = np.flatnonzero(scores > self._least)
+        by = -scores[labels] if self._best else self._places[labels]
+        labels = labels[np.argsort(by, kind="stable")]
+        return list(zip((labels + self._first).tolist(), scores[labels].tolist(), strict=True))
 
 
 def tree_lines(chain: Chain, *, sure: bool) -> Lines:
     """`-p` of `--plt`: the labels of each example with commas between; `sure`: each with its probability."""
-    top = chain.layers[0]
+    order = _Order(chain)
 
     def lines(batch: Batch, outputs: Outputs) -> bytes:
         texts = []
         for i, scores in enumerate(outputs.scores):
-            words = (f"{label}:{number_text(score)}" if sure else str(label) for label, score in _found(top, scores))
+            words = (f"{label}:{number_text(score)}" if sure else str(label) for label, score in order.found(scores))
             texts.append((",".join(words) + " " * (not sure)).encode() + tail(batch, i))
         return b"".join(texts)
 
@@ -48,11 +62,19 @@ def introduction(chain: Chain, learns: bool) -> list[str]:
 
 
 class TreeCells(PlainCells):
-    """Shows the labels predicted in VW's order."""
+    """Shows the labels predicted in VW's order.
+
+    Args:
+        chain: with the tree on top.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        super().__init__(chain)
+        self._order = _Order(chain)
 
     def prediction(self, batch: Batch, i: int, outputs: Outputs) -> str:
         """See `hutch.core.run.progress.Cells`."""
-        return ",".join(str(label) for label, _ in _found(self._engine.layers[0], outputs.scores[i]))
+        return ",".join(str(label) for label, _ in self._order.found(outputs.scores[i]))
 
 
 class TreeMeasures(Reporter):
@@ -66,18 +88,21 @@ class TreeMeasures(Reporter):
 
     def __init__(self, chain: Chain) -> None:
         self._top: Any = chain.layers[0]
+        self._order = _Order(chain)
         self._right = self._wrong = self._missed = self._count = 0
         self._precision, self._recall = (np.zeros(self._top.parameters.best) for _ in range(2))
 
     def see(self, run: Run, batch: Batch, outputs: Outputs) -> None:
         """See `Reporter`."""
         p = self._top.parameters
+        if run.options.learn or run.options.quiet:
+            return
         for i, scores in enumerate(outputs.scores):
             given = batch.cost_classes[batch.cost_ptr[i] : batch.cost_ptr[i + 1]].tolist()
             if not given:
                 continue
             true = {label for label in given if p.first_class <= label < p.first_class + p.classes}
-            hits = np.array([label in true for label, _ in _found(self._top, scores)], np.float64)
+            hits = np.array([label in true for label, _ in self._order.found(scores)], np.float64)
             self._count += 1
             self._right += int(hits.sum())
             self._wrong += len(hits) - int(hits.sum())
@@ -89,7 +114,7 @@ class TreeMeasures(Reporter):
 
     def close(self, run: Run, done: PassesDone) -> None:
         """See `Reporter`."""
-        if run.options.learn or run.options.quiet or not self._count:
+        if not self._count:
             return
         for k, (precision, recall) in enumerate(zip(self._precision, self._recall, strict=True), 1):
             run.notes.say(f"p@{k} = {precision / self._count:.6f}")
