@@ -71,6 +71,7 @@ REDUCTIONS = {
     "policy_values": "class_bandits.policy_values:PolicyValues",
     "polynomial_link": "features.polynomial_link:PolynomialLink",
     "ppca": "ppca.layer:PPCALayer",
+    "probabilistic_label_tree": "probabilistic_label_tree:ProbabilisticLabelTree",
     "random_features": "features.random_features:RandomFeatures",
     "rejection_sampling": "bandits.rejection_sampling:RejectionSampling",
     "sample_action": "bandits.sample_action:SampleAction",

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -263,7 +264,8 @@ def draw_numbers(rng: random.Random) -> Case:
     return Case(" ".join(filter(None, words)), numbers(rng, form, low, high), second)
 
 
-def _ours(words: list[str]) -> str:
+def ours(words: list[str]) -> str:
+    """What `hutch vw` says."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         try:
@@ -273,7 +275,8 @@ def _ours(words: list[str]) -> str:
     return said.getvalue()
 
 
-def _theirs(words: list[str]) -> str:
+def theirs(words: list[str]) -> str:
+    """What Vowpal Wabbit says."""
     command = [sys.executable, "-m", "vowpalwabbit", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stderr
 
@@ -287,26 +290,27 @@ def _same_lines(one: str, other: str) -> bool:
     return all(abs(float(a) - float(b)) <= 2e-6 * max(1.0, abs(float(b))) for a, b in pairs)
 
 
-def _loss(said: str) -> str:
+def loss_of(said: str) -> str:
+    """The average loss in it, to five digits."""
     found = re.search(r"average loss = (\S+)", said)
     if not found or not _PREDICT.fullmatch(found[1]):
         return found[1] if found else "none"
     return f"{float(found[1]):.5g}"
 
 
-def difference(case: Case) -> str:
-    """What differs between the two; empty if nothing does."""
+def difference(case: Case, read: Callable[[str], str] = str) -> str:
+    """What differs between the two, of predictions as `read` takes them; empty if nothing does."""
     Path("data").write_text(case.data)
     runs = [[*case.command.split(), "-f", "model"]]
     if case.second is not None:
         runs.append([*case.command.split(), *case.second.split(), "-i", "model"])  # VW keeps not all in its models
     for number, words in enumerate(runs):
         told, predictions = [], []
-        for name, execute in (("ours", _ours), ("theirs", _theirs)):
+        for name, execute in (("ours", ours), ("theirs", theirs)):
             Path(name).unlink(missing_ok=True)
             files = [word if word != "model" else f"model.{name}" for word in words]
             told.append(execute(["-d", "data", *files, "-p", name]))
-            predictions.append(Path(name).read_text() if Path(name).exists() else "nothing")
+            predictions.append(read(Path(name).read_text()) if Path(name).exists() else "nothing")
             for cache in (*Path().glob("*cache*"),):
                 cache.unlink()
         if "average loss" not in told[1]:
@@ -315,8 +319,8 @@ def difference(case: Case) -> str:
             return f"run {number + 1}: {told[0][:150]}"
         if not _same_lines(*predictions):
             return f"run {number + 1}: predictions"
-        if _loss(told[0]) != _loss(told[1]):
-            return f"run {number + 1}: loss {_loss(told[0])}, {_loss(told[1])}"
+        if loss_of(told[0]) != loss_of(told[1]):
+            return f"run {number + 1}: loss {loss_of(told[0])}, {loss_of(told[1])}"
     return ""
 
 

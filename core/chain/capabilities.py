@@ -219,6 +219,13 @@ class FindsTopics(Protocol):
         """Learn the documents that wait for others to be learned with."""
 
 
+class SearchesLabels(Protocol):
+    """A layer on top of a chain that finds labels by a search."""
+
+    def order(self) -> list[int]:
+        """All labels, in the order in which the search comes to them."""
+
+
 class GivesPlaces(Protocol):
     """A base learner whose features have places in a row of limited length, in the order in which they are met."""
 

@@ -1,5 +1,6 @@
 """Chains of the shipped reductions: any combination runs from one set of kernels, and resuming is exact for all."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,10 @@ CHAINS: dict[str, list[Any]] = {
     "cost_sensitive_active over linear": [{"cost_sensitive_active": CLASSES}, {"linear": {"adapt_to": "values"}}],
     "active_cover over linear": [{"active_cover": {"policies": 2}}, {"linear": {"loss": "logistic"}}],
     "sketched_newton": [{"sketched_newton": {"loss": "logistic", "sketch": 3}}],
+    "probabilistic_label_tree over linear": [
+        {"probabilistic_label_tree": {"classes": 5, "arity": 3}},
+        {"linear": {"loss": "logistic"}},
+    ],
     "lbfgs": [{"lbfgs": {"loss": "logistic", "memory": 2}}],
     "latent_dirichlet_allocation": [{"latent_dirichlet_allocation": {"topics": 3, "minibatch": 4}}],
     "binary over kernel_svm": ["binary", {"kernel_svm": {"kernel": "rbf", "pool": 3}}],
@@ -283,7 +288,15 @@ def test_every_shipped_reduction_is_in_a_chain() -> None:
     assert used | decide == set(shipped)
 
 
-@pytest.mark.parametrize("name", CHAINS)
+SLOW = ("latent_dirichlet_allocation", "probabilistic_label_tree over linear")
+
+
+def marked(names: Iterable[str]) -> list[Any]:
+    """Names of chains as parameters, some of which are left to the slow tests, as their kernels take seconds."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in names]
+
+
+@pytest.mark.parametrize("name", marked(CHAINS))
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=EXAMPLES, after=EXAMPLES)
 def test_resuming_is_exact(
@@ -310,7 +323,7 @@ def test_new_combinations_compile_nothing() -> None:
     assert compilations() == before
 
 
-@pytest.mark.parametrize("name", [name for name in CHAINS if not name.startswith("simulate")])  # which draws
+@pytest.mark.parametrize("name", marked(name for name in CHAINS if not name.startswith("simulate")))  # which draws
 def test_predicting_changes_nothing(name: str) -> None:
     chain = build(name)
     text = lines(name, [(1 + i % 4, i % 5, i % 7, 1.0) for i in range(40)])

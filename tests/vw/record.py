@@ -360,6 +360,22 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "marginal": (REAL, ("--marginal a --decay 0.01", "--marginal ac --compete -q ab")),
     "stagewise": (REAL, ("--stage_poly --batch_sz 3 --sched_exponent 0.7 -c -k --passes 4 --holdout_off",)),
     "confident": (BINARY, ("--confidence --confidence_after_training --initial_t 0.1",)),
+    "labels by a tree": (
+        several(),
+        (
+            "--plt 5 --loss_function logistic",
+            "--plt 10 --kary_tree 4 --loss_function logistic -l 5 --threshold 0.1 -c -k --passes 3 --holdout_off",
+        ),
+    ),
+    "labels by a tree, all known": (
+        "".join(line for line in several().splitlines(True) if line[0].isdigit()),
+        (
+            "--plt 5 --sgd --loss_function logistic -q ab --kary_tree 3 -f {M}",
+            "-t -i {M} --loss_function logistic --threshold 0.3 --probabilities",
+            "-t -i {M} --loss_function logistic --top_k 3",
+            "-t -i {M} --loss_function logistic --top_k 2 --probabilities",
+        ),
+    ),
     "topics": (
         documents(),
         (

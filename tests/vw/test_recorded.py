@@ -25,8 +25,18 @@ OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"} | {
 other rows, as VW hashes the copies of `--warm_cb` otherwise than those of `--cbify`."""
 
 
+SLOW = ("labels by a tree", "labels by a tree, all known")
+
+
 @pytest.mark.filterwarnings("ignore:--.* no effect without:UserWarning", "ignore:--feature_limit a:UserWarning")
-@pytest.mark.parametrize("name", [name for name in CASES if "topics" not in name])  # these: test_topics.py
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
+        for name in CASES
+        if "topics" not in name  # these: test_topics.py
+    ],
+)
 def test_same_as_vw(name, tmp_path, monkeypatch, outcomes):
     case, folder = tmp_path / "case", tmp_path / "run"
     case.mkdir()

@@ -158,6 +158,10 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         COSTS,
     ),
     "sketched_newton": ([{"sketched_newton": {"sketch": 4}}], PLAIN),
+    "probabilistic_label_tree": (
+        [{"probabilistic_label_tree": {"classes": 5, "best": 2}}, {"linear": {"loss": "logistic"}}],
+        LABEL_SETS,
+    ),
     "latent_dirichlet_allocation": ([{"latent_dirichlet_allocation": {"topics": 3, "minibatch": 4}}], WORDS),
     "latent_dirichlet_allocation as in VW": (
         [{"latent_dirichlet_allocation": {"topics": 3, "minibatch": 7, "vocabulary": "table", "scores": "weights"}}],

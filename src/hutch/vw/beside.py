@@ -113,7 +113,8 @@ def warn_of_no_effect(own: Namespace, given: Namespace, wanted: dict[str, Any]) 
     }
     for option in of_chain(given):
         asks_for_layer = option.brings_layer and not option.key and option.layer in layers
-        if asks_for_layer or option.name in _SHOWN or option.given(own) == option.given(given):
+        shown = option.name in _SHOWN or (option.name == "probabilities" and "probabilistic_label_tree" in layers)
+        if asks_for_layer or shown or option.given(own) == option.given(given):
             continue
         if option.reads == "terms" and set(terms_of(given)) <= set(terms_of(own)):
             continue

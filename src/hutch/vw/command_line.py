@@ -34,6 +34,7 @@ _NOT_KEPT = (
     "marginal",
     "matrix_",
     "policy_values",
+    "probabilistic_",
     "polynomial_",
     "rejection",
     "simulate_",

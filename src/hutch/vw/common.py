@@ -26,6 +26,7 @@ _REPLAYS = (
     ("c", "examples with costs", ("csoaa", "cs_active")),
 )
 _ASKING = "cost_sensitive_active"
+_LABELS = "probabilistic_label_tree"
 
 COMMON: dict[str, tuple[Option, ...]] = {
     "Data and passes": (
@@ -304,7 +305,7 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "probabilities",
             "Predict probabilities.",
             sets="one_against_all.probabilities",
-            needs=("oaa", "csoaa_ldf", "multilabel_oaa"),
+            needs=("oaa", "csoaa_ldf", "multilabel_oaa", "plt"),
         ),
         new_flag("scores", "Predict the score of each class.", needs=("oaa",)),
         new_int(
@@ -345,6 +346,15 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="multilabel_one_against_all.classes",
             note="labels in any order; a repeated one is reported and counts once; -p has one line per example",
         ),
+        new_int(
+            "plt",
+            "Several labels of N, from 0 to N - 1: a tree of models, few of which are asked.",
+            sets="probabilistic_label_tree.classes",
+            note="held-out examples have their loss; VW counts 0",
+        ),
+        new_int("kary_tree", "children of a node.", default=2, least=2, sets=f"{_LABELS}.arity", needs=("plt",)),
+        new_float("threshold", "predict labels above it.", default=0.5, sets=f"{_LABELS}.threshold", needs=("plt",)),
+        new_int("top_k", "predict the K best labels.", default=0, least=0, sets=f"{_LABELS}.best", needs=("plt",)),
         new_int("csoaa", "Cost-sensitive --oaa, with N classes.", sets="cost_sensitive_one_against_all.classes"),
         new_int(
             "cs_active",

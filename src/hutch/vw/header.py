@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hutch.chain import Chain
-from hutch.core.chain.capabilities import LearnsFromPasses, has
+from hutch.core.chain.capabilities import LearnsFromPasses, SearchesLabels, has
 from hutch.core.chain.reduction import Labels
 from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
@@ -53,6 +53,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         f"final_regressor = {options.model}" if options.model else "",
         f"predictions = {given.predictions}" if given.predictions else "",
         f"raw predictions = {given.raw_predictions}" if given.raw_predictions else "",
+        *_tree_lines(chain, options),
         *_low_rank_lines(chain),
         *_sums_lines(chain),
         *_search_lines(base),
@@ -152,6 +153,8 @@ def kept_options(chain: Chain, given: Namespace) -> str:
 
 def output_kind(chain: Chain, given: Namespace) -> str:
     """VW's name for the kind of the predictions."""
+    if given.probabilities and has(chain.layers[0], SearchesLabels):
+        return "ACTION_PROBS"
     if given.scores or given.probabilities or given.top or finds_topics(chain):
         return "SCALARS"
     top = chain.layers[0]
@@ -227,6 +230,8 @@ def _suffix(layer: Any, given: Namespace) -> str:
         return "-simulation" if layer.parameters.simulation else ""
     if layer.name == _DECIDES:
         return "-prob" if given.probabilities else "-rank" if layer.parameters.lists == "all" else ""
+    if layer.name == "probabilistic_label_tree":
+        return " -top_k" * bool(layer.parameters.best) + " -prob" * bool(given.probabilities)
     if layer.name == "multilabel_one_against_all":
         return "-prob" if given.probabilities else ""
     if layer.name != "one_against_all":
@@ -260,6 +265,13 @@ def _regularization_lines(base: Any, given: Namespace) -> Iterator[str]:
     for name in ("l1", "l2"):
         if getattr(base, name, 0) and (not given.initial_regressor or getattr(given, name) is not None):
             yield f"using {name} regularization = {getattr(base, name):g}"
+
+
+def _tree_lines(chain: Chain, options: RunOptions) -> Iterator[str]:
+    if has(chain.layers[0], SearchesLabels):
+        from hutch.vw.label_trees import introduction
+
+        yield from introduction(chain, options.learn)
 
 
 def _low_rank_lines(chain: Chain) -> Iterator[str]:

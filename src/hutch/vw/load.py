@@ -68,6 +68,7 @@ _FREE = {
     "one_hidden_layer": {"dropout"},
     "marginal": {"decay", "denominator", "numerator", "update_first", "weighted"},
     "polynomial_link": set[str](),
+    "probabilistic_label_tree": {"threshold", "best"},
     "stagewise_polynomial": {"exponent", "predict_first"},
     "boosting": {"edge", "predict_first"},
     "bootstrap": {"type"},

@@ -63,6 +63,7 @@ _LOST = {
     "marginal": "--marginal",
     "policy_values": "--multiworld_test",
     "polynomial_link": "--autolink",
+    "probabilistic_label_tree": "--plt",
     "sketched_newton": "--OjaNewton",
     "stagewise_polynomial": "--stage_poly",
     "svrg": "--svrg",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch
-from hutch.core.chain.capabilities import FindsTopics, has
+from hutch.core.chain.capabilities import FindsTopics, SearchesLabels, has
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.kernel.abi import UNLABELED
@@ -212,6 +212,10 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
         return number_prediction_lines(chain)
     if given.top is not None:
         return partial(best_last, given.top)
+    if has(chain.layers[0], SearchesLabels):
+        from hutch.vw.label_trees import tree_lines
+
+        return tree_lines(chain, sure=given.probabilities)
     if chain.predicts is Predictions.LABELS and not given.probabilities:
         from hutch.core.run.labels import label_lines
 

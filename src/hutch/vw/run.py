@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from hutch.chain import Chain
-from hutch.core.chain.capabilities import LearnsFromPasses, has
+from hutch.core.chain.capabilities import LearnsFromPasses, SearchesLabels, has
 from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.data.cache import CACHE_ENDING
@@ -192,6 +192,10 @@ def cells_of(chain: Chain, given: Namespace) -> Cells | None:
     labels = given.named_labels.split(",") if given.named_labels else []
     if finds_topics(chain):
         return TopicCells()
+    if has(chain.layers[0], SearchesLabels):
+        from hutch.vw.label_trees import TreeCells
+
+        return TreeCells(chain)
     if chain.predicts is Predictions.LABELS:
         return None
     if given.direct:
@@ -246,6 +250,10 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
             table_used=False,
         )
         yield Bar()
+    if has(chain.layers[0], SearchesLabels):
+        from hutch.vw.label_trees import TreeMeasures
+
+        yield TreeMeasures(chain)
     yield MalformedData()
     yield UnexpectedLabels(chain)
     if given.extra_metrics is not None:

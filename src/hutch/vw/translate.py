@@ -18,7 +18,7 @@ from hutch.vw.table import NAMED, OPTIONS
 MADE = ("affix", "spelling", "dictionary", "redefine")
 """The options for features made of names, and for namespaces under other names."""
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "multilabel_oaa")
+_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "multilabel_oaa", "plt")
 
 
 def decode(text: str) -> str:
@@ -93,7 +93,7 @@ def imply_explorers(options: Namespace) -> None:
 
 def _has_submodels(options: Namespace) -> bool:
     """Whether a feature has several rows of weights."""
-    names = ("oaa", "multilabel_oaa", "csoaa", "cs_active", "bootstrap", "bag", "cats", "cats_pdf")
+    names = ("oaa", "multilabel_oaa", "plt", "csoaa", "cs_active", "bootstrap", "bag", "cats", "cats_pdf")
     counts = [getattr(options, name) for name in names]
     return any((count or 1) > 1 for count in counts) or bool(
         options.ect
@@ -227,7 +227,7 @@ def _layers(options: Namespace) -> list[Any]:
     Raises:
         UsageError: an option has a value that it cannot have.
     """
-    declares = options.csoaa_ldf is not None or options.multilabel_oaa is not None
+    declares = any(getattr(options, name) is not None for name in ("csoaa_ldf", "multilabel_oaa", "plt"))
     elsewhere = ["probabilities"] if declares else []  # a layer that decides declares it, or the link below
     elsewhere += ["alpha"] if options.OjaNewton else []
     asked: dict[str, dict[str, Any]] = {}

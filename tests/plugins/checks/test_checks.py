@@ -38,7 +38,11 @@ def is_slow(check: Check) -> bool:
     """Whether it is left to the slow tests: what says least beside the others, for the time that it takes."""
     if check.name == "in_a_chain":  # of losses, whose formulas have checks of their own
         return check.subject not in USUAL
-    if check.subject in ("multinomial", "latent_dirichlet_allocation"):  # their own tests check them, above few
+    if check.subject in (
+        "multinomial",
+        "latent_dirichlet_allocation",
+        "probabilistic_label_tree",
+    ):  # their own tests check them, above few
         return True
     reduction = BUILT_IN.registry.reductions.get(check.subject)
     alike = reduction is not None and any(room in reduction.__module__ for room in ("bandits.", "continuous_actions."))
