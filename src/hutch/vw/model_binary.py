@@ -63,6 +63,9 @@ _LOST = {
     "marginal": "--marginal",
     "policy_values": "--multiworld_test",
     "polynomial_link": "--autolink",
+    **dict.fromkeys(
+        ("search_bits", "search_maximum", "search_relations", "search_sequence", "search_spans"), "--search"
+    ),
     "sketched_newton": "--OjaNewton",
     "stagewise_polynomial": "--stage_poly",
     "svrg": "--svrg",
