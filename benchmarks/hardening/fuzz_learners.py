@@ -202,6 +202,67 @@ def near_difference(case: Case) -> str:
     return "" if abs(losses[0] - losses[1]) < 1e-3 * abs(losses[1]) else f"loss {losses}"
 
 
+_ROLLS = ("policy", "learn", "oracle", "ref", "mix_per_state", "mix_per_roll", "mix")
+_SEARCH = (
+    "--search_history_length 3",
+    "--search_history_length 0",
+    "--search_max_bias_ngram_length 2",
+    "--search_max_quad_ngram_length 1",
+    "--search_condition_feature_value 0.5",
+    "--search_rollout_num_steps 2",
+    "--search_subsample_time 0.6",
+    "--search_subsample_time 2",
+    "--search_perturb_oracle 0.3",
+    "--search_linear_ordering",
+    "--search_no_caching",
+    "--search_xv",
+    "--search_neighbor_features -1:a,1:b,-2",
+    "--search_interpolation policy",
+    "--passes 3 -c -k --holdout_off",
+    "--passes 2 -c -k",
+    "--sgd",
+    "-b 9",
+    "--nn 2",
+)
+
+
+def search(rng: random.Random) -> Case:
+    """Learning to search on blocks of lines."""
+    task, more = rng.choice(
+        (
+            ("sequence", ""),
+            ("sequence", ""),
+            ("sequence_ctg", ""),
+            ("sequencespan", ""),
+            ("sequencespan", "--search_span_bilou"),
+            ("sequencespan", "--search_span_multipass 2"),
+            ("argmax", rng.choice(("", "--max", "--cost 3"))),
+            ("multiclasstask", ""),
+            ("entity_relation", rng.choice(("", "--constraints", "--search_order 1 --constraints"))),
+        )
+    )
+    classes, blocks = rng.choice((3, 5) if task == "sequencespan" else (3, 5, 6)), []
+    classes = 10 if task == "entity_relation" else classes
+    for _ in range(rng.randint(10, 60)):
+        if task == "entity_relation":
+            count = rng.randint(1, 4)
+            lines = [f"{rng.randint(1, 4)} 'E_{k} {_features(rng)}\n" for k in range(count)]
+            pairs = ((i, j) for i in range(count) for j in range(i + 1, count))
+            lines += [f"{rng.randint(5, 10)} 'R_{i}_{j} {_features(rng)}\n" for i, j in pairs]
+        else:
+            lines = [f"{rng.randint(1, classes)} {_features(rng)}\n" for _ in range(rng.randint(1, 7))]
+        blocks.append("".join(lines) + "\n")
+    words = [
+        f"--search {classes} --search_task {task}",
+        more,
+        f"--search_alpha {rng.choice((1e-10, 0.001, 0.05, 0.4))}",
+    ]
+    words += [f"--search_rollout {rng.choice((*_ROLLS, 'none'))}"] if rng.random() < 0.7 else []
+    words += [f"--search_rollin {rng.choice(_ROLLS)}"] if rng.random() < 0.6 else []
+    words += {each.split()[0]: each for each in _some(rng, _SEARCH, 5)}.values()
+    return Case(" ".join(filter(None, words)), "".join(blocks))
+
+
 KINDS: dict[str, Callable[[random.Random], Case]] = {
     "active_cover": active_cover,
     "bfgs": bfgs,
@@ -210,6 +271,7 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "label_trees": label_trees,
     "oja_newton": oja_newton,
     "policies": policies,
+    "search": search,
     "topics": topics,
     "warm_cb": warm_cb,
 }

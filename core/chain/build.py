@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from hutch.core.interpreted.chosen import address_of as address_of_kernel
 from hutch.core.kernel.abi import LAYER, SHARED
 from hutch.core.kernel.passing import missing
 from hutch.core.kernel.record import address_of
-from hutch.core.text.parser import ParserOptions
+from hutch.core.text.parser import LabelKind, ParserOptions
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 KERNELS = ("learn", "predict", "importance_to", "sensitivity", "predict_many", "rewrite")
@@ -63,7 +63,13 @@ class Stack:
         self.whole_groups = any(cls.inputs.whole_groups for cls in classes)
         keeps_zeros = any(cls.keeps_zeros(config.parameters) for cls, config in zip(classes, configs, strict=True))
         whole = self.whole_groups or self.takes.of_decisions
-        self.parser = replace(parser, bits=bits, label=self.takes.value, whole_groups=whole, zeros=keeps_zeros)
+        self.parser = replace(
+            parser,
+            bits=bits,
+            label=cast(LabelKind, self.takes.of_one_line.value),
+            whole_groups=whole,
+            zeros=keeps_zeros,
+        )
         widths = [width_of(cls, config.parameters) for cls, config in zip(classes, configs, strict=True)]
         self.submodels = total = math.prod(widths)
         if total > 1 << bits:

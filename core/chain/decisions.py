@@ -49,15 +49,15 @@ from hutch.core.kernel.decision import (
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import copy_bytes
 
-COSTS, CHOICE, CLASSES, SLOTS = range(4)
-"""The labels are the costs of all actions, cost and probability of one, those of a class with one example per row, or
-of the action in each slot."""
+COSTS, CHOICE, CLASSES, SLOTS, LINES = range(5)
+"""The labels are the costs of all actions, cost and probability of one, those of a class with one example per row,
+those of the action in each slot, or the class of each line."""
 
 DECISIONS = np.dtype(
     [
         ("run", "u8"),  # address of the RUN record
         ("decision", "u8"),  # address of the DECISION record
-        ("kind", "u8"),  # COSTS, CHOICE, CLASSES or SLOTS
+        ("kind", "u8"),  # COSTS, CHOICE, CLASSES, SLOTS or LINES
         ("as_vw", "u8"),  # 1: those held out are learned, too; of COSTS they count as others, and no cost as UNLABELED
         ("in_pieces", "u8"),  # 1: shared features stay apart, under the same id, where an action has the namespace, too
         ("probabilities", "u8"),  # address of the batch's probabilities
@@ -197,6 +197,18 @@ def _read_costs(r, d, row):
 
 
 @inlined
+def _read_lines(r, d, row):
+    """Read the class of each line, 0 where it is not known; returns whether all are."""
+    labels, classes, complete = float32s_at(r.labels, r.size), uint32s_at(d.classes, d.count), True
+    for k in range(d.count):
+        known = labels[row + k] != UNLABELED
+        classes[k] = np.uint32(labels[row + k]) if known else np.uint32(0)
+        complete &= known
+    d.chosen, d.cost = int64(-1), labels[row]
+    return complete
+
+
+@inlined
 def _read_choice(s, r, d, row):
     """Read cost and probability of the action that was chosen; returns whether there is just one.
 
@@ -319,11 +331,15 @@ def drive_decisions(decisions, start):
             has_shared = _is_marked(s, r, row, SHARED_ROW)
             _show_actions(s, r, d, row + uint64(has_shared), stop, int64(row) if has_shared else int64(-1))
             first = row + uint64(has_shared)
-            labeled = _read_costs(r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
+            if s.kind == uint64(LINES):
+                labeled = _read_lines(r, d, first)
+            else:
+                labeled = _read_costs(r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
         labeled = labeled and (d.count > uint64(0) or s.as_vw == uint64(1))  # VW counts a shared line alone
         if s.kind == uint64(CLASSES):
             _show_class(r, d, e, row)
-        d.row, e.base, e.label, e.importance = row, np.float32(0), d.cost if labeled else UNLABELED, importance[row]
+        d.row, e.base, e.label = row, np.float32(0), d.cost if labeled else UNLABELED
+        e.importance = importance[row] if s.kind != uint64(LINES) else np.float32(1)
         e.group, e.last, e.number = group[row], uint64(1), shared.examples
         e.line += uint64(1)
         e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), uint64(0)
@@ -355,7 +371,7 @@ class DecisionDriver:
 
     Args:
         run: the engine's RUN record.
-        kind: COSTS, CHOICE, CLASSES or SLOTS.
+        kind: COSTS, CHOICE, CLASSES, SLOTS or LINES.
         in_pieces: a layer joins the pieces of namespaces that an action and the shared line both have.
     """
 

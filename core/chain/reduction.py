@@ -44,6 +44,7 @@ class Labels(StrEnum):
     LOGGED_CLASS = "logged_class"  # cost and probability of the class that was chosen
     NONE = "none"  # examples have no label, and all are learned
     LOGGED_NUMBER = "logged_number"  # the number that was chosen, its cost and its density, which stand among the costs
+    CLASSES_OF_LINES = "classes_of_lines"  # of a block of lines: the class of each
 
     @property
     def lists_classes(self) -> bool:
@@ -52,8 +53,18 @@ class Labels(StrEnum):
 
     @property
     def of_decisions(self) -> bool:
-        """Whether examples are decisions, blocks of lines with an action each."""
-        return self.of_actions or self.of_slots
+        """Whether examples are blocks of lines: decisions with an action each, or lines that get a class each."""
+        return self.of_actions or self.of_slots or self.of_lines
+
+    @property
+    def of_lines(self) -> bool:
+        """Whether each line of a block has a class of its own."""
+        return self is Labels.CLASSES_OF_LINES
+
+    @property
+    def of_one_line(self) -> "Labels":
+        """How the label of a single line is written."""
+        return Labels.MULTICLASS if self.of_lines else self
 
     @property
     def of_actions(self) -> bool:

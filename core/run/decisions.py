@@ -12,6 +12,9 @@ from hutch.core.chain.outputs import NOTHING
 from hutch.core.chain.reduction import Labels
 from hutch.core.kernel.abi import UNLABELED
 
+_SHOWN = 4
+"""Classes of lines in a cell."""
+
 
 def decisions_of(batch: Batch) -> Iterator[tuple[int, int, int]]:
     """Of each decision the rows of its first line, of its first action, and behind its last one."""
@@ -127,6 +130,15 @@ def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
         return slot_lines
     top = next(layer for layer in chain.layers if layer.takes not in (None, Labels.LOGGED_CLASS))
     return best_actions if getattr(top.parameters, "lists", "all") == "best" else decision_lines
+
+
+def class_cell(values: NDArray[np.float32], batch: Batch, row: int) -> str | None:
+    """The table's cell for the classes, by row, of the lines of a row's block; None where one is not known."""
+    start, _, stop = decision_at(batch, row)
+    if (values[start:stop] == UNLABELED).any():
+        return None
+    shown = [f"{value:g}" for value in values[start : min(stop, start + _SHOWN)].tolist()]
+    return ",".join([*shown, *(["..."] if stop - start > _SHOWN else [])])
 
 
 def label_cell(batch: Batch, row: int, takes: Labels, first_class: int = 0, classes: int = 0) -> str | None:

@@ -15,7 +15,7 @@ from hutch.core.chain.reduction import Labels, Predictions
 from hutch.core.chain.statistics import Statistics
 from hutch.core.errors import UsageError
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.run.decisions import label_cell, prediction_cell
+from hutch.core.run.decisions import class_cell, label_cell, prediction_cell
 from hutch.core.run.numbers import logged_number_cell, number_cell
 from hutch.core.strict_json import dumps
 
@@ -87,6 +87,8 @@ class PlainCells:
             return "known" if (costs != UNLABELED).any() else None  # classes may be named without costs
         if self._takes is Labels.MULTILABEL:
             return ",".join(map(str, batch.cost_classes[batch.cost_ptr[i] : batch.cost_ptr[i + 1]].tolist())) or None
+        if self._takes.of_lines:
+            return class_cell(batch.labels, batch, i)
         label = batch.labels[i]
         if label == UNLABELED:
             return None
@@ -101,6 +103,8 @@ class PlainCells:
             return ",".join(map(str, labels_of(self._engine.layers[0], outputs.scores[i])))
         if self._predicts == Predictions.DRAWN_NUMBER:
             return number_cell(i, outputs)
+        if self._takes.of_lines:
+            return class_cell(outputs.predictions, batch, i) or ""
         prediction = float(outputs.predictions[i])
         return int(prediction) if self._predicts == Predictions.CLASS else prediction
 

@@ -22,7 +22,7 @@ from hutch.core.chain.registry import Registry
 from hutch.core.config.adapter import checked
 from hutch.core.data.sources import to_batches
 from hutch.core.errors import ConfigError
-from hutch.core.parameters import parameters_of
+from hutch.core.parameters import Parameters, parameters_of
 from hutch.core.run.decisions import slots_of
 
 NAMESPACES = ("left", "right", "words")
@@ -100,7 +100,7 @@ def _examples(takes: Labels, classes: int, labels: tuple[float, float], count: i
 
 
 def _label(takes: Labels, truth: int, classes: int) -> Any:
-    if takes == Labels.MULTICLASS:
+    if takes.of_one_line == Labels.MULTICLASS:
         return truth + 1
     if takes.of_decisions:  # the cost of an action; each line is one
         return float(truth > 0)
@@ -136,7 +136,7 @@ def batches(engine: Engine, records: Sequence[Example]) -> list[Batch]:
     """The records as batches for this chain, with the numbers of groups that they carry."""
     if engine.takes.of_slots:
         return list(to_batches("\n".join(_slots(engine.takes, records)), engine.parser))
-    if engine.takes.of_decisions:
+    if engine.takes.of_decisions and not engine.takes.of_lines:
         return list(to_batches(list(_decisions(engine.takes, records)), engine.parser))
     found = list(to_batches(_with_metrics(engine, records), engine.parser))
     groups = iter(record["group"] for record in records)
@@ -229,7 +229,8 @@ def bench(
     if below is not None or reduction.is_base:
         return Bench((top, *(_layer(entry, known) for entry in below or ())), known)
     why = ""
-    for stack in _stacks(known, reduction):
+    stacks, classes = _stacks(known, reduction), getattr(top.parameters, "classes", None)
+    for stack in [*stacks, *(_of_classes(known, stack, classes) for stack in stacks if classes)]:
         try:
             candidate = Bench((top, *(_layer(name, known) for name in stack)), known)
             candidate.engine()
@@ -244,6 +245,19 @@ def _layer(entry: Mapping[str, Any] | str, registry: Registry) -> LayerConfig:
     name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
     kind = registry.reductions[name].Parameters
     return LayerConfig(name, checked(kind, plausible(kind) if given is None else given))
+
+
+def _of_classes(
+    registry: Registry, stack: Sequence[Mapping[str, Any] | str], classes: int
+) -> Sequence[Mapping[str, Any] | str]:
+    """Layers with so many classes, where they have a parameter for that."""
+    found: list[Mapping[str, Any] | str] = []
+    for entry in stack:
+        kind = registry.reductions[entry].Parameters if isinstance(entry, str) else Parameters
+        if isinstance(entry, str) and any(each.name == "classes" for each in parameters_of(kind)):
+            entry = {entry: {**plausible(kind), "classes": classes}}
+        found.append(entry)
+    return found
 
 
 def _stacks(registry: Registry, reduction: type[Reduction]) -> list[Sequence[Mapping[str, Any] | str]]:

@@ -27,6 +27,7 @@ PPCA: dict[str, Any] = {
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:lbfgs. nothing is learned before a pass ends"),
+    pytest.mark.filterwarnings("ignore:search_relations. .* whose tags name no two entities"),
     pytest.mark.filterwarnings("ignore:latent_dirichlet_allocation. got . documents, nothing is learned before"),
 ]
 
@@ -146,6 +147,31 @@ CHAINS: dict[str, list[Any]] = {
         {"experience_replay": {"size": 7}},
         LINEAR,
     ],
+    "search_sequence over cost_sensitive_one_against_all": [
+        {"search_sequence": {**CLASSES, "alpha": 0.02, "history": 2, "neighbours": ["-1:rater"], "subsample": 0.7}},
+        {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
+    "search_maximum over cost_sensitive_one_against_all": [
+        {"search_maximum": {**CLASSES, "alpha": 0.02}},
+        {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
+    "search_relations over cost_sensitive_one_against_all": [
+        {"search_relations": {"classes": 10, "alpha": 0.02}},
+        {"cost_sensitive_one_against_all": {"classes": 10}},
+        LINEAR,
+    ],
+    "search_bits over cost_sensitive_one_against_all": [
+        {"search_bits": {**CLASSES, "alpha": 0.02, "perturbation": 0.2}},
+        {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
+    "search_spans over cost_sensitive_filter_tree": [
+        {"search_spans": {"classes": 5, "alpha": 0.02, "sweeps": 2, "rollout": "none"}},
+        {"cost_sensitive_filter_tree": {"classes": 5}},
+        LINEAR,
+    ],
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
     "cost_sensitive_active over linear": [{"cost_sensitive_active": CLASSES}, {"linear": {"adapt_to": "values"}}],
     "active_cover over linear": [{"active_cover": {"policies": 2}}, {"linear": {"loss": "logistic"}}],
@@ -260,6 +286,8 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
             return f"{label},{label % 4 + 1}"
         if takes == "cost_sensitive":
             return f"{label}:0 {label % 4 + 1}:{importance:g}"
+        if takes == "classes_of_lines":
+            return f"{label}"
         if takes == "logged_number":
             return f"ca {label / 8}:{importance:g}:0.25"
         return f"{(1 if label % 2 else -1) if takes == 'simple' else label} {importance:g}"
@@ -268,7 +296,7 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
         f"{label_of(label, importance)} |rater r{rater} |task t{task} u:{task / 3:g}"
         for label, rater, task, importance in pairs
     ]
-    if "crowd_em" in name:
+    if "crowd_em" in name or takes == "classes_of_lines":
         found = [line for first in range(0, len(found), 2) for line in [*found[first : first + 2], ""]]
     return found
 

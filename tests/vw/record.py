@@ -36,6 +36,35 @@ def simple(label: str, count: int = 14) -> str:
     return "".join(lines)
 
 
+def blocks(classes: int, count: int = 12) -> str:
+    """Blocks of lines with a class each, which follows from its word and the class before."""
+    draw, found = random.Random(count + classes), []
+    for number in range(count):
+        before = 1
+        for k in range(draw.randint(1, 5)):
+            one = before % classes + 1 if draw.random() < 0.6 else draw.randint(1, classes)
+            tag = f" 't{number}" if k == 0 and number % 4 == 0 else " "
+            found.append(f"{one}{tag}|w w{(3 * one + draw.randrange(3)) % 9} |s x{draw.randrange(4)}:0.5\n")
+            before = one
+        found.append("\n")
+    return "".join(found)
+
+
+def related(count: int = 12) -> str:
+    """Blocks of up to four entities and the relations between them."""
+    draw, found = random.Random(count), []
+    for _ in range(count):
+        entities = [draw.randint(1, 4) for _ in range(draw.randint(1, 4))]
+        found += [f"{one} 'E_{k}|w w{one} x{draw.randrange(5)}\n" for k, one in enumerate(entities)]
+        for i, one in enumerate(entities):
+            for j in range(i + 1, len(entities)):
+                kinds = {(2, 4): 5, (3, 4): 6, (4, 4): 7, (2, 3): 8, (2, 2): 9}
+                kind = kinds.get((one, entities[j]), 10)
+                found.append(f"{kind} 'R_{i}_{j}|w r{kind} p{draw.randrange(5)}\n")
+        found.append("\n")
+    return "".join(found)
+
+
 def costs(count: int = 8) -> str:
     """Lines with a cost for each of three classes."""
     draw = random.Random(count)
@@ -253,6 +282,45 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--epsilon 0.2 --mellowness 3",
             "--feature_limit a:3 -q ab",
             "--coin --confidence_after_training --loss_option 1",
+        ),
+    ),
+    "sequences": (
+        blocks(4),
+        (
+            "--search 4 --search_task sequence",
+            "--search 4 --search_task sequence --search_alpha 0.05 -c -k --passes 3 --holdout_off -b 9 "
+            "--search_neighbor_features -1:w,1:s,2 --search_history_length 3 --search_max_bias_ngram_length 2 "
+            "--search_max_quad_ngram_length 1 --search_condition_feature_value 0.5",
+            "--search 4 --search_task sequence --search_alpha 0.05 --search_rollin mix_per_roll --search_rollout learn "
+            "--search_subsample_time 0.7 --search_perturb_oracle 0.2 --search_rollout_num_steps 2",
+            "--search 4 --search_task sequence --search_rollout none --search_xv --search_linear_ordering --sgd",
+            "--search 4 --search_task sequence --search_alpha 0.3 --search_subsample_time 2 --search_no_caching "
+            "-c -k --passes 4 --search_interpolation policy --search_passes_per_policy 2 --holdout_period 5",
+            "--search 4 --search_task sequence_ctg --search_alpha 0.1",
+        ),
+    ),
+    "spans": (
+        blocks(5),
+        (
+            "--search 5 --search_task sequencespan --search_alpha 0.05 -b 12",
+            "--search 5 --search_task sequencespan --search_span_multipass 2 --search_history_length 2",
+            "--search 5 --search_task sequencespan --search_span_bilou --search_alpha 0.05",
+        ),
+    ),
+    "relations": (
+        related(),
+        (
+            "--search 10 --search_task entity_relation --constraints --search_alpha 0.05",
+            "--search 10 --search_task entity_relation --search_order 1 --constraints --relation_cost 2 "
+            "--entity_cost 0.5 --relation_none_cost 0.1 --search_alpha 0.1 -c -k --passes 2 --holdout_off",
+        ),
+    ),
+    "blocks": (
+        blocks(3),
+        (
+            "--search 3 --search_task argmax --search_alpha 0.05 --cost 3 --negative_weight 0.5",
+            "--search 3 --search_task argmax --max",
+            "--search 3 --search_task multiclasstask --search_alpha 0.05 -c -k --passes 2 --holdout_off",
         ),
     ),
     "logarithmic": (

@@ -8,6 +8,11 @@ WORDS = [f"'t{i} |w a{i % 5}:{1 + i % 2} b{i % 7} |u r{i % 4}" for i in range(30
 LABEL_SETS = [f"{i % 3},{3 + i % 2} |w a{i % 5} b{i % 7} |u r{i % 4}" for i in range(30)]
 COSTS = [f"1:{i % 3} 2:{(i + 1) % 3} 3:0.5 |w a{i % 5} |u r{i % 4}" for i in range(30)]
 BLOCKS = [line for i in range(10) for line in (*(f"{1 + (i + j) % 3} |w a{i % 5} |u r{j}" for j in range(3)), "")]
+RELATIONS = [
+    line
+    for i in range(10)
+    for line in (f"{1 + i % 4} 'E_0 |w a{i % 5}", f"4 'E_1 |w b{i % 3}", f"{5 + i % 6} 'R_0_1 |w c{i % 2}", "")
+]
 DECISIONS = [line for i in range(10) for line in (f"0:{i % 3}:0.5 |w a{i % 5}", f"|w b{i % 3}", f"|w c{i % 2}", "")]
 ACTIONS = [line for i in range(10) for line in (f"0:{i % 3} |w a{i % 5}", f"1:{i % 2} |w b{i % 3}", "")]
 LOGGED = [f"{1 + i % 3}:{i % 2}:0.5 |w a{i % 5}" for i in range(20)]
@@ -146,6 +151,21 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "experience_replay": ([{"experience_replay": {"size": 8, "plays": 2}}, "linear"], PLAIN),
     "sketched_newton in epochs": ([{"sketched_newton": {"sketch": 2, "epoch": 4}}], PLAIN),
     "one_against_all in turns": ([{"one_against_all": {"classes": 3, "negatives": 1}}, "linear"], CLASSES),
+    "search_sequence": (
+        [{"search_sequence": {"classes": 3, "alpha": 0.02, "history": 2, "neighbours": ["-1:w"]}}, *_CSOAA],
+        BLOCKS,
+    ),
+    "search_spans": ([{"search_spans": {"classes": 3, "sweeps": 2, "alpha": 0.02}}, *_CSOAA], BLOCKS),
+    "search_maximum": ([{"search_maximum": {"classes": 3, "alpha": 0.02}}, *_CSOAA], BLOCKS),
+    "search_relations": (
+        [
+            {"search_relations": {"classes": 10, "constraints": True}},
+            {"cost_sensitive_one_against_all": {"classes": 10}},
+            "linear",
+        ],
+        RELATIONS,
+    ),
+    "search_bits": ([{"search_bits": {"classes": 3, "alpha": 0.02}}, *_CSOAA], BLOCKS),
     "logarithmic_tree": ([{"logarithmic_tree": {"classes": 3}}, "linear"], CLASSES),
     "cost_sensitive_active": ([{"cost_sensitive_active": {"classes": 3}}, {"linear": {"adapt_to": "values"}}], COSTS),
     "active_cover": ([{"active_cover": {"policies": 3}}, "linear"], PLAIN),

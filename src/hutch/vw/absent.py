@@ -41,15 +41,10 @@ new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 para_active: use --ksvm without it
 sendto: use `hutch serve`, which predicts and learns over HTTP
-search search_task search_metatask search_interpolation search_rollout search_rollin search_passes_per_policy
-  search_beta search_alpha search_total_nb_policies search_trained_nb_policies search_allowed_transitions
-  search_subsample_time search_neighbor_features search_rollout_num_steps search_history_length search_no_caching
-  search_xv search_perturb_oracle search_linear_ordering search_active_verify search_save_every_k_runs
-  search_max_bias_ngram_length search_max_quad_ngram_length search_span_bilou search_max_branch search_kbest
-  search_order search_use_passthrough_repr search_graph_num_loops search_span_multipass search_condition_feature_value
-  search_graph_no_structure search_graph_separate_learners search_graph_directed constraints root_label num_label
-  old_style_labels transition_system one_learner cost_to_go relation_cost entity_cost relation_none_cost skip_cost cost
-  negative_weight max: Hutch has no structured prediction
+search_metatask search_total_nb_policies search_trained_nb_policies search_active_verify
+  search_max_branch search_kbest search_use_passthrough_repr search_graph_num_loops
+  search_graph_no_structure search_graph_separate_learners search_graph_directed
+  root_label num_label old_style_labels transition_system one_learner cost_to_go: Hutch has --search with other tasks
 """
 """Options by part, its main ones first: the alternative. An option of several parts is listed with the first."""
 

@@ -17,6 +17,8 @@ from hutch.vw.numbers import number_words
 from hutch.vw.option import Option
 from hutch.vw.parse import parse
 from hutch.vw.replaying import REPLAY, replay_words
+from hutch.vw.search import LAYERS as SEARCHES
+from hutch.vw.search import search_words
 from hutch.vw.table import NAMED, OPTIONS
 from hutch.vw.translate import LOSS_PARAMETERS, chain_of
 
@@ -37,6 +39,7 @@ _NOT_KEPT = (
     "probabilistic_",
     "polynomial_",
     "rejection",
+    "search_",
     "simulate_",
     "sketched_",
     "stagewise_",
@@ -177,6 +180,8 @@ def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
         if name == REPLAY:
             yield from replay_words(layers, given)
             continue
+        if name in SEARCHES:
+            yield from search_words(name, given)
         if name == "feature_limit":
             yield from ("--feature_limit", *(f"{_coded(each)}{given.features}" for each in given.namespaces or ("",)))
         if isinstance(getattr(given, "first_class", None), int):

@@ -12,6 +12,7 @@ from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.declared_layer import declared_layer
 from hutch.vw.numbers import number_layers
 from hutch.vw.option import EXPLORING
+from hutch.vw.search import search_layers
 from hutch.vw.table import OPTIONS
 
 SLOT_NAMESPACE = "\u00ff"
@@ -29,8 +30,8 @@ def decision_layers(options: Namespace) -> list[Any]:
     Raises:
         UsageError: options that contradict each other.
     """
-    if numbers := number_layers(options):
-        return numbers
+    if layers := number_layers(options) or search_layers(options):
+        return layers
     exploring = any(_is_given(options, name) for name in EXPLORING)
     bandit = any(_is_given(options, name) for name in _BANDITS)
     if options.multiworld_test:

@@ -70,7 +70,7 @@ def header(chain: Chain, options: RunOptions, given: Namespace, cached: bool) ->
         *(f"cb_type = {given.cb_type or layer.parameters.type}" for layer in chain.layers if layer.name in _ESTIMATE),
         *_dictionary_lines(chain),
         f"Enabled learners: {', '.join(learners(chain, given))}",
-        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.value.upper())}{_evaluated(chain)}",
+        f"Input label = {_LABELS.get(chain.takes.value, chain.takes.of_one_line.value.upper())}{_evaluated(chain)}",
         f"Output pred = {output_kind(chain, given)}",
         "" if has(chain.layers[-1], LearnsFromPasses) else TABLE_HEADER,
     ]
@@ -200,7 +200,7 @@ def _learners(chain: Chain, given: Namespace) -> Iterator[str]:
         yield "print" if given.print and name == "linear" else _LEARNERS[name] + _suffix(layer, given)
         if name == "linear" and any(":" in term for term in base.interactions):
             yield "generate_interactions"
-    if chain.takes.of_decisions and chain.layers[0].name not in _MERGED:
+    if chain.takes.of_decisions and not chain.takes.of_lines and chain.layers[0].name not in _MERGED:
         yield _MERGER
     if chain.takes.value == "simple":
         if layer_named(chain, *_VOTES) is None and lowest is None:

@@ -1,7 +1,5 @@
 """Vowpal Wabbit's names for Hutch's layers, and its options for them."""
 
-from collections.abc import Mapping
-
 from hutch.vw.option import EXPLORING, VwLayer, new_flag, new_float, new_int, new_text
 
 ALL_PAIRS = "all_pairs"
@@ -16,7 +14,7 @@ _STRENGTHS = "only if the search converges; all strengths are twice `--l2`, as i
 _NUMBERS = ("cats", "cats_pdf", "cbify_reg")
 _IMPLIED = "has no effect: --cats and --cats_pdf imply it"
 
-LAYERS: Mapping[str, VwLayer] = {
+LAYERS: dict[str, VwLayer] = {
     "action_density": VwLayer(
         learner="cats_tree, get_pmf, pmf_to_pdf, cb_explore_pdf, cats_pdf",
         options=(

@@ -64,6 +64,9 @@ _LOST = {
     "policy_values": "--multiworld_test",
     "polynomial_link": "--autolink",
     "probabilistic_label_tree": "--plt",
+    **dict.fromkeys(
+        ("search_bits", "search_maximum", "search_relations", "search_sequence", "search_spans"), "--search"
+    ),
     "sketched_newton": "--OjaNewton",
     "stagewise_polynomial": "--stage_poly",
     "svrg": "--svrg",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.chain import Chain
-from hutch.core.batch import Batch
+from hutch.core.batch import Batch, ends_of_groups
 from hutch.core.chain.capabilities import FindsTopics, SearchesLabels, has
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Predictions
@@ -204,6 +204,8 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
         from hutch.vw.topics import topic_lines
 
         return topic_lines
+    if chain.takes.of_lines:
+        return partial(block_lines, chain.layers[0], labels)
     if chain.predicts.of_actions:
         from hutch.vw.decision_lines import decision_prediction_lines
 
@@ -229,6 +231,24 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
     if active is not None and not active.simulation:
         return number_lines(answers) if given.direct else requests
     return number_lines(predictions_of)
+
+
+def block_lines(layer: Any, labels: Sequence[str], batch: Batch, outputs: Outputs) -> bytes:
+    """`--search`: the class of each line of a block, or its only one, and the tag of its first line.
+
+    Args:
+        layer: that searches.
+        labels: names of classes; empty for numbers.
+        batch, outputs: blocks of lines, and the predictions of these.
+    """
+    found, start = [], 0
+    for stop in ends_of_groups(batch).tolist():
+        classes = outputs.predictions[start : start + 1 if layer.of_blocks else stop].tolist()
+        words = [class_name(int(one), labels if layer.name == "search_sequence" else ()) for one in classes]
+        text = " ".join(words) + ("" if layer.name == "search_maximum" else " ")
+        found.append(text.encode() + tail(batch, start))
+        start = stop
+    return b"".join(found)
 
 
 def best_last(count: int, batch: Batch, outputs: Outputs) -> bytes:

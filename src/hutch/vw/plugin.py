@@ -22,8 +22,9 @@ def hutch_register_readers(register: Callable[..., None]) -> None:
 def hutch_register_vw_layers(register: Callable[..., None]) -> None:
     """Register what Vowpal Wabbit calls each layer."""
     from hutch.vw.layers import LAYERS  # not at the top: only `hutch vw` needs it
+    from hutch.vw.search import LAYERS as SEARCHES
 
-    for name, layer in LAYERS.items():
+    for name, layer in (LAYERS | SEARCHES).items():
         register(name, layer)
 
 

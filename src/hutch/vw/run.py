@@ -142,7 +142,7 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
 
         read_regularizers(chain, given.input_feature_regularizer)
     notes = Notes()
-    if options.holdout and chain.takes.of_decisions:
+    if options.holdout and chain.takes.of_decisions and not chain.takes.of_lines:
         notes.say("decisions that are held out are learned, too, as in VW; `hutch train` only tests them")
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh, "readers": {}}
     reporters = reporters_of(chain, options, given)

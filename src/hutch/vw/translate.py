@@ -13,6 +13,7 @@ from hutch.vw.declared import DECLARED
 from hutch.vw.layers import ALL_PAIRS
 from hutch.vw.numbers import imply
 from hutch.vw.replaying import put_in_place, replay_layer
+from hutch.vw.search import imply as imply_search
 from hutch.vw.table import NAMED, OPTIONS
 
 MADE = ("affix", "spelling", "dictionary", "redefine")
@@ -53,6 +54,7 @@ def chain_of(options: Namespace) -> dict[str, Any]:
             )
         options.csoaa_ldf = ALL_PAIRS
     imply(options)
+    imply_search(options)
     _check_needs(options)
     linear = linear_parameters(options)
     if _has_submodels(options):
