@@ -416,6 +416,13 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="bootstrap.type",
             needs=("bootstrap",),
         ),
+        new_text(
+            "link",
+            "NAME",
+            "Link function: identity, logistic, glf1 or poisson.",
+            choices=("identity", "logistic", "glf1", "poisson"),
+            sets="link.function",
+        ),
         new_words("lrq", "ABK", "Low-rank interaction of namespaces A and B, of rank K.", sets="low_rank_quadratic"),
         new_flag(
             "lrqdropout",
@@ -428,13 +435,6 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "ABCK",
             "Low-rank interactions of all pairs of namespaces A, B and C, of rank K.",
             sets="low_rank_quadratic",
-        ),
-        new_text(
-            "link",
-            "NAME",
-            "Link function: identity, logistic, glf1 or poisson.",
-            choices=("identity", "logistic", "glf1", "poisson"),
-            sets="link.function",
         ),
         new_int("autolink", "Powers of the prediction up to N as features.", sets="polynomial_link.degree"),
         new_text(
