@@ -64,3 +64,17 @@ def test_a_multiplier_needs_a_rate():
 def test_contract():
     for check in checks_of_reduction(Baseline, {"multiplier": 2.0, "global_only": True}):
         check()
+
+
+def test_labels_are_asked_for_by_the_sensitivity_of_both():
+    """With plain steps each of the two moves by the rate times the sum of its squared values."""
+    plain = {"linear": {"adaptive": False, "normalized": False, "invariant": False, "power_t": 0.0}}
+    lines = [f"{1 if k % 2 else -1} |a x{k % 2} y{k % 3}:0.5" for k in range(60)]
+    asked = {}
+    for above in (), ("baseline",), ({"baseline": {"global_only": True}},):
+        layers = [{"active": {"rule": "vw", "mellowness": 0.001}}, *above, plain]
+        chain = Chain.from_config({"chain": layers, "weights": {"bits": 10}})
+        chain.learn(lines)
+        asked[str(above)] = chain.statistics.queries
+        assert np.mean(np.sign(chain.predict(lines)) == [1 if k % 2 else -1 for k in range(60)]) > 0.9
+    assert all(0 < count < 60 for count in asked.values())

@@ -103,6 +103,18 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "readable_model", "FILE", "Write the weights as text.", note="ends where the weights end; no checksum"
         ),
         new_text("invert_hash", "FILE", "Write the weights as text, with feature names.", note="no checksum"),
+        new_text("dump_json_weights_experimental", "FILE", "Write the weights that are not 0 as JSON."),
+        new_flag(
+            "dump_json_weights_include_feature_names_experimental",
+            "with the names of their features.",
+            needs=("dump_json_weights_experimental",),
+            note="a name with ^ or * in it is cut there",
+        ),
+        new_flag(
+            "dump_json_weights_include_extra_online_state_experimental",
+            "with the state of their rates.",
+            needs=("dump_json_weights_experimental",),
+        ),
         new_text(
             "audit_regressor",
             "FILE",
@@ -110,7 +122,11 @@ COMMON: dict[str, tuple[Option, ...]] = {
             note="the sub-models of a feature stand together; there is no table",
         ),
         new_flag("hexfloat_weights", "Write weights as hexadecimal numbers, in full precision."),
-        new_flag("predict_only_model", "Write only what predicts into --readable_model.", note="-f saves all"),
+        new_flag(
+            "predict_only_model",
+            "Write only what predicts into --readable_model.",
+            note="-f saves all; -i then begins with the weights alone",
+        ),
         new_flag("audit", "Print every feature with its weight.", short="a", note="one line per example"),
         new_text(
             "extra_metrics",
