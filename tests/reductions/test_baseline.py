@@ -68,11 +68,13 @@ def test_contract():
 
 def test_labels_are_asked_for_by_the_sensitivity_of_both():
     """With plain steps each of the two moves by the rate times the sum of its squared values."""
-    plain = {"linear": {"adaptive": False, "normalized": False, "invariant": False, "power_t": 0.0}}
+    plain = {
+        "linear": {"adaptive": False, "normalized": False, "invariant": False, "power_t": 0.0, "learning_rate": 0.1}
+    }
     lines = [f"{1 if k % 2 else -1} |a x{k % 2} y{k % 3}:0.5" for k in range(60)]
     asked = {}
     for above in (), ("baseline",), ({"baseline": {"global_only": True}},):
-        layers = [{"active": {"rule": "vw", "mellowness": 0.001}}, *above, plain]
+        layers = [{"active": {"rule": "vw", "mellowness": 0.01}}, *above, plain]
         chain = Chain.from_config({"chain": layers, "weights": {"bits": 10}})
         chain.learn(lines)
         asked[str(above)] = chain.statistics.queries
