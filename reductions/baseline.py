@@ -23,6 +23,7 @@ from hutch.core.kernel.abi import (
     kernel,
     learn_next,
     predict_next,
+    sensitivity_next,
     shared_of,
     state_of,
     uint32s_at,
@@ -174,6 +175,26 @@ def learn(layer, example, label, importance, offset):
     return prediction
 
 
+@kernel
+def sensitivity(layer, example, label, importance, offset):
+    """The sensitivity of the baseline, at the prediction of all, and that of the rest at its own, as in VW."""
+    state, e = own(layer), example_of(example)
+    base, known, read = e.base, (e.is_predicted, e.predicted), shown_by(e)
+    if known[0] == uint64(0):
+        e.predicted = _predict(layer, example, label, importance, offset)
+    e.base, e.is_predicted = base, uint64(1)
+    _show_constant(state, e)
+    found = sensitivity_next(layer, example, label, importance, offset)
+    show(e, read)
+    e.is_predicted = uint64(0)
+    if state.global_only == 0:
+        _show_rest(state, e)
+    found += sensitivity_next(layer, example, label, importance, offset)
+    show(e, read)
+    e.is_predicted, e.predicted = known
+    return found
+
+
 class Baseline(Reduction):
     """Learns the constant first, and all other features on top of it.
 
@@ -188,7 +209,7 @@ class Baseline(Reduction):
     predicts = Predictions.SCALAR
     asks = (Labels.SIMPLE, Predictions.SCALAR)
     parallel = Parallel(merging={})
-    kernels = Kernels(learn, predict)
+    kernels = Kernels(learn, predict, sensitivity=sensitivity)
 
     def __init__(self, parameters: BaselineParameters, context: Context) -> None:
         super().__init__(parameters, context)

@@ -64,3 +64,20 @@ def test_a_multiplier_needs_a_rate():
 def test_contract():
     for check in checks_of_reduction(Baseline, {"multiplier": 2.0, "global_only": True}):
         check()
+
+
+@pytest.mark.parametrize("global_only", [False, True])
+def test_labels_are_asked_for_by_the_sensitivity_of_both(global_only):
+    """With plain steps the constant moves by the rate, and the rest by the rate times the sum of its squares."""
+    linear = {"linear": {"adaptive": False, "normalized": False, "invariant": False, "power_t": 0.0}}
+    layers = [{"active": {"rule": "vw", "mellowness": 0.02, "simulation": False}}]
+    layers += [{"baseline": {"global_only": global_only}}, linear]
+    chain = Chain.from_config({"chain": layers, "weights": {"bits": 10}})
+    chain.learn(["1 |a x:2", "-1 |a y:3", "1 |a x:2 z"])
+    before = chain.weights.copy()
+    scores = chain.layers[0].trace(20)
+    chain.predict(["|a x:1 z:2"] * 20)
+    np.testing.assert_array_equal(chain.weights, before)
+    rate, squares = 0.5, 1 + (6 if global_only else 5)
+    prediction = float(chain.predict(["|a x:1 z:2"])[0])
+    assert scores["score"][0] == pytest.approx(abs(prediction) / (rate * squares), rel=1e-5)

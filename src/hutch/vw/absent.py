@@ -10,8 +10,6 @@ initial_pass_length: use --passes
 sort_features: leave it out if no line repeats a word: the option also removes repeated ones
 experimental_full_name_interactions: use -q, or `hutch train`, where namespaces go by their full names
 flatbuffer: use `hutch train`, which reads CSV, Parquet and JSON lines by their ending
-dump_json_weights_experimental dump_json_weights_include_feature_names_experimental
-  dump_json_weights_include_extra_online_state_experimental: use --invert_hash, or `hutch inspect MODEL --readable FILE`
 span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
   --ray ADDRESS`
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type

@@ -104,6 +104,18 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "readable_model", "FILE", "Write the weights as text.", note="ends where the weights end; no checksum"
         ),
         new_text("invert_hash", "FILE", "Write the weights as text, with feature names.", note="no checksum"),
+        new_text("dump_json_weights_experimental", "FILE", "Write the weights that are not 0 as JSON."),
+        new_flag(
+            "dump_json_weights_include_feature_names_experimental",
+            "with the names of their features.",
+            needs=("dump_json_weights_experimental",),
+            note="a name with ^ or * in it is cut there",
+        ),
+        new_flag(
+            "dump_json_weights_include_extra_online_state_experimental",
+            "with the state of their rates.",
+            needs=("dump_json_weights_experimental",),
+        ),
         new_text(
             "audit_regressor",
             "FILE",
@@ -111,7 +123,11 @@ COMMON: dict[str, tuple[Option, ...]] = {
             note="the sub-models of a feature stand together; there is no table",
         ),
         new_flag("hexfloat_weights", "Write weights as hexadecimal numbers, in full precision."),
-        new_flag("predict_only_model", "Write only what predicts into --readable_model.", note="-f saves all"),
+        new_flag(
+            "predict_only_model",
+            "Write only what predicts into --readable_model.",
+            note="-f saves all; -i then begins with the weights alone",
+        ),
         new_flag("audit", "Print every feature with its weight.", short="a", note="one line per example"),
         new_text(
             "extra_metrics",
@@ -426,6 +442,13 @@ COMMON: dict[str, tuple[Option, ...]] = {
             sets="bootstrap.type",
             needs=("bootstrap",),
         ),
+        new_text(
+            "link",
+            "NAME",
+            "Link function: identity, logistic, glf1 or poisson.",
+            choices=("identity", "logistic", "glf1", "poisson"),
+            sets="link.function",
+        ),
         new_words("lrq", "ABK", "Low-rank interaction of namespaces A and B, of rank K.", sets="low_rank_quadratic"),
         new_flag(
             "lrqdropout",
@@ -438,13 +461,6 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "ABCK",
             "Low-rank interactions of all pairs of namespaces A, B and C, of rank K.",
             sets="low_rank_quadratic",
-        ),
-        new_text(
-            "link",
-            "NAME",
-            "Link function: identity, logistic, glf1 or poisson.",
-            choices=("identity", "logistic", "glf1", "poisson"),
-            sets="link.function",
         ),
         new_int("autolink", "Powers of the prediction up to N as features.", sets="polynomial_link.degree"),
         new_text(

@@ -24,6 +24,7 @@ from hutch.vw.command_line import words_of
 from hutch.vw.declared import DECLARED
 from hutch.vw.idle import leave_out, without_idle
 from hutch.vw.model_state import set_regularization
+from hutch.vw.predicting import PREDICTS_ONLY, forget_rates
 from hutch.vw.table import NAMED, OPTIONS
 from hutch.vw.translate import MADE, chain_of
 
@@ -105,6 +106,8 @@ def load_chain(options: Namespace) -> Chain:
             _keep_range(found, options)
     else:
         found = Chain.from_arrays(arrays, metadata, options.initial_regressor)
+    if PREDICTS_ONLY in found.remarks and not options.testonly:
+        forget_rates(found)
     set_regularization(found, options)
     base: Any = found.layers[-1]
     if options.testonly and base.name == "linear":

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from hutch.chain import Chain
 from hutch.core.errors import UsageError
 from hutch.vw.load import load_chain
+from hutch.vw.predicting import PREDICTS_ONLY
 from hutch.vw.translate import chain_of
-
-PREDICTS_ONLY = "predict_only_model"
-"""The remark in a model of which VW's would keep the weights alone."""
 
 
 def masked_chain(options: Namespace) -> Chain:

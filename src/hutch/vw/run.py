@@ -147,7 +147,8 @@ def run_vw(chain: Chain, options: RunOptions, given: Namespace) -> Outcome:
     how: dict[str, Any] = {"passes": options.passes, "cache": options.cache, "fresh": options.fresh, "readers": {}}
     reporters = reporters_of(chain, options, given)
     watchers: list[Any] = [found.line for found in reporters if isinstance(found, Audit)]
-    names_asked = given.invert_hash or given.audit_regressor
+    in_json = given.dump_json_weights_include_feature_names_experimental
+    names_asked = given.invert_hash or given.audit_regressor or in_json
     watchers += [found.line for found in reporters if isinstance(found, ReadableModels) and names_asked]
     if given.classweight:
         from hutch.vw.lines import class_weights
@@ -260,6 +261,10 @@ def _reporters(chain: Chain, options: RunOptions, given: Namespace) -> Iterator[
         yield Metrics(chain, given.extra_metrics)
     if chain.takes is Labels.ACTION_COSTS:
         yield NoCosts()
+    if given.dump_json_weights_experimental:
+        from hutch.vw.json_weights import JsonWeights
+
+        yield JsonWeights(chain, given)
     if given.readable_model or given.invert_hash or given.audit_regressor:
         yield ReadableModels(chain, given)
 
