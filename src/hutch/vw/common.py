@@ -336,7 +336,7 @@ COMMON: dict[str, tuple[Option, ...]] = {
             "A,B,...",
             "Names of the classes.",
             note="is kept in the model",
-            needs=("oaa", "ect", "csoaa"),
+            needs=("oaa", "ect", "csoaa", "search"),
         ),
         new_int("ect", "Error-correcting tournament, with N classes.", sets="error_correcting_tournament.classes"),
         new_int("error", "errors that it corrects.", sets="error_correcting_tournament.errors", needs=("ect",)),

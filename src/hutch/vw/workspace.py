@@ -26,6 +26,7 @@ _NEED_DATA = ("audit_regressor", "daemon")
 _LABELS = {
     "simple": LabelType.SIMPLE,
     "multiclass": LabelType.MULTICLASS,
+    "classes_of_lines": LabelType.MULTICLASS,
     "cost_sensitive": LabelType.COST_SENSITIVE,
     "action_costs": LabelType.COST_SENSITIVE,
     "logged_action": LabelType.CONTEXTUAL_BANDIT,
