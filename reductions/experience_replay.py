@@ -57,10 +57,13 @@ class ExperienceReplayParameters(Parameters):
     Attributes:
         size: examples in the buffer.
         plays: how often each example is learned on average; 1 only changes their order.
+        late_range: a label that is a number widens the range of predictions when it is learned, as with VW's
+            `--replay_m`; else when it arrives, as with `--replay_b`.
     """
 
     size: Annotated[int, Within(ge=1, le=1 << 20)] = 100
     plays: Annotated[int, Within(ge=1, le=1 << 10)] = 1
+    late_range: bool = False
 
 
 SLOT = np.dtype(
@@ -85,7 +88,7 @@ STATE = np.dtype(
         ("buffers", "u8"),  # address of uint64[size]: BUFFER of the content of each slot
         ("replayed", "u8"),  # address of the EXAMPLE that the layers below learn
         ("layer", "u8"),  # address of the LAYER, once it has run
-        ("numbers", "u8"),  # 1: labels are numbers, whose range is known once they arrive
+        ("numbers", "u8"),  # 1: labels are numbers, which widen the range of predictions when they arrive
         ("costs", "u8"),  # 1: labels are costs; examples with unknown ones are kept, too, as in VW
     ]
 )
@@ -253,7 +256,7 @@ class ExperienceReplay(Reduction):
             slots=self._slots,
             buffers=np.array([each.address for each in self._buffers], np.uint64),
             replayed=self._replayed,
-            numbers=takes == Labels.SIMPLE,
+            numbers=takes == Labels.SIMPLE and not p.late_range,
             costs=takes == Labels.COST_SENSITIVE,
         )
 

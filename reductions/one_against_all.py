@@ -25,6 +25,7 @@ from hutch.core.kernel.abi import (
     submodel,
     uint32s_at,
 )
+from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.random import merand48
 from hutch.core.kernel.record import Record
@@ -232,6 +233,20 @@ def importance_to(layer, example, label, importance, offset):
     return least
 
 
+@compiled
+def shuffle(order, random_state):
+    """Bring numbers into random order.
+
+    Args:
+        order: uint32 (numbers).
+        random_state: uint64 (1): of the run; it moves on.
+    """
+    for k in range(len(order)):
+        random_state[0], draw = merand48(random_state[0])
+        other = k + int(draw * np.float32(len(order) - k))
+        order[k], order[other] = order[other], order[k]
+
+
 def drawn_order(classes: int, context: Context) -> NDArray[np.uint32]:
     """The classes in random order, drawn as VW does by the generator of the run, which moves on.
 
@@ -239,12 +254,9 @@ def drawn_order(classes: int, context: Context) -> NDArray[np.uint32]:
         classes: how many.
         context: of the layer.
     """
-    found, state = np.arange(classes, dtype=np.uint32), context.shared["random_state"][0]
-    for k in range(classes):
-        state, draw = merand48(state)
-        other = k + int(draw * np.float32(classes - k))
-        found[[k, other]] = found[[other, k]]
-    context.shared["random_state"] = state
+    found, state = np.arange(classes, dtype=np.uint32), np.array([context.shared["random_state"][0]], np.uint64)
+    shuffle(found, state)
+    context.shared["random_state"] = state[0]
     return found
 
 

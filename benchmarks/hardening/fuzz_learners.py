@@ -118,10 +118,13 @@ def oja_newton(rng: random.Random) -> Case:
         f"-b {rng.choice((5, 6, 9))}",
         f"--sketch_size {rng.choice((1, 3, 10))}",
     ]
+    words += _some(rng, ("--epoch_size 3", "--epoch_size 20"), 1)
     words += _some(rng, ("--alpha 3", "--alpha_inverse 0.2", "--learning_rate_cnt 1", "--normalize false"), 2)
     words += _some(
         rng, ("--random_init false", "--random_seed 3", "--binary", "--noconstant", "-q ab", "--hash all"), 2
     )
+    if "--epoch" in " ".join(words):  # with interactions it differs
+        words = [word for word in words if word != "-q ab"]
     return Case(" ".join(words), data)
 
 
@@ -263,8 +266,46 @@ def search(rng: random.Random) -> Case:
     return Case(" ".join(filter(None, words)), "".join(blocks))
 
 
+def all_pairs(rng: random.Random) -> Case:
+    """Pairs of actions, without the wildcards and lines without a cost that VW treats otherwise."""
+    blocks = []
+    for _ in range(rng.randint(10, 50)):
+        block = [f"shared |u u{rng.randrange(4)} v:{rng.random():.2f}\n"] if rng.random() < 0.6 else []
+        block += [f"{k}:{rng.choice((0, 0.5, 1, 3))} {_features(rng)}\n" for k in range(1, rng.randint(2, 5) + 1)]
+        blocks.append("".join(block) + "\n")
+    words = ["--wap_ldf m", *_some(rng, tuple(each for each in _ANY if "::" not in each), 2)]
+    words += _some(
+        rng, ("--sgd -l 0.1", "--ftrl", "--loss_function logistic", "--l2 1e-3", "-q ua", "--link logistic"), 1
+    )
+    return Case(" ".join(words), "".join(blocks))
+
+
+def replayed(rng: random.Random) -> Case:
+    """Experience replay; without interactions, for which VW takes features of other examples."""
+    kind, size, classes = rng.choice("bbmc"), rng.choice((1, 2, 5, 20, 100)), rng.randint(2, 5)
+    labels: dict[str, Callable[[], str]] = {
+        "b": lambda: f"{rng.uniform(-3, 3):.2f}",
+        "m": lambda: str(rng.randint(1, classes)),
+        "c": lambda: " ".join(f"{k}:{rng.choice((0, 0.5, 1))}" for k in range(1, classes + 1)),
+    }
+    words = {"b": [], "m": [f"--oaa {classes}"], "c": [f"--csoaa {classes}"]}[kind]
+    words = [*words, f"--replay_{kind} {size}", *_some(rng, (f"--replay_{kind}_count 3", "--random_seed 4"), 2)]
+    words += _some(rng, ("--sgd -l 0.05", "--ftrl", "--coin", "-l 0.1", "--noconstant", "--ignore_linear a", "-b 9"), 2)
+    words += _some(rng, ("--passes 3 -c -k --holdout_off",), 1)
+    return Case(" ".join(words), _lines(rng, labels[kind], weights=kind == "b"))
+
+
+def some_negatives(rng: random.Random) -> Case:
+    """One against some of all."""
+    classes = rng.randint(3, 9)
+    words = [f"--oaa {classes} --indexing 1 --oaa_subsample {rng.randint(1, classes - 1)}"]
+    words += [f"--random_seed {rng.randint(1, 9)}", *_some(rng, (*_ANY, "--loss_function logistic", "-l 0.1"), 2)]
+    return Case(" ".join(words), _lines(rng, lambda: str(rng.randint(1, classes)), weights=False))
+
+
 KINDS: dict[str, Callable[[random.Random], Case]] = {
     "active_cover": active_cover,
+    "all_pairs": all_pairs,
     "bfgs": bfgs,
     "cs_active": cs_active,
     "evaluated": evaluated,
@@ -273,6 +314,8 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "policies": policies,
     "search": search,
     "topics": topics,
+    "replayed": replayed,
+    "some_negatives": some_negatives,
     "warm_cb": warm_cb,
 }
 

@@ -12,12 +12,14 @@ lines from being taken.
 import argparse
 import json
 import shlex
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hutch.core.errors import UsageError
+from hutch.vw.idle import leave_out_idle
 from hutch.vw.parse import parse
 from hutch.vw.translate import chain_of
 
@@ -30,7 +32,9 @@ def refusal(command: str) -> str:
     try:
         options = parse(words)
         if not options.initial_regressor:
-            chain_of(options)
+            with warnings.catch_warnings(action="ignore"):  # options without a meaning are taken
+                leave_out_idle(options)
+                chain_of(options)
     except UsageError as error:
         return str(error)
     return ""

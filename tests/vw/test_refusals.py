@@ -60,7 +60,7 @@ def test_no_way_is_refused_in_turn(way: str) -> None:
 
 def test_the_check_of_ways_bites() -> None:
     assert mentioned("use --oaa, -q or `hutch train --shards`") == [("oaa", ""), ("", "q")]
-    assert not is_supported(("search", "")) and not is_supported(("", "z")) and is_supported(("", "q"))
+    assert not is_supported(("automl", "")) and not is_supported(("", "z")) and is_supported(("", "q"))
 
 
 def example_of(option: Option) -> list[str]:

@@ -34,7 +34,8 @@ def replay_layer(options: Namespace) -> list[Any]:
     for kind in asked:
         parameters = {"size": getattr(options, f"replay_{kind}")}
         plays = getattr(options, f"replay_{kind}_count")
-        return [{REPLAY: parameters | ({"plays": plays} if plays is not None else {})}]
+        parameters |= {"plays": plays} if plays is not None else {}
+        return [{REPLAY: parameters | ({"late_range": True} if kind == "m" else {})}]
     return []
 
 
@@ -68,8 +69,5 @@ def replay_words(layers: Sequence[tuple[str, Any]], given: Any) -> list[str]:
         given: parameters of that of replay.
     """
     names = [name for name, _ in layers]
-    place = names.index(REPLAY)
-    below = names[place + 1]
-    kind = "c" if below in _COSTS else "m" if place > 0 and names[place - 1] in _CLASSES else "b"
-    kind = "b" if kind == "m" and len(names) == place + 2 else kind
+    kind = "c" if names[names.index(REPLAY) + 1] in _COSTS else "m" if given.late_range else "b"
     return [f"--replay_{kind}", str(given.size), f"--replay_{kind}_count", str(given.plays)]
