@@ -322,7 +322,7 @@ def drive_decisions(decisions, start):
     e, layer = example_of(example), layer_of(top)
     shared, counted = shared_of(e.shared), tally_of(r.tally)
     importance, group = float32s_at(r.importance, r.size), int64s_at(r.group, r.size)
-    e.score_count, e.decision = uint64(0), s.decision
+    e.score_count, e.scores, e.decision = uint64(0), uint64(0), s.decision
     while row < r.size:
         stop = _end_of(s, r, row)
         if s.kind == uint64(SLOTS):

@@ -319,7 +319,7 @@ def drive(run, start):
     shared, counted = shared_of(e.shared), tally_of(r.tally)
     predictions, raw = float32s_at(r.predictions, size), float32s_at(r.raw, size)
     queries, losses = float32s_at(r.queries, size), float32s_at(r.losses, size)
-    e.score_count = r.classes
+    e.score_count, e.scores = r.classes, uint64(0)
     for i in range(uint64(start), size):
         if r.ahead == uint64(0) and i + uint64(1) < size:
             _fetch(r, shared, i + uint64(1))

@@ -88,7 +88,7 @@ def _report(state, e, importance, bound):
         total += gamma[k]
         if gamma[k] > gamma[best]:
             best = uint64(k)
-    if e.scores != uint64(0):
+    if e.scores != uint64(0) and e.score_count == state.topics:
         scores, size = float32s_at(e.scores, state.topics), total if state.shares == uint64(1) else _1
         for k in range(state.topics):
             scores[k] = gamma[k] / size

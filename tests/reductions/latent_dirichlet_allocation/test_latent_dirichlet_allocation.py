@@ -145,6 +145,15 @@ def test_known_topics_are_found_and_new_documents_have_theirs():
         np.testing.assert_array_equal(chain.predict(lines(new)), shares.argmax(axis=1) + 1)
 
 
+def test_scores_that_nobody_asked_for_go_nowhere():
+    chain = chain_with()
+    (batch,) = chain._batches(lines(drawn(1)[0]), None, None, None, 1)
+    shown = chain.run_batch(batch, learn=False, scores=True)[0].scores
+    shown[...] = -1  # their memory is not the chain's any more
+    chain.run_batch(batch, scores=False)
+    assert (shown == -1).all()
+
+
 @pytest.mark.slow
 def test_an_importance_counts_a_document_so_often():
     twice, once = chain_with(minibatch=2, documents=2), chain_with(minibatch=4, documents=4)
