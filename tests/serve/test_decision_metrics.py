@@ -11,8 +11,9 @@ from hutch import Chain
 from hutch.core.errors import ConfigError, UsageError
 from hutch.durable.choices import Default
 from hutch.durable.log import Log
+from hutch.serve.decisions import learn_defaults
 from hutch.serve.served import Served
-from hutch.serve.server import serve
+from hutch.serve.server import default_of, serve
 
 JSON = "application/json"
 CONFIG = {
@@ -193,14 +194,76 @@ def test_the_weights_change_from_a_start_on(router: Path, in_service: Any) -> No
     log.close()
 
 
-def test_defaults_and_personalizer_are_refused(router: Path, in_service: Any) -> None:
+def test_metrics_that_do_not_come_are_learned_by_default_once(router: Path, in_service: Any) -> None:
+    twin, kept = Chain.load(router), []
+    default = default_of(10, "price=0.01,right=0", 1e12)
+
+    async def use(service: Any) -> None:
+        clock = [100.0]
+        service.log.now = lambda: clock[0]
+        service.first.default = default
+        ranked = [(await service.post(f"/v1/rank?id=d{k}", *FORMS["json"])).json() for k in range(4)]
+        for k, seen in enumerate(({"price": 0.03}, {"right": 1.0, "price": 0.02})):
+            await service.post("/v1/reward", json.dumps({"id": f"d{k}", "reward": seen}), JSON)
+            twin.learn([told(ranked[k], seen)])
+        clock[0] = 111.0
+        last = (await service.post("/v1/rank?id=d4", *FORMS["json"])).json()
+        assert await learn_defaults(service.first) == 3  # not d1, which has all, nor d4, which is not due
+        assert await learn_defaults(service.first) == 0
+        for k, seen in ((0, {"right": 0.0}), (2, default.metrics), (3, default.metrics)):
+            twin.learn([told(ranked[k], seen)])
+        same(arrays(twin), arrays(service.first.chain))
+        for seen, wanted in (
+            ({"right": 1.0}, {"new": 0, "repeated": 0, "late": 1}),
+            ({"price": 0.03}, {"new": 0, "repeated": 1, "late": 0}),
+            ({"price": 0.03, "right": 1.0}, {"new": 0, "repeated": 0, "late": 1}),
+        ):
+            found = (await service.post("/v1/reward", json.dumps({"id": "d0", "reward": seen}), JSON)).json()
+            assert {name: found[name] for name in wanted} == wanted
+        await service.post("/v1/reward", json.dumps({"id": "d4", "reward": {"right": 1.0}}), JSON)
+        twin.learn([told(last, {"right": 1.0})])
+        same(arrays(twin), arrays(service.first.chain))
+        kept.append(service.first.position)
+
+    async def restarted(service: Any) -> None:
+        assert service.first.replayed == service.first.proved == kept[0]
+        same(arrays(twin), arrays(service.first.chain))
+        service.first.default = default
+        service.log.now = lambda: 111.0
+        assert await learn_defaults(service.first) == 0  # also before it knows what it has learned
+        service.log.now = lambda: 5000.0
+        assert await learn_defaults(service.first) == 1  # the price of d4
+
+    in_service([router], use)
+    in_service([router], restarted)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("right", "got 'right', wanted a number up to --max-value 1e+12, or metrics as in right=0,price=0.01"),
+        ("right=much", "got 'much', wanted a number"),
+        ("right=1e13", "got '1e13', wanted a number up to --max-value 1e[+]12"),
+        ("right=0,right=1", "wanted each metric once"),
+    ],
+)
+def test_defaults_that_cannot_be_used(text: str, wanted: str) -> None:
+    with pytest.raises(UsageError, match=wanted.replace("1e+12", "1e[+]12")):
+        default_of(10, text, 1e12)
+
+
+def test_defaults_of_another_kind_and_personalizer_are_refused(router: Path, in_service: Any) -> None:
     async def use(service: Any) -> None:
         body = {"actions": [{"id": "a", "features": []}, {"id": "b", "features": []}]}
         found = await service.post("/personalizer/v1.0/rank", json.dumps(body), JSON)
         assert found.status_code == 400 and "learns metrics" in found.json()["error"]["message"]
-        with pytest.raises(UsageError, match=r"--reward-wait: model: learns metrics \(price, right\)"):
-            nothing: Any = None
-            await serve(service.models, service.log, nothing, nothing, host="", token="", save_every=1,
-                        default=Default(10, 0.0))  # fmt: skip
+        for default, wanted in (
+            (Default(10, 0.0), "model: got one number, and it learns metrics: .* --default-reward price=0,right=0"),
+            (Default(10, 0.0, {"rihgt": 0.0}), "model: got 'rihgt'; did you mean 'right'"),
+        ):
+            with pytest.raises(UsageError, match=wanted):
+                nothing: Any = None
+                await serve(service.models, service.log, nothing, nothing, host="", token="", save_every=1,
+                            default=default)  # fmt: skip
 
     in_service([router], use)

@@ -67,10 +67,12 @@ class Default(NamedTuple):
     Attributes:
         seconds: of service that a decision waits for its reward, above 0.
         cost: that is learned then.
+        metrics: by name, those that are learned then, each where it did not come; None where the model learns costs.
     """
 
     seconds: float
     cost: float
+    metrics: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,30 @@ def entry_of(connection: sqlite3.Connection, model: int, id: str, names: Iterabl
     return max(int(numbers[name]) for name in names)
 
 
+def lacking(
+    connection: sqlite3.Connection, model: int, since: float, before: float, names: Iterable[str], most: int
+) -> list[str]:
+    """Ids of decisions made in a span of time of which some metrics are not known, the oldest first.
+
+    Args:
+        connection: of the store.
+        model: its number in the store.
+        since, before: seconds of service; both ends are included.
+        names: of the metrics.
+        most: so many at most.
+    """
+    wanted = list(names)
+    known = (
+        "SELECT count(*) FROM serve_metrics AS seen WHERE seen.model = serve_decisions.model"
+        f" AND seen.id = serve_decisions.id AND metric IN ({', '.join('?' * len(wanted))})"
+    )
+    query = (
+        f"SELECT id FROM serve_decisions WHERE model = ? AND time BETWEEN ? AND ? AND ({known}) < ?"
+        " ORDER BY time, rowid LIMIT ?"
+    )
+    return [id for (id,) in connection.execute(query, [model, since, before, *wanted, len(wanted), most])]
+
+
 def note_seen(
     connection: sqlite3.Connection, model: int, id: str, seen: Mapping[str, float], cost: float, number: int
 ) -> bool:

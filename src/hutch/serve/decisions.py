@@ -39,7 +39,7 @@ from hutch.durable.deferred import defer, hold
 from hutch.durable.log import Entry
 from hutch.durable.loops import Beside, Loop, count, count_reward, put_beside, said_of
 from hutch.durable.records import check_name
-from hutch.durable.seen import entry_of, note_seen, seen_of, text_of
+from hutch.durable.seen import entry_of, lacking, note_seen, seen_of, text_of
 from hutch.serve.bodies import SOURCE, batches_of, parse_json
 from hutch.serve.served import Served
 
@@ -57,6 +57,7 @@ class _Rewarded:
     position: int = 0
     late: int = 0
     held: int = 0
+    repeated: int = 0
     better: Loop | None = None
 
 
@@ -247,10 +248,8 @@ async def reward(served: Served, body: bytes) -> dict[str, Any]:
         raise DataError(at(SOURCE, None, None, f"got no reward, wanted {_WANTED}"))
 
     done = await _learn(served, partial(_accept, served, rewards))
-    new = len(done.taught)
     position = done.position or served.position  # where all came late
-    repeated = len(rewards) - new - done.late - done.held
-    answer = {"model": served.name, "position": position, "new": new, "repeated": repeated}
+    answer = {"model": served.name, "position": position, "new": len(done.taught), "repeated": done.repeated}
     answer |= {"held": done.held} if done.held else {}
     return answer | ({"late": done.late} if served.default is not None else {})
 
@@ -287,27 +286,37 @@ async def _learn(served: Served, accept: Callable[[sqlite3.Connection], _Rewarde
 
 
 def _accept_overdue(served: Served, before: float, connection: sqlite3.Connection) -> _Rewarded:
-    """Store the default cost of decisions made until then that have none."""
+    """Store the default cost of decisions made until then that have none, or the metrics that did not come."""
     assert served.default is not None
-    ids = overdue(connection, served.key, served.defaulted_until, before, _AT_A_TIME)
-    cost = served.default.cost
-    return _accept(served, [Reward(id, cost, (SOURCE, None, None)) for id in ids], connection)
+    span, (_, cost, metrics) = (served.defaulted_until, before), served.default
+    place = (SOURCE, None, None)
+    if metrics is None:
+        ids = overdue(connection, served.key, *span, _AT_A_TIME)
+        return _accept(served, [Reward(id, cost, place) for id in ids], connection)
+    late = []
+    for id in lacking(connection, served.key, *span, metrics, _AT_A_TIME):
+        known = seen_of(connection, served.key, id)
+        seen = {name: value for name, value in metrics.items() if name not in known}
+        late.append(Reward(id, 0.0, place, "reward", seen=seen))
+    return _accept(served, late, connection)
 
 
 def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connection) -> _Rewarded:
     """Store costs, and write the resulting entries into the log."""
-    taught, last, late, held, better = [], 0, 0, 0, None
+    taught: list[tuple[int, Entry]] = []
+    last, late, held, repeated, better = 0, 0, 0, 0, None
     for one in rewards:
         if hold(connection, served.key, one):
             held += 1
             continue
-        if one.seen is None and served.default is not None and came_late(connection, served.key, one, served.default):
-            late += 1
-            continue
         if one.seen is not None:
-            place, seen = _accept_seen(served, one, one.seen, connection)
+            place, seen, came = _accept_seen(served, one, one.seen, connection)
             taught += [] if seen is None else [(place, seen)]
+            late, repeated = late + came, repeated + (seen is None and not came)
             last = max(last, place)
+            continue
+        if served.default is not None and came_late(connection, served.key, one, served.default):
+            late += 1
             continue
         number = add_cost(connection, served.key, one, served.name)
         if number is None:
@@ -320,14 +329,20 @@ def _accept(served: Served, rewards: list[Reward], connection: sqlite3.Connectio
             loop = count_reward(connection, served.key, one.id, -one.cost)
             better = loop if loop is not None and loop.better == loop.events else better
             count(connection, served.key, 0, 1, -one.cost)
+        else:
+            repeated += 1
         last = max(last, number)
-    return _Rewarded(taught, last, late, held, better)
+    return _Rewarded(taught, last, late, held, repeated, better)
 
 
 def _accept_seen(
     served: Served, one: Reward, told: Mapping[str, float], connection: sqlite3.Connection
-) -> tuple[int, Entry | None]:
-    """Store metrics of a decision that are new, and write an entry that teaches them; returns it with its place.
+) -> tuple[int, Entry | None, bool]:
+    """Store metrics of a decision that are new, and write an entry that teaches them.
+
+    Returns:
+        The place of the last entry that teaches some of them; the new entry, if any is new; whether one came after its
+        default was learned.
 
     Raises:
         UnknownDecision: there is none of this id.
@@ -336,21 +351,24 @@ def _accept_seen(
     found, weigher = choice_of(connection, served.key, one.id), served.weigher
     if found is None or weigher is None:
         raise unknown(connection, served.key, one, served.name)
-    known = seen_of(connection, served.key, one.id)
+    known, late = seen_of(connection, served.key, one.id), False
+    defaults = (served.default and served.default.metrics) or {}
     for name, value in told.items():
-        if known.get(name, value) != value:
+        if known.get(name, value) != value and known[name] == defaults.get(name):
+            late = True  # the time does not tell, see `came_late`
+        elif known.get(name, value) != value:
             text = f"{name}: got {value!r} for decision {one.id!r}, but it was {known[name]!r} before"
             raise DataError(at(*one.place, text))
     new = {name: value for name, value in told.items() if name not in known}
     if not new:
-        return entry_of(connection, served.key, one.id, told), None
+        return entry_of(connection, served.key, one.id, told), None, late
     worth = sum(weigher.metrics[name] * value for name, value in new.items())
     choice = found[2]._replace(cost=0.0, metrics=text_of(new))  # the layer knows the cost
     entry = Entry(served.key, found[0], found[1], choice=choice)
     number = served.log.write(connection, entry, one.id)
     first = note_seen(connection, served.key, one.id, new, -worth, number)
     count(connection, served.key, 0, int(first), worth)
-    return number, entry
+    return number, entry, late
 
 
 def _read_seen(found: Any, weigher: WeighsMetrics, place: int, most: float) -> dict[str, float]:

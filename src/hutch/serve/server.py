@@ -1,13 +1,14 @@
 """`hutch serve`: models, log, HTTP and Vowpal Wabbit's protocol in one process."""
 
 import asyncio
+import math
 import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hutch.core.errors import HutchError, UsageError
+from hutch.core.errors import HutchError, UsageError, did_you_mean
 from hutch.durable.choices import Default
 from hutch.durable.log import Log
 from hutch.net.limits import Limits
@@ -74,6 +75,63 @@ def names_of(models: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def default_of(seconds: float | None, text: str, most: float) -> Default | None:
+    """What is learned of decisions without a reward; None: nothing.
+
+    Args:
+        seconds: that a decision waits for its reward; None: for ever.
+        text: the reward that is learned then, or metrics as `NAME=X,NAME=X`.
+        most: largest number that is learned.
+
+    Raises:
+        UsageError: numbers that cannot be used.
+
+    >>> default_of(600, "0.5", 1e12)
+    Default(seconds=600, cost=-0.5, metrics=None)
+    >>> default_of(600, "right=0,price=0.01", 1e12).metrics
+    {'right': 0.0, 'price': 0.01}
+    """
+    if seconds is None:
+        if text != "0":
+            raise UsageError(f"--default-reward {text}: wanted --reward-wait, after which it is learned")
+        return None
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"--reward-wait: got {seconds:g}, wanted a number of seconds above 0")
+
+    def number(given: str) -> float:
+        try:
+            found = float(given)
+        except ValueError:
+            found = math.nan
+        if not abs(found) <= most:
+            wanted = f"a number up to --max-value {most:g}, or metrics as in right=0,price=0.01"
+            raise UsageError(f"--default-reward: got {given!r}, wanted {wanted}")
+        return found
+
+    if "=" not in text:
+        return Default(seconds, -number(text))
+    parts = [part.partition("=") for part in text.split(",")]
+    metrics = {name.strip(): number(value) for name, _, value in parts}
+    if len(metrics) < len(parts):
+        raise UsageError(f"--default-reward: got {text!r}, wanted each metric once")
+    return Default(seconds, 0.0, metrics)
+
+
+def _require_default(served: Served, default: Default) -> None:
+    """See that a default fits what a model learns: rewards, or metrics."""
+    known = served.weigher.metrics if served.weigher is not None else {}
+    if default.metrics is None and not known:
+        return
+    if default.metrics is None:
+        example = ",".join(f"{name}=0" for name in known)
+        text = f"got one number, and it learns metrics: wanted some of them, as in --default-reward {example}"
+        raise UsageError(f"--default-reward: {served.name}: {text}")
+    for name in default.metrics:
+        if name not in known:
+            text = did_you_mean(name, known) if known else "it learns no metrics: wanted a number"
+            raise UsageError(f"--default-reward: {served.name}: got {name!r}; {text}")
+
+
 async def serve(
     models: dict[str, Served],
     log: Log,
@@ -105,10 +163,8 @@ async def serve(
     """
     limits, stopping = limits or Limits(), asyncio.Event()
     for served in models.values():
-        if default is not None and served.weigher is not None:
-            metrics = ", ".join(served.weigher.metrics)
-            text = f"{served.name}: learns metrics ({metrics}), and one that does not come teaches nothing"
-            raise UsageError(f"--reward-wait: {text}; leave it out")
+        if default is not None:
+            _require_default(served, default)
         served.default = default
         served.failed = stopping.set  # a supervisor restarts the server, which then learns the log
     loop = asyncio.get_running_loop()

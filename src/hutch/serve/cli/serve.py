@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,7 +72,9 @@ def serve(
             show_default="never",
         ),
     ] = None,
-    default_reward: Annotated[float, Option(metavar="X", help="The reward of such a decision.")] = 0.0,
+    default_reward: Annotated[
+        str, Option(metavar="X", help="The reward of such a decision, or its metrics: `right=0,price=0.01`.")
+    ] = "0",
     token: Annotated[
         str, Option(envvar="HUTCH_TOKEN", metavar="TEXT", help="Token that clients must send; safer as HUTCH_TOKEN.")
     ] = "",
@@ -100,22 +101,15 @@ def serve(
         raise UsageError(f"--host {host}: others can reach it, so it needs a token: set HUTCH_TOKEN")
     if not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError("--token: wanted printable ASCII without blanks")
-    if reward_wait is not None and not 0 < reward_wait < math.inf:
-        raise UsageError(f"--reward-wait: got {reward_wait:g}, wanted a number of seconds above 0")
-    if not abs(default_reward) <= max_value:
-        raise UsageError(f"--default-reward: got {default_reward:g}, wanted a number up to --max-value {max_value:g}")
-    if default_reward and reward_wait is None:
-        raise UsageError(f"--default-reward {default_reward:g}: wanted --reward-wait, after which it is learned")
-    from hutch.durable.choices import Default
     from hutch.durable.log import Log
     from hutch.net.limits import Limits
     from hutch.net.lines import run_in_loop
     from hutch.serve.personalizer.calls import PERSONALIZER
-    from hutch.serve.server import load, names_of
+    from hutch.serve.server import default_of, load, names_of
     from hutch.serve.server import serve as serve_models
     from hutch.serve.starting import loaded
 
-    first = next(iter(names_of(models).values()))
+    default, first = default_of(reward_wait, default_reward, max_value), next(iter(names_of(models).values()))
     limits = Limits(body=max_body, connections=connections, importance=max_importance, value=max_value)
     _check_files(names_of(models).values())
     listening = listen(host, port)
@@ -147,7 +141,7 @@ def serve(
             save_every=save_every,
             vw=vw,
             limits=limits,
-            default=None if reward_wait is None else Default(reward_wait, -default_reward),
+            default=default,
             interfaces=(PERSONALIZER,),
         )
 
