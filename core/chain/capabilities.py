@@ -215,6 +215,11 @@ class FindsTopics(Protocol):
     def topic_weights(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
         """The weight of each row of the table in each topic, float32 (rows, topics)."""
 
+    def top_words(
+        self, weights: NDArray[np.float32], names: Mapping[int, Mapping[str, None]], count: int
+    ) -> list[dict[str, Any]]:
+        """Of each topic its number, its share of all weight, and so many of its heaviest words."""
+
     def learn_waiting(self) -> None:
         """Learn the documents that wait for others to be learned with."""
 

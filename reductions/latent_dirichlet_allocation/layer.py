@@ -38,6 +38,7 @@ from hutch.reductions.latent_dirichlet_allocation.steps import (
     restore,
     take_step,
 )
+from hutch.reductions.latent_dirichlet_allocation.words import by_row, heaviest
 
 Positive = Annotated[float, Within(gt=0)]
 _0, _1 = np.float32(0), np.float32(1)
@@ -229,6 +230,19 @@ class LatentDirichletAllocation(Reduction):
         p = self.parameters
         found = weights[:, : p.topics] * np.float32(self.state["scale"][0]) + np.float32(p.word_prior)
         return np.asarray(found, np.float32)
+
+    def top_words(
+        self, weights: NDArray[np.float32], names: Mapping[int, Mapping[str, None]], count: int
+    ) -> list[dict[str, Any]]:
+        """The words that have most weight in each topic, see `heaviest`.
+
+        Args:
+            weights: the chain's table.
+            names: of words, by index.
+            count: words of a topic.
+        """
+        rows, words = by_row(names, int(self.context.shared["mask"][0]))
+        return list(heaviest(self.topic_weights(weights[rows]), words, count))
 
     def gathered(self) -> tuple[NDArray[np.uint32], NDArray[np.float32], list[list[int]]]:
         """Rows and counts of the words of the last batch, for explanations of it; there are no interactions."""

@@ -47,14 +47,10 @@ def inspect(
     from hutch.core.chain.readable_model import write_readable
 
     chain = Chain.load(model)
-    if top is not None:
-        from hutch.cli.topics import check_topics, top_words
-
-        check_topics(chain, invert_hash)
+    topics = None if top is None else _topics(chain, invert_hash, top)
     if readable is not None:
         write_readable(readable, chain.arrays(), chain.metadata())
-    if invert_hash is not None and top is not None:
-        topics = list(top_words(chain, _names(chain, invert_hash), top))
+    if topics is not None:
         _print(topics, ("topic", "share", "words"), as_json)
     elif invert_hash is not None:
         rows = list(_named_weights(chain, invert_hash))
@@ -72,6 +68,19 @@ def inspect(
             print(f"prediction {found['prediction']:g}")
     elif readable is None:
         _summary(chain, as_json)
+
+
+def _topics(chain: Any, data: str | None, count: int) -> list[dict[str, Any]]:
+    """The first words of each topic, of those that occur in a file."""
+    from hutch.core.chain.capabilities import FindsTopics, has
+    from hutch.core.errors import UsageError
+
+    base = chain.layers[-1]
+    if not has(base, FindsTopics):
+        raise UsageError(f"--top: got a model of {base.name}, which has no topics")
+    if data is None:
+        raise UsageError("--top: the model has no names of words: wanted --invert-hash DATA with it, which has")
+    return base.top_words(chain.weights, _names(chain, data), count)
 
 
 def _show_other(path: Path, kind: str, as_json: bool) -> None:
