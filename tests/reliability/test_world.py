@@ -73,7 +73,7 @@ def _unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Receipts of the version that wrote the log."""
-    monkeypatch.setattr("hutch.serve.served.Served._goes_on_differing", True)
+    monkeypatch.setattr("hutch.serve.proofs.Proofs.goes_on", True)
 
 
 def _unnamed(monkeypatch: pytest.MonkeyPatch) -> None:

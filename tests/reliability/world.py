@@ -495,7 +495,7 @@ def simulated(world: World, templates: Templates) -> Iterator[None]:
         patch("hutch.durable.schema.sqlite3.connect", connect),
         patch("hutch.durable.lock.locked", lambda *given: not world.locks or locked(*given)),
         patch.multiple("hutch.durable.log", maker=made_by),
-        patch.multiple("hutch.serve.served", maker=made_by),
+        patch.multiple("hutch.serve.proofs", maker=made_by),
         patch("hutch.core.atomic.open", opened, create=True),
         patch.object(Log, "__init__", log),
         patch.multiple(Chain, **{name: _short_of_memory(world, Chain, name) for name in ("run_batch", "run_apart")}),

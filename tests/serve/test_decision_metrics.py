@@ -76,7 +76,7 @@ def test_they_are_learned_as_the_chain_does_and_again_over_a_restart(form: str, 
         kept.append(arrays(service.first.chain))
 
     async def restarted(service: Any) -> None:
-        assert (service.first.replayed, service.first.proved) == (30, 30)
+        assert (service.first.replayed, service.first.proofs.proved) == (30, 30)
         same(kept[0], arrays(service.first.chain))
 
     in_service([router], use)
@@ -173,7 +173,7 @@ def test_the_weights_change_from_a_start_on(router: Path, in_service: Any) -> No
     in_service([router], use)
     log = Log(router.with_suffix(".db"))
     served = Served(router, log, "model", overrides=["weighted_metrics.weights.price=-500"])
-    assert (served.replayed, served.proved) == (30, 30)
+    assert (served.replayed, served.proofs.proved) == (30, 30)
     same({name: array for name, array in kept[0].items() if "prove" not in name}, arrays(served.chain))
     changed = served.chain.predict([DECISION])
     assert changed[0] > kept[1][0] + 0.05
@@ -226,7 +226,7 @@ def test_metrics_that_do_not_come_are_learned_by_default_once(router: Path, in_s
         kept.append(service.first.position)
 
     async def restarted(service: Any) -> None:
-        assert service.first.replayed == service.first.proved == kept[0]
+        assert service.first.replayed == service.first.proofs.proved == kept[0]
         same(arrays(twin), arrays(service.first.chain))
         service.first.default = default
         service.log.now = lambda: 111.0

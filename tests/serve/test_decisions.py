@@ -372,7 +372,7 @@ def test_logs_of_decisions_in_dsjson_are_learned_as_from_a_file(bandit: Path, in
 
     async def again(service: Any) -> None:  # the log replays them
         assert service.first.chain.weights.tobytes() == twin.weights.tobytes()
-        assert service.first.proved == service.first.replayed == 2
+        assert service.first.proofs.proved == service.first.replayed == 2
 
     in_service([bandit], again)
 

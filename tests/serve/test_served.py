@@ -13,8 +13,9 @@ from hutch import Chain
 from hutch.core.errors import DataError
 from hutch.durable.log import Log
 from hutch.net.limits import Limits
+from hutch.serve.answers import WINDOW
 from hutch.serve.bodies import JSON, TEXT, batches_of, check_labels, check_numbers, single
-from hutch.serve.served import WINDOW, NotFinite, Served
+from hutch.serve.served import NotFinite, Served
 
 LINEAR: dict[str, Any] = {"weights": {"bits": 12}, "chain": [{"linear": {"loss": "squared"}}]}
 BANDIT: dict[str, Any] = {
@@ -61,7 +62,7 @@ def test_the_recent_loss_is_a_mean_over_a_window(tmp_path: Path) -> None:
 
     async def use(served: Served) -> tuple[float, int]:
         await served.learn(TEXT, "\n".join(lines).encode())
-        return served.recent_loss, served.recent
+        return served.recent.mean, served.recent.count
 
     chain, recent = Chain.from_config(LINEAR), 0.0
     losses = np.concatenate([chain.run_batch(batch)[0].losses.copy() for batch in chain.batches(lines)])
@@ -76,7 +77,7 @@ def test_a_decision_counts_once_in_the_recent_loss(tmp_path: Path) -> None:
 
     async def use(served: Served) -> Any:
         await served.learn(TEXT, decisions)
-        return served.recent, (await served.predict(TEXT, decisions)).actions
+        return served.recent.count, (await served.predict(TEXT, decisions)).actions
 
     assert in_service(tmp_path / "m", use, BANDIT) == (2, [2, 2])
 
@@ -88,10 +89,10 @@ def test_several_learn_requests_that_would_ruin_a_model_change_nothing(tmp_path:
     async def use(served: Served) -> Any:
         answers = await asyncio.gather(*(served.learn(TEXT, body) for body in sent), return_exceptions=True)
         await served.drain()
-        before = served.recent
+        before = served.recent.count
         with pytest.raises(NotFinite):
             await served.learn(TEXT, RUIN)
-        assert served.recent == before == len(good) - 1
+        assert served.recent.count == before == len(good) - 1
         assert served.rejected == {"not_finite": 5}  # none is tried a second time
         return [isinstance(answer, NotFinite) for answer in answers], served.chain.weights.copy()
 

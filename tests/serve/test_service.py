@@ -401,8 +401,8 @@ def test_a_replay_equals_what_was_told(fresh: Path, capfd: pytest.CaptureFixture
     serve(fresh, lines)
     log = Log(fresh.with_name("log.db"))
     served = Served(fresh, log, "m")
-    assert (served.replayed, served.proved) == (21, 21)
-    served.say_replayed()
+    assert (served.replayed, served.proofs.proved) == (21, 21)
+    served.proofs.say(served.replayed)
     assert "m: replayed 21 entries; receipts of all 21 are equal" in capfd.readouterr().err
     served.close()
     log.close()
@@ -439,7 +439,7 @@ def _as_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
         return chain
 
     monkeypatch.setattr(Chain, "from_arrays", other)
-    for module in ("hutch.durable.log", "hutch.serve.served"):
+    for module in ("hutch.durable.log", "hutch.serve.proofs"):
         monkeypatch.setattr(f"{module}.maker", lambda: {"hutch": "9.9"})
 
 
@@ -489,7 +489,7 @@ def test_a_refused_request_proves_no_entry_twice(fresh: Path) -> None:
     with log.store.transaction() as connection:
         log.write(connection, Entry(1, TEXT, b"1e38 |f a:1e30"))
     served = Served(fresh, log, "m", WIDE)
-    assert (served.replayed, served.proved) == (7, 6)
+    assert (served.replayed, served.proofs.proved) == (7, 6)
     served.close()
     log.close()
 

@@ -18,12 +18,13 @@ from hutch.durable.records import check_name
 from hutch.net.application import LOOPBACK, Application, Asked, Dialect, Field, Refused, Reply, Route
 from hutch.net.limits import Limits
 from hutch.net.openapi import describe
+from hutch.serve.answers import Answered
 from hutch.serve.bodies import NoMemory
 from hutch.serve.decisions import rank, reward
 from hutch.serve.labels import Labels
 from hutch.serve.metrics import Metrics
 from hutch.serve.schemas import ANSWERS, DECISION, EXAMPLES, PREDICTIONS, RANKED, REWARDS, SCHEMAS, TEXT
-from hutch.serve.served import Answered, Served
+from hutch.serve.served import Served
 
 _MODEL = Field("model", "name of the model; left out, the first")
 _SCORES = Field("scores", "also return the scores of all classes", "boolean")

@@ -79,7 +79,7 @@ def _replayed(models: Mapping[str, Path], log_copy: Path, folder: Path) -> list[
         for name, path in models.items():
             shutil.copyfile(path, model := Path(folder, path.name))
             served = Served(model, log, name, until=lambda number, entry: True)
-            found.append(Proved(name, served.position, served.replayed, served.proved))
+            found.append(Proved(name, served.position, served.replayed, served.proofs.proved))
             served.close()
     return found
 

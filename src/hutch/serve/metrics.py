@@ -11,7 +11,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from hutch.durable.log import Log
-from hutch.serve.served import WINDOW, Served
+from hutch.serve.answers import WINDOW
+from hutch.serve.served import Served
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -34,7 +35,7 @@ class _OfModels(Collector):
         gauges: dict[str, tuple[str, Callable[[Served], float]]] = {
             "hutch_progressive_loss": ("Mean loss of predictions made before learning, over all examples.", _mean_loss),
             "hutch_recent_loss": (f"The same, over the last {WINDOW} examples or so.", _recent_loss),
-            "hutch_recent_examples": ("Examples behind the recent loss and the drift.", lambda s: s.recent),
+            "hutch_recent_examples": ("Examples behind the recent loss and the drift.", lambda s: s.recent.count),
             "hutch_drift": ("Recent loss less progressive loss.", lambda s: _recent_loss(s) - _mean_loss(s)),
             "hutch_log_entries_to_save": ("Requests learned that the file lacks.", lambda s: s.position - s.saved),
             "hutch_seconds_since_save": ("Seconds since the model's file was written.", lambda s: now - s.saved_at),
@@ -65,7 +66,7 @@ def _mean_loss(served: Served) -> float:
 
 
 def _recent_loss(served: Served) -> float:
-    return served.recent_loss if served.recent else math.nan
+    return served.recent.mean if served.recent.count else math.nan
 
 
 class Metrics:

@@ -7,13 +7,11 @@ body. Learning pauses while the arrays are copied for a save, predicting does no
 import asyncio
 import json
 import sqlite3
-import sys
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from numpy.typing import NDArray
 
 from hutch.active.loop import active_layer, attach, labels_of
 from hutch.chain import Chain
-from hutch.core.batch import Batch, ends_of_groups, shared_rows
+from hutch.core.batch import Batch, shared_rows
 from hutch.core.chain.capabilities import AsksForLabels, WeighsMetrics, has
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.limits import check_values
@@ -30,24 +28,21 @@ from hutch.core.chain.model_file import overflow_of, save_model
 from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.chain.reduction import Predictions
 from hutch.core.chain.state import limits_of_arrays
-from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at, counted
+from hutch.core.errors import DataError, HutchError, ModelError, StoreError, at
 from hutch.core.overflow import clear_flags, may_have_overflowed
 from hutch.core.run.prediction_intervals import Intervals
 from hutch.durable.choices import Choice, Contradiction, Default
 from hutch.durable.commit import settle
 from hutch.durable.log import Entry, Log, Logged, Place
 from hutch.durable.model_file import ModelFile
-from hutch.durable.receipts import described, maker, receipt_of
 from hutch.net.application import JSON
 from hutch.net.limits import Limits
+from hutch.serve.answers import ROWS, Answered, RecentLoss, gathered, stops_of
 from hutch.serve.bodies import SMALL, TEXT, NoMemory, batches_of, check_labels, check_numbers, single, with_choice
+from hutch.serve.proofs import Proofs
 from hutch.serve.starting import Starting
 
-_ROWS = 256
-"""Examples of a large body that are run before others have their turn."""
 _LARGE_ARRAY = 1 << 20
-WINDOW = 1000
-"""Examples over which the recent loss is a mean, each weighing a little less than the next."""
 
 
 class NotFinite(DataError):
@@ -63,29 +58,6 @@ _REASONS: dict[type[Exception], str] = {
     MemoryError: "no_memory",
 }
 """Why learn requests are rejected, for the figures: the first class that fits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The answer to a request.
-
-    Attributes:
-        predictions: float32 (examples), made before learning.
-        scores: float32 (examples, classes).
-        position: the last entry of the log that the model had learned; after learning, the request's own.
-        repeated: the request was known, and learned before.
-        actions: of decisions, the number of actions of each; the predictions are theirs, one after the other.
-        ranked: of decisions, uint32 (actions): the actions of each, counted from 0, with the best one first.
-        intervals: float64 (examples, 2), if they were wanted.
-    """
-
-    predictions: NDArray[np.float32]
-    scores: NDArray[np.float32]
-    position: int
-    repeated: bool = False
-    actions: list[int] | None = None
-    ranked: NDArray[np.uint32] | None = None
-    intervals: NDArray[np.float64] | None = None
 
 
 class Served:
@@ -109,13 +81,13 @@ class Served:
         position: the last entry of the log that it has learned.
         saved: the last entry that its file holds.
         saved_at, learned_at: when it was saved and when it learned last, seconds since 1970.
-        recent_loss, recent: mean loss of the last examples, and their number.
+        recent: the loss of the last examples.
         failed_saves: since the server started.
         rejected: learn requests that were refused, by reason.
         failure: the reason why it cannot learn any more; empty if it can.
         failed: called when it cannot learn any more.
         replayed: entries learned again at the start.
-        proved: those of them whose predictions equalled their receipts.
+        proofs: of them.
         is_warm: the kernels of the first requests are compiled.
         default: what is learned of decisions without a reward; None: nothing.
         defaulted_until: those made before this time, in seconds of service, have been learned.
@@ -152,7 +124,7 @@ class Served:
             self.place: Place = log.adopt(_noted(metadata), path, "" if until else name)
             self.saved = self.position = self._file.holds = self.place.through
             self.saved_at = self.learned_at = path.stat().st_mtime
-            self.recent_loss, self.recent, self.failed_saves = 0.0, 0, 0
+            self.recent, self.failed_saves = RecentLoss(), 0
             self.rejected: Counter[str] = Counter()
             self.failure, self.is_warm = "", False
             self.failed: Callable[[], object] = lambda: None
@@ -162,7 +134,7 @@ class Served:
             self._unrecorded: dict[int, str] = {}  # refused, but not yet in the log: the reason
             self._tasks: set[asyncio.Task[None]] = set()
             self._saving, self._writing = asyncio.Lock(), threading.Lock()
-            self.replayed = self.proved = self._differing = 0
+            self.replayed, self.proofs = 0, Proofs(path, log)
             self._adopt_store()
             if starting is not None:
                 starting.begin(log.waiting(self.key, self.position))
@@ -170,8 +142,8 @@ class Served:
                 if until is not None and entry is not None and not until(number, entry):
                     break
                 self._learn_now(number, entry, None)
-                if self._differing and not self._goes_on_differing:
-                    raise StoreError(self._difference())
+                if self.proofs.differing and not self.proofs.goes_on:
+                    raise StoreError(self.proofs.difference())
                 self.replayed += entry is not None
                 if starting is not None and not self.failure:
                     starting.step(self._save_now)
@@ -344,7 +316,7 @@ class Served:
             number, entry, ready, future = self._waiting.popleft()
             if self.failure:
                 settle(future, StoreError(self.failure))
-            elif entry is not None and ready is not None and sum(map(len, ready)) > _ROWS:
+            elif entry is not None and ready is not None and sum(map(len, ready)) > ROWS:
                 self._busy = True
                 task = asyncio.get_running_loop().create_task(self._learn_slowly(number, entry, ready, future))
                 task.add_done_callback(self._tasks.discard)
@@ -380,13 +352,13 @@ class Served:
             if outputs is None:
                 done = self._gathered(runs, True, number)
             else:
-                self._count_losses(outputs.losses)
+                self.recent = self.recent.after(outputs.losses.tolist())
                 done = self._copied(outputs)
             self._prove(entry, done)
         except HutchError as error:  # the checks before the log passed: it fails again whenever it is read
             self.position = number
             if entry.receipt >= 0:  # but this one was learned
-                self._differing = self._differing or number
+                self.proofs.note_difference(number)
             settle(future, error)
         except Exception as error:
             self._fail(error, future)
@@ -404,40 +376,9 @@ class Served:
         return with_choice(batch, self.chain.takes, choice)
 
     def _prove(self, entry: Entry, done: Answered) -> None:
-        """Compare the predictions of an entry with its receipt; one without gets one, if this version wrote it."""
-        if self.failure:  # what is left of the model is not what clients are told from
-            return
-        receipt = receipt_of(done.predictions)
-        if receipt == entry.receipt:
-            self.proved += 1
-            return
-        if entry.receipt >= 0:
-            self._differing = self._differing or done.position
-            if not self._goes_on_differing:
-                return  # the version that wrote it must find its receipt as it was
-        elif entry.time and self.log.made_by(done.position) != maker():
-            return  # read from the log of another version, which may have said something else to the client
-        self.log.receipt(done.position, receipt)
-
-    @property
-    def _goes_on_differing(self) -> bool:
-        return self.log.accept_difference or self.log.accept_loss
-
-    def _difference(self) -> str:
-        """The first entry that a replay predicts otherwise, and what may be done."""
-        number = self._differing
-        then, now = self.log.made_by(number), maker()
-        why = f"entry {number} of {self.log.store.path} predicts something else than its client was told"
-        who = f"written by {described(then, now)}" + ("" if then == now else f", read by {described(now, then)}")
-        way = "start the version that wrote it, put back a later save, or go on from here with --accept-difference"
-        return at(str(self.path), None, None, f"{why} ({who}): {way}")
-
-    def say_replayed(self) -> None:
-        """Say on stderr what was learned again at the start, and how much of it is proved."""
-        if self.replayed:
-            entries = counted(self.replayed, "entry", "entries")
-            proof = f"all {self.proved}" if self.proved == self.replayed else f"{self.proved} of them"
-            print(f"{self.path}: replayed {entries}; receipts of {proof} are equal", file=sys.stderr, flush=True)
+        """Compare the predictions of an entry with its receipt."""
+        if not self.failure:  # else what is left of the model is not what clients are told from
+            self.proofs.compare(entry, done)
 
     def _fail(self, error: Exception, future: Any) -> None:
         """Stop learning and saving after an internal failure, such as lack of memory: only the log is complete."""
@@ -460,7 +401,7 @@ class Served:
         """Restore the model from before an entry, and record in the log that the entry is never learned."""
         self.rejected[_REASONS[NotFinite]] += 1
         self._refused[number] = why
-        before = self.recent_loss, self.recent, self.proved
+        before = self.recent, self.proofs.proved
         try:
             with self._writing:
                 self._file.held.check()
@@ -473,7 +414,7 @@ class Served:
         except Exception as error:
             self._fail(error, future)
             return
-        (self.recent_loss, self.recent, self.proved), self.position = before, number
+        (self.recent, self.proofs.proved), self.position = before, number
         self._unrecorded[number] = why
         self._record(number, future)
 
@@ -530,36 +471,16 @@ class Served:
     def _gathered(
         self, runs: list[tuple[Batch, Outputs]], learn: bool, position: int, intervals: Intervals | None = None
     ) -> Answered:
-        """The answers to several batches; after learning their losses are counted."""
-        predictions: list[NDArray[np.float32]] = []
-        actions: list[int] | None = [] if self.chain.takes.of_decisions else None
-        orders: list[NDArray[np.uint32]] = []
-        for batch, outputs in runs:
-            losses, found = outputs.losses, outputs.predictions
-            if actions is not None:
-                shared, ends = shared_rows(batch), ends_of_groups(batch)
-                starts = np.concatenate([[0], ends[:-1]])
-                losses, found = losses[starts], found[~shared]
-                orders.append(outputs.ranked[~shared] if len(outputs.ranked) == len(shared) else outputs.ranked[:0])
-                actions += (ends - starts - shared[starts]).tolist()
-            if learn:
-                self._count_losses(losses)
-            predictions.append(found)
-        scores = np.concatenate([outputs.scores for _, outputs in runs])
-        sides = None if intervals is None else np.concatenate([intervals.ends(*run) for run in runs])
-        ranked = np.concatenate(orders) if orders else None
-        found = np.concatenate(predictions)
-        return Answered(found, scores, position, actions=actions, ranked=ranked, intervals=sides)
+        """The answers to several batches as one; after learning their losses are counted."""
+        answered, losses = gathered(self.chain, runs, position, intervals)
+        if learn:
+            self.recent = self.recent.after(losses)
+        return answered
 
     def _note(self, entry: Entry, number: int) -> None:
         self.position, self.learned_at = number, entry.time or time.time()
         if entry.audit:
             active_layer(self.chain).progress["learned"] = entry.audit
-
-    def _count_losses(self, losses: NDArray[np.float32]) -> None:
-        for loss in losses.tolist():
-            self.recent = min(self.recent + 1, WINDOW)
-            self.recent_loss += (loss - self.recent_loss) / self.recent
 
     async def _run(
         self, batches: list[Batch], learn: bool, position: int, intervals: Intervals | None = None
@@ -572,7 +493,7 @@ class Served:
         runs = []
         for batch in batches:
             start = 0
-            for stop in self._stops(batch):
+            for stop in stops_of(self.chain, batch):
                 piece = batch if stop - start == len(batch) else batch.rows(start, stop)
                 start = stop
                 clear_flags()
@@ -582,16 +503,6 @@ class Served:
                 if piece is not batch:
                     await asyncio.sleep(0)
         return self._gathered(runs, learn, position, intervals)
-
-    def _stops(self, batch: Batch) -> list[int]:
-        """The rows behind the pieces in which a batch is run."""
-        if self.chain.whole_groups:
-            return [len(batch)]
-        if not self.chain.takes.of_decisions:
-            return [*range(_ROWS, len(batch), _ROWS), len(batch)]
-        ends = ends_of_groups(batch)
-        found = ends[np.diff(ends // _ROWS, append=-1) != 0]
-        return [int(stop) for stop in found]
 
     async def save(self) -> bool:
         """Save the model if it has learned; returns whether it did.

@@ -89,7 +89,7 @@ def test_decisions_are_drawn_and_learned_as_the_chain_learns_the_mirrored_log(
     in_service([model], use)
 
     async def again(service: Any) -> None:  # the log replays them
-        assert service.first.proved == service.first.replayed == 40
+        assert service.first.proofs.proved == service.first.replayed == 40
         assert service.first.chain.weights.tobytes() == twin.weights.tobytes()
 
     in_service([model], again)

@@ -126,7 +126,7 @@ def serve(
             log.close()
             raise
         for each in served.values():
-            each.say_replayed()
+            each.proofs.say(each.replayed)
         return log, served
 
     async def run_all() -> None:
