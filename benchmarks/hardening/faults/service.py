@@ -2,9 +2,9 @@
 
 from fault import Fault
 
-_APPLICATION, _SERVED, _BODIES, _DECISIONS = (
-    "src/hutch/net/application.py",
-    *(f"src/hutch/serve/{name}.py" for name in ("served", "bodies", "decisions")),
+_APPLICATION = "src/hutch/net/application.py"
+_SERVED, _ANSWERS, _PROOFS, _BODIES, _DECISIONS = (
+    f"src/hutch/serve/{name}.py" for name in ("served", "answers", "proofs", "bodies", "decisions")
 )
 _LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS, _LAST = (
     f"src/hutch/durable/{name}.py"
@@ -76,15 +76,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault("http", "parameters without a value are ignored", _APPLICATION, "keep_blank_values=True",
           "keep_blank_values=False"),
     Fault("http", "nobody is told that a token is wanted", _APPLICATION, "if status == 401:", "if status == 407:"),
-    Fault("service", "the recent loss is that of all examples", _SERVED, "self.recent = min(self.recent + 1, WINDOW)",
-          "self.recent += 1"),
+    Fault("service", "the recent loss is that of all examples", _ANSWERS, "count = min(count + 1, WINDOW)",
+          "count += 1"),
     Fault("service", "learn requests learned again count twice in the recent loss", _SERVED,
-          "(self.recent_loss, self.recent, self.proved), self.position = before, number", "self.position = number"),
+          "(self.recent, self.proofs.proved), self.position = before, number", "self.position = number"),
     Fault("service", "a learn request that is taken back ruins the model at the next one", _SERVED,
           "None if earlier in self._refused else entry", "entry"),
-    Fault("service", "the loss of a decision counts once per row", _SERVED,
+    Fault("service", "the loss of a decision counts once per row", _ANSWERS,
           "losses, found = losses[starts], found[~shared]", "found = found[~shared]"),
-    Fault("service", "the shared row is an action", _SERVED, "actions += (ends - starts - shared[starts]).tolist()",
+    Fault("service", "the shared row is an action", _ANSWERS, "actions += (ends - starts - shared[starts]).tolist()",
           "actions += (ends - starts).tolist()"),
     Fault("service", "large bodies may ruin a model", _SERVED, "if learn and may_have_overflowed() and",
           "if not learn and may_have_overflowed() and"),
@@ -152,6 +152,10 @@ FAULTS: tuple[Fault, ...] = (
           "            seen.forget(connection, model)\n", ""),
     Fault("decisions served", "the entry of metrics holds no metrics", _LOG,
           "choice = found[2]._replace(cost=0.0, metrics=metrics) if metrics else found[2]", "choice = found[2]"),
+    Fault("decisions served", "decisions with some of their metrics never get the others by default", _SEEN,
+          "AND ({known}) < ?", "AND ({known}) = 0 AND 0 < ?"),
+    Fault("decisions served", "a metric that comes after its default is a contradiction", _DECISIONS,
+          "!= value and known[name] == defaults.get(name):", "!= value and False:"),
     Fault("decisions served", "the second part of the metrics counts as another decision", _SEEN,
           "    return first\n", "    return True\n"),
     Fault("decisions in a program", "metrics that came before are learned again", _POLICY,
@@ -199,10 +203,10 @@ FAULTS: tuple[Fault, ...] = (
     Fault("durable log", "commits without an entry are not counted", _LOG, "connection.execute(_COUNT_COMMIT)", "pass"),
     Fault("serve log", "a file from before the service replaces the model", _LOG, "(chain != 0 OR model IN",
           "(chain = 0 AND model IN"),
-    Fault("receipts", "a refused start overwrites the receipt that it refuses", _SERVED,
-          "if not self._goes_on_differing:\n                return", "if False:\n                return"),
-    Fault("receipts", "a version writes receipts for what another one said", _SERVED,
-          "self.log.made_by(done.position) != maker()", "False"),
+    Fault("receipts", "a refused start overwrites the receipt that it refuses", _PROOFS,
+          "if not self.goes_on:\n                return", "if False:\n                return"),
+    Fault("receipts", "a version writes receipts for what another one said", _PROOFS,
+          "self._log.made_by(done.position) != maker()", "False"),
     Fault("copies", "a restore drops decisions without naming them", _COPIES,
           '{*connection.execute("SELECT model, id, time FROM serve_decisions")}', "set()"),
     Fault("copies", "a backup fails while the server learns", _COPIES,
@@ -222,11 +226,11 @@ FAULTS: tuple[Fault, ...] = (
     Fault("durable log", "two servers without locks write one log", _LOG, "if found != self._generation:", "if False:"),
     Fault("durable log", "receipts wait for ever", _LOG, "connection.executemany(query, self._receipts[:count])",
           "connection.executemany(query, [])"),
-    Fault("receipts", "a replay that differs goes on", _SERVED, "        if entry.receipt >= 0:\n",
+    Fault("receipts", "a replay that differs goes on", _PROOFS, "        if entry.receipt >= 0:\n",
           "        if False:\n"),
-    Fault("receipts", "a difference that was accepted is refused again", _SERVED,
-          "        self.log.receipt(done.position, receipt)\n", "        if entry.receipt < 0:\n"
-          "            self.log.receipt(done.position, receipt)\n"),
+    Fault("receipts", "a difference that was accepted is refused again", _PROOFS,
+          "        self._log.receipt(done.position, receipt)\n", "        if entry.receipt < 0:\n"
+          "            self._log.receipt(done.position, receipt)\n"),
     Fault("durable log", "any history will do", _LOG, 'elif self.chain_at(model, through) != noted["chain"]:',
           "elif False:"),
     Fault("durable log", "two copies of a model share its entries", _LOG, "        if model in self._served:",
