@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import (
     FEATURES_PER_BATCH,
+    WANTED,
     Namespaces,
     as_given,
     as_labels,
@@ -30,6 +31,7 @@ from hutch.core.data.assemble import (
 from hutch.core.data.class_names import ClassNames, class_names, numbers_wanted
 from hutch.core.data.dates import Part, parts_of
 from hutch.core.data.disguises import Where, in_table
+from hutch.core.data.label_lists import label_lists
 from hutch.core.data.number_columns import NumberColumns, are_plain, numbers_of, singles, valid
 from hutch.core.data.roles import AnyRoles, FeatureColumn, Roles, position_of, refuse_twice
 from hutch.core.data.vectors import FixedLists, elements_of
@@ -286,6 +288,8 @@ class TableReader:
             position = self._roles[role]
             if name in self._given:
                 found[name] = self._given[name][self._row - 1 : self._row - 1 + piece.num_rows]
+            elif position is not None and role == "label" and self._options.label in WANTED:
+                found.update(self._label_lists(piece.column(position)))
             elif position is not None:
                 found[name] = self._number_column(role, piece.column(position))
         position = self._roles["tag"]
@@ -297,6 +301,16 @@ class TableReader:
         if position is not None:
             found["group"] = self._groups(piece.column(position))
         return found
+
+    def _label_lists(self, array: Any) -> dict[str, NDArray[Any]]:
+        """The columns of labels that are more than a number; a null in a struct is left out."""
+        given = array.to_pylist()
+        if self._arrow.types.is_map(array.type):
+            given = [None if value is None else dict(value) for value in given]
+        for value in given:
+            for name in [name for name, each in value.items() if each is None] if isinstance(value, dict) else ():
+                del value[name]
+        return label_lists(self._options.label, given, lambda i, text: Problem(f"the label: {text}", self._row + i))
 
     def _class_column(self, classes: ClassNames, array: Any) -> NDArray[np.float32]:
         """Labels of a column that names classes; each name is looked up once."""

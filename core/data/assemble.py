@@ -15,12 +15,21 @@ from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
 from hutch.core.text.hashing import PADDING, hash_name, namespace_id
-from hutch.core.text.parser import ParserOptions
+from hutch.core.text.parser import LabelKind, ParserOptions
 
 FEATURES_PER_BATCH = 1 << 17
 """Approximate number of features per batch: as many as stay in the second-level cache."""
 HIGHEST_CLASS = 1 << 24
 """Beyond it float32 has gaps."""
+_DECISION = "a label of decisions, as lines of text, JSON lines or records have it"
+WANTED: dict[LabelKind, str] = {
+    "multilabel": "classes such as [0, 2], or the text '0,2'",
+    "cost_sensitive": "costs by class such as {1: 0.0, 2: 1.5}",
+    "logged_class": "a choice such as {'class': 2, 'cost': 0.5, 'probability': 0.25}, a probability above 0",
+    "logged_number": "a choice such as {'number': 1.5, 'cost': 0.2, 'density': 0.1}, a density above 0",
+    **dict.fromkeys(("action_costs", "logged_action", "logged_slots", "logged_slate"), _DECISION),
+}
+"""What is wanted of labels that are more than a number, by their kind."""
 
 
 class Namespaces:
@@ -211,6 +220,8 @@ def assemble(
     batch.indices, batch.values = batch.indices[:features], batch.values[:features]
     batch.namespace_ptr, batch.namespace_id = batch.namespace_ptr[: namespaces + 1], batch.namespace_id[:namespaces]
     _check(batch, options, first_row)
+    if options.label in WANTED and not len(batch.cost_ptr):
+        batch.cost_ptr = np.zeros(rows + 1, np.int64)
     return batch
 
 
@@ -290,6 +301,8 @@ def _check(batch: Batch, options: ParserOptions, first_row: int | NDArray[np.int
     if options.label == "multiclass":
         bad = known & ~((labels >= 0) & (labels <= HIGHEST_CLASS) & (labels == np.floor(labels)))
         _refuse(bad, labels, "label", f"a class, an integer from 0 to {HIGHEST_CLASS}", first_row)
+    if options.label in WANTED and not len(batch.cost_ptr):
+        _refuse(known, labels, "label", WANTED[options.label], first_row)
     _refuse(known & ~np.isfinite(labels), labels, "label", "a number", first_row)
     weight = batch.importance
     _refuse(~((weight >= 0) & np.isfinite(weight)), weight, "importance", "a number ≥ 0", first_row)

@@ -13,10 +13,11 @@ from numpy import float32, int64
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.data.assemble import Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
+from hutch.core.data.assemble import WANTED, Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
 from hutch.core.data.cells import Records, blank, names_of, read_records
 from hutch.core.data.class_names import class_names, numbers_wanted
 from hutch.core.data.disguises import COARSE, coarse, disguise, numbers_for_names, row_numbers
+from hutch.core.data.label_lists import label_lists
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.watch import Watch
 from hutch.core.data.words import hash_words, with_words
@@ -184,6 +185,15 @@ class CsvReader:
         names *= position not in self._roles.values()
         return Problem(f"column {self._names[position]!r}: got {cell!r}, {wanted}{names}", int(records.lines[row]))
 
+    def _label_lists(self, records: Records, position: int) -> dict[str, NDArray[Any]]:
+        """The columns of labels that are more than a number."""
+
+        def wrong(row: int, text: str) -> Problem:
+            return Problem(f"column {self._names[position]!r} (label): {text}", int(records.lines[row]))
+
+        cells = [cell.decode(errors="replace") for cell in records.column(position)]
+        return label_lists(self._options.label, cells, wrong)
+
     def batch(self, records: Records) -> Batch:
         """The batch of some records below the header."""
         rows, used, options = len(records), len(self._used), self._options
@@ -202,7 +212,9 @@ class CsvReader:
         found: dict[str, NDArray[Any]] = {}
         for role, name, missing in (("label", "labels", np.nan), ("importance",) * 2 + (1.0,), ("base",) * 2 + (0.0,)):
             position = self._roles[str(role)]
-            if position is not None:
+            if position is not None and role == "label" and self._options.label in WANTED:
+                found.update(self._label_lists(records, position))
+            elif position is not None:
                 found[str(name)] = out = np.zeros(rows, np.float32)
                 classes = self._classes if role == "label" else None
                 if classes is not None:

@@ -7,7 +7,6 @@ import numpy as np
 
 from hutch.core.data.assemble import is_number
 
-WANTED = "a choice such as {'number': 1.5, 'cost': 0.2, 'density': 0.1}, a density above 0"
 _KEYS = ("number", "cost", "density")
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import (
-    HIGHEST_CLASS,
+    WANTED,
     Groups,
     Namespaces,
     as_float,
@@ -18,21 +18,18 @@ from hutch.core.data.assemble import (
     assemble,
     hash_names,
     is_composite,
-    is_number,
     joined_texts,
 )
 from hutch.core.data.class_names import class_names
-from hutch.core.data.logged_number import WANTED, logged_number
+from hutch.core.data.label_lists import label_lists
 from hutch.core.data.roles import AnyRoles, Roles
 from hutch.core.data.rows import Pairs
 from hutch.core.data.vectors import LISTS, Vectors
 from hutch.core.data.words import words_of
 from hutch.core.errors import DataError, Problem
-from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.hashing import hash_namespace
 from hutch.core.text.parser import ParserOptions
 
-_CHOICE = ("class", "cost", "probability")
 _WANTED = "a mapping of feature names to numbers or words, a list of names or of numbers, or a word"
 
 
@@ -151,14 +148,9 @@ class RecordReader:
             "importance": self._floats(records, self._importance, 1.0),
             "base": self._floats(records, self._base, 0.0),
         }
-        if self._options.label == "multilabel":
-            found.update(self._label_lists(records))
-        elif self._options.label == "cost_sensitive":
-            found.update(self._costs(records))
-        elif self._options.label == "logged_class":
-            found.update(self._choices(records))
-        elif self._options.label == "logged_number":
-            found.update(self._logged_numbers(records))
+        if self._options.label in WANTED:
+            given = [record.get(self._label) for record in records]
+            found.update(label_lists(self._options.label, given, self._wrong_label))
         else:
             found["labels"] = as_labels(self._simple_labels(records))
         found["tags"], found["tag_ptr"] = joined_texts([_bytes(record.get(self._tag)) for record in records])
@@ -190,100 +182,11 @@ class RecordReader:
             out[i] = as_float(value)
         return as_float32(out)
 
-    def _label_lists(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-        """Lists of classes, each once and in ascending order."""
-        rows = []
-        for i, record in enumerate(records):
-            given = [] if record.get(self._label) is None else record[self._label]
-            parts = given.split(",") if isinstance(given, str) and given.strip() else given or []
-            listed = parts if isinstance(parts, list | tuple | set | frozenset) else [parts]
-            classes = [int(each) if isinstance(each, str) and each.strip().isdecimal() else each for each in listed]
-            if not all(map(_is_class, classes)):
-                raise self._wrong(
-                    i, f"{self._label}: got {given!r:.60}, wanted classes such as [0, 2], or the text '0,2'"
-                )
-            rows.append([(each, 0.0) for each in sorted({int(each) for each in classes})])
-        return _as_costs(rows)
-
-    def _costs(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-        rows = []
-        for i, record in enumerate(records):
-            given = record.get(self._label) or {}
-            if not isinstance(given, Mapping):
-                raise self._wrong(i, f"{self._label}: got {given!r}, wanted costs by class such as {{1: 0.0, 2: 1.5}}")
-            row = []
-            for name, cost in given.items():
-                label = int(name) if isinstance(name, str) and name.isdecimal() and len(name) < 10 else name
-                if not _is_class(label) or not (cost is None or is_number(cost)):
-                    got = f"{self._label}: got {name!r:.60}: {cost!r:.60}"
-                    raise self._wrong(i, f"{got}, wanted a class, an integer from 0 to {HIGHEST_CLASS}, and its cost")
-                row.append((int(label), float(UNLABELED) if cost is None else float(cost)))
-            rows.append(row)
-        return _as_costs(rows)
-
-    def _choices(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-        """Classes that were chosen, with costs and probabilities."""
-        found: list[tuple[Any, ...]] = []
-        cost_ptr = np.zeros(len(records) + 1, np.int64)
-        for i, record in enumerate(records):
-            given = record.get(self._label)
-            if given is not None:
-                values: list[Any] = [given.get(name) for name in _CHOICE] if isinstance(given, Mapping) else []
-                good = len(values) == 3 and _is_class(values[0]) and all(map(is_number, values))
-                if not good or not 0 < np.float32(values[2]) <= 1:
-                    wanted = "{'class': 2, 'cost': 0.5, 'probability': 0.25}, a probability above 0"
-                    raise self._wrong(i, f"{self._label}: got {given!r:.90}, wanted a choice such as {wanted}")
-                found.append(tuple(values))
-            cost_ptr[i + 1] = len(found)
-        classes, costs, probabilities = zip(*found, strict=True) if found else ((), (), ())
-        return {
-            "cost_ptr": cost_ptr,
-            "cost_classes": np.array(classes, np.uint32),
-            "costs": np.array(costs, np.float32),
-            "probabilities": np.array(probabilities, np.float32),
-        }
-
-    def _logged_numbers(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-        """Numbers that were chosen, with costs and densities, which become two costs each."""
-        labels, found = np.full(len(records), UNLABELED), list[float]()
-        cost_ptr = np.zeros(len(records) + 1, np.int64)
-        for i, record in enumerate(records):
-            given = record.get(self._label)
-            if given is not None:
-                if (choice := logged_number(given)) is None:
-                    raise self._wrong(i, f"{self._label}: got {given!r:.90}, wanted {WANTED}")
-                labels[i] = choice[0]
-                found += choice[1:]
-            cost_ptr[i + 1] = len(found)
-        return {
-            "labels": labels,
-            "cost_ptr": cost_ptr,
-            "cost_classes": np.zeros(len(found), np.uint32),
-            "costs": np.array(found, np.float32),
-            "probabilities": np.zeros(len(found), np.float32),
-        }
+    def _wrong_label(self, i: int, text: str) -> Problem:
+        return self._wrong(i, f"{self._label}: {text}")
 
     def _wrong(self, i: int, text: str) -> Problem:
         return Problem(text, self._row + i)
-
-
-def _as_costs(rows: list[list[tuple[int, float]]]) -> dict[str, NDArray[Any]]:
-    """The columns of classes and costs, a list of these for each row; the label is the class that costs least."""
-    labels = np.full(len(rows), UNLABELED)
-    for i, row in enumerate(rows):
-        if known := [pair for pair in row if pair[1] != UNLABELED]:
-            labels[i] = min(known, key=lambda pair: pair[1])[0]
-    pairs = [pair for row in rows for pair in row]
-    return {
-        "labels": labels,
-        "cost_ptr": np.cumsum([0, *map(len, rows)]),
-        "cost_classes": np.array([name for name, _ in pairs], np.uint32),
-        "costs": np.array([cost for _, cost in pairs], np.float32),
-    }
-
-
-def _is_class(value: Any) -> bool:
-    return is_number(value) and 0 <= value <= HIGHEST_CLASS and int(value) == value
 
 
 def _bytes(tag: Any) -> bytes:

@@ -20,7 +20,7 @@ from hutch.core.chain.declarations import Answers
 from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
 from hutch.core.chain.stored import Stored, dense
-from hutch.core.errors import ConfigError, DataError, ModelError
+from hutch.core.errors import ConfigError, DataError, ModelError, counted
 from hutch.core.kernel.abi import example_of, float32s_at, kernel, shared_of, state_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
@@ -313,5 +313,6 @@ class LatentDirichletAllocation(Reduction):
         if not waiting or self.state["batches"][0] > p.initial_t:
             return None
         return (
-            f"got {waiting} documents, nothing is learned before there are {p.minibatch}: wanted a smaller `minibatch`"
+            f"got {counted(waiting, 'document')}, nothing is learned before there are {p.minibatch}: "
+            "wanted a smaller `minibatch`"
         )

@@ -140,3 +140,21 @@ def test_players_that_were_never_compared_are_said(hutch, table):
     found = json.loads(hutch("crowd", path, "--pairs", "--json").out)
     assert found["bridges"] == [{"left": "a", "right": "x"}] and found["strengths"][2]["group"] == 2
     assert found["read_as"] == "worker 'worker', left 'left', right 'right', winner 'winner'"
+
+
+def test_labels_that_are_lists_are_read_from_cells_and_shown(hutch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chain.yaml").write_text(
+        "chain: [{multilabel_one_against_all: {classes: 3}}, linear]\nweights: {bits: 10}\n"
+    )
+    (tmp_path / "a.csv").write_text('label,word\n"0,2",a\n1,b\n,c\n')
+    found = hutch("train", "a.csv", "-C", "chain.yaml", "-f", "model", "-P", "1")
+    shown = [line.split()[4] for line in found.err.splitlines() if line[:1].isdigit()]
+    assert found.code == 0 and shown == ["0,2", "1", "unknown"], found.err
+    (tmp_path / "b.csv").write_text("word\na\nb\n")
+    assert hutch("predict", "b.csv", "-i", "model", "-p", "out").code == 0
+    (tmp_path / "a.csv").write_text("label,word\n0;2,a\n")
+    refused = hutch("train", "a.csv", "-C", "chain.yaml")
+    assert (
+        refused.code == 1 and "a.csv:2: column 'label' (label): got '0;2', wanted classes such as [0, 2]" in refused.err
+    )
