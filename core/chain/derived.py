@@ -38,7 +38,7 @@ def first_class(layer: Reduction) -> int:
 def accepted(layer: Reduction, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Which labels a layer is made for, bool (labels); see `Inputs.learns_any_label` for the others."""
     takes, below, answers = declared(layer, "takes"), layer.context.below, layer.answers
-    if takes is Labels.MULTICLASS and answers.classes is not None:
+    if takes.of_one_line is Labels.MULTICLASS and answers.classes is not None:
         first = first_class(layer)
         return (labels >= first % 2) & (labels <= answers.classes - (first == 0))
     if takes is Labels.LOGGED_NUMBER and answers.label_range is not None:

@@ -213,7 +213,8 @@ class Search(Reduction):
     @property
     def answers(self) -> Answers:
         """A class for each line, without scores."""
-        return replace(super().answers, score_count=0, scores_are_probabilities=False)
+        count = int(self.parameters.classes)
+        return replace(super().answers, classes=count, score_count=0, scores_are_probabilities=False)
 
     def limits(self) -> Mapping[str, Limits]:
         """As many policies as there are."""
