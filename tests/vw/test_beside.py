@@ -182,9 +182,21 @@ NOTHING = {
     "stage_size",
     "unweighted_marginals",
     "redefine",
+    "relation_none_cost",
+    "search_alpha",
+    "search_condition_feature_value",
+    "search_history_length",
+    "search_linear_ordering",
+    "search_max_bias_ngram_length",
+    "search_max_quad_ngram_length",
+    "search_neighbor_features",
+    "search_no_caching",
+    "search_perturb_oracle",
+    "search_rollout_num_steps",
 }
 """Options without an effect on most data: `first_only` only decides between actions of the same score,
-`stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named."""
+`stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named; those
+of a search between tasks with several steps, where labels do not decide the rest of a run."""
 
 
 def _outcome(folder, words):

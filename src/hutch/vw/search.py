@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hutch.core.errors import UsageError
-from hutch.vw.option import Option, VwLayer, new_flag, new_float, new_int, new_text
+from hutch.vw.option import EXPLORING, Option, VwLayer, new_flag, new_float, new_int, new_text
 
 _TASK = ("search_task",)
 _NOTHING = "has no effect, as in VW"
@@ -101,6 +101,10 @@ _COMMON: tuple[Option, ...] = (
 
 _BESIDE = tuple((option.name, option.sets) for option in _COMMON if option.sets)
 
+_OTHERS = ("slates", "ccb_explore_adf", "multiworld_test", "warm_cb", "eval", "ot", "cb_adf", "cb", *EXPLORING)
+_OTHERS += ("csoaa_ldf", "cs_active")
+"""Options that ask for layers of decisions, or for costs of another kind."""
+
 LAYERS: dict[str, VwLayer] = {
     "search_bits": VwLayer(learner="search_task", beside=_BESIDE),
     "search_maximum": VwLayer(
@@ -164,7 +168,7 @@ def imply(options: Namespace) -> None:
         return
     if options.search_task is None:
         raise UsageError(f"--search needs --search_task, one of {', '.join(TASKS)}")
-    for name in ("cb", "csoaa_ldf", "cs_active"):
+    for name in _OTHERS:
         if getattr(options, name) not in (None, False):
             raise UsageError(f"--search: got --{name}, wanted --csoaa or none, which is the same")
     if options.csoaa is None:
