@@ -20,8 +20,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as commands have it: threa
 gc.set_threshold(100_000, 50, 100)  # ten thousand tests are a million objects that stay: no search of them frees any
 
 _LONG = (
-    "test_checks", "test_crowd", "test_attacks", "test_cache", "test_choose_slots", "test_copies", "test_em_evaluation",
-    "test_new_reduction", "test_notebooks", "test_reader", "test_walk", "test_without_numba", "test_world",
+    "test_checks", "test_crowd", "test_beside", "test_attacks", "test_cache", "test_choose_slots", "test_copies",
+    "test_em_evaluation", "test_new_reduction", "test_notebooks", "test_reader", "test_walk", "test_without_numba",
+    "test_world",
 )  # fmt: skip
 """Files that take long, those first that need most kernels: a process that gets one last lets all others wait."""
 

@@ -195,8 +195,8 @@ NOTHING = {
     "search_rollout_num_steps",
 }
 """Options without an effect on most data: `first_only` only decides between actions of the same score,
-`stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named; those
-of a search between tasks with several steps, where labels do not decide the rest of a run."""
+`stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named;
+those of a search where a task has several steps, and labels do not decide the rest of a run."""
 
 
 def _outcome(folder, words):
