@@ -11,6 +11,7 @@ Source: Y. Hu, Y. Koren, C. Volinsky, "Collaborative filtering for implicit feed
 negatives: S. Rendle et al., "BPR: Bayesian personalized ranking from implicit feedback", UAI 2009.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
@@ -27,6 +28,7 @@ from hutch.core.kernel.abi import (
     UNLABELED,
     example_of,
     float32s_at,
+    float64s_at,
     int64s_at,
     kernel,
     learn_next,
@@ -47,6 +49,7 @@ from hutch.core.text.hashing import namespace_id
 
 _0, _1 = np.float32(0), np.float32(1)
 _ENOUGH = 100  # tries after which a single item is no accident
+_MANY = 5000  # examples and negatives after which what was learned can be judged
 _TRIES = 4  # of finding another item than the example's own
 _COUNTED = uint64(0x3FFFFFFFFFFFFFFF)  # a number of things, to whoever reads a model
 
@@ -86,6 +89,10 @@ STATE = np.dtype(
         ("values", "u8"),  # address of float32[items, width]
         ("taken", "u8"),  # address of int64[items]: the places that hold an item, in the order in which they were taken
         ("counts", "u8"),  # address of int64[2]: places taken, items drawn
+        (
+            "sums",
+            "u8",
+        ),  # address of float64[4] over what was learned in this run: losses, weights, labels, their squares
         ("built", "u8"),  # BUFFER of a copy: starts int64, indices uint32, values float32
     ]
 )
@@ -170,6 +177,16 @@ def _replace(state, e, at, first, last):
     return True
 
 
+@helper
+def _add_up(state, losses, importance, label, negatives):
+    """Sum up what was learned of an example and of negatives of some weight in its importance."""
+    sums, other = float64s_at(state.sums, uint64(4)), np.float64(state.label)
+    sums[0] += losses
+    sums[1] += importance * (1.0 + negatives)
+    sums[2] += importance * (label + negatives * other)
+    sums[3] += importance * (label * label + negatives * other * other)
+
+
 @kernel
 def learn(layer, example, label, importance, offset):
     """Learn the example, and beside a positive one items that were not chosen."""
@@ -194,6 +211,7 @@ def learn(layer, example, label, importance, offset):
                 show(e, read)
         e.is_predicted = known
         put_back(e, outcome)
+        _add_up(state, losses, np.float64(importance), np.float64(label), weights - 1.0)
         e.loss = losses / weights
     _remember(state, e, key, first, last)
     return prediction
@@ -228,6 +246,7 @@ class SampledNegatives(Reduction):
         self.inputs = Inputs(namespaces=(p.namespace,), adds_examples=True)
         self._id = namespace_id(p.namespace, context.parser.namespaces)
         self._counts: NDArray[np.int64] = np.zeros(2, np.int64)
+        self._sums: NDArray[np.float64] = np.zeros(4)
         self.state = Record(
             STATE,
             name=self._id,
@@ -243,6 +262,7 @@ class SampledNegatives(Reduction):
             values=np.zeros((p.items, p.width), np.float32),
             taken=np.zeros(p.items, np.int64),
             counts=self._counts,
+            sums=self._sums,
             built=Buffer(),
         )
 
@@ -259,8 +279,28 @@ class SampledNegatives(Reduction):
                 got, width = f"an item with {lengths.max()} features", self.parameters.width
                 raise DataError(f"sampled_negatives: got {got}, wanted at most {width}; a larger `width` takes more")
 
+    def _known_without(self) -> float:
+        """The mean loss of the best constant over what was learned; infinite where it is not known."""
+        loss, (_, weight, labels, squares) = self.answers.loss, self._sums.tolist()
+        mean = labels / weight
+        if loss is not None and loss.name == "squared":
+            return float(squares / weight - mean * mean)
+        if loss is None or loss.name != "logistic":
+            return math.inf
+        given = dict(loss.parameters)
+        low, high = given.get("lower", -1.0), given.get("upper", 1.0)
+        share = (mean - low) / (high - low)
+        return -share * math.log(share) - (1 - share) * math.log(1 - share) if 0 < share < 1 else math.inf
+
     def doubts(self) -> str | None:
-        """That nothing was drawn."""
-        if self._counts[0] != 1 or self._counts[1] < _ENOUGH:
+        """That nothing was drawn, or that what was learned foretells no more than how many negatives there are."""
+        if self._counts[0] == 1 and self._counts[1] >= _ENOUGH:
+            where = f"the namespace {self.parameters.namespace!r}"
+            return f"all examples have the same item in {where}: no negative was drawn"
+        if self._sums[1] < _MANY:
             return None
-        return f"all examples have the same item in the namespace {self.parameters.namespace!r}: no negative was drawn"
+        got, known = self._sums[0] / self._sums[1], self._known_without()
+        if got < known or known == math.inf:
+            return None
+        losses = f"an average loss of {got:.3g}, and without any feature {known:.3g}"
+        return f"{losses}: so far the features do not tell who takes which item, wanted more examples or other features"

@@ -100,6 +100,24 @@ def test_other_labels_are_learned_alone():
     assert chain.layers[0].saved()["counts"].tolist() == [12, 0]  # but the items are known
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_clicks_that_tell_nothing_end_in_a_warning(loss):
+    random = np.random.default_rng(0)
+    layers = [
+        {"sampled_negatives": {"namespace": "item"}},
+        {"linear": {"loss": loss, "interactions": [["user", "item"]]}},
+    ]
+    for tells in (True, False):
+        users, drawn = random.integers(20, size=1500), random.integers(20 // (4 * tells or 1), size=1500)
+        clicks = [f"1 |user u{u} |item i{d + 5 * (u % 4) * tells}" for u, d in zip(users, drawn, strict=True)]
+        chain, said = Chain.from_config({"chain": layers}), "so far the features do not tell who takes which item"
+        if tells:
+            chain.learn(clicks)
+            continue
+        with pytest.warns(UserWarning, match=said):
+            chain.learn(clicks)
+
+
 def test_squared_loss_has_negatives_of_its_own_label():
     layers = [
         {"sampled_negatives": {"namespace": "item", "label": 0}},
