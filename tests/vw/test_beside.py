@@ -15,8 +15,8 @@ from hutch.core.errors import HutchError
 from hutch.vw.beside import own_options
 from hutch.vw.main import run
 from hutch.vw.model_binary import vw_model
+from hutch.vw.options.table import GROUPS
 from hutch.vw.parse import parse
-from hutch.vw.table import GROUPS
 
 
 def _features(draw, known):

@@ -11,9 +11,9 @@ from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
 from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
 from hutch.vw.decisions import SLOT_NAMESPACE
-from hutch.vw.declared import BASES, DECLARED
+from hutch.vw.options.declared import BASES, DECLARED
+from hutch.vw.options.table import OPTIONS
 from hutch.vw.outputs import finds_topics, layer_named
-from hutch.vw.table import OPTIONS
 
 _KEPT = ("multilabel_oaa", "affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions",
          "noconstant", "link", "binary", "oaa", "ect", "error", "lda", "lda_alpha", "lda_rho", "named_labels",

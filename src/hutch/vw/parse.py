@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 from hutch.core.errors import UsageError, at, did_you_mean
 from hutch.shell.help_text import entries, noted, paragraph, width
-from hutch.vw.absent import ABSENT
-from hutch.vw.option import Option
-from hutch.vw.table import GROUPS, OPTIONS
+from hutch.vw.options.absent import ABSENT
+from hutch.vw.options.option import Option
+from hutch.vw.options.table import GROUPS, OPTIONS
 
 
 class _Parser(argparse.ArgumentParser):

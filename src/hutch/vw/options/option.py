@@ -1,7 +1,7 @@
 """Options of Vowpal Wabbit, and its names for layers.
 
-`hutch.vw.layers` declares those of Hutch's layers; a plugin declares its own by the hook `hutch_register_vw_layers`.
-`hutch vw`, its help and its documentation are made from that.
+`hutch.vw.options.layers` declares those of Hutch's layers; a plugin declares its own by the hook
+`hutch_register_vw_layers`. `hutch vw`, its help and its documentation are made from that.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,9 @@ Reads = Literal["value", "size", "letters", "terms", "loss"]
 
 EXPLORING = ("cb_explore_adf", "cb_explore", "cbify")
 """The options that ask for a layer that explores."""
+
+NUMBERS = ("cats", "cats_pdf", "cbify_reg")
+"""The options that ask for a decision for a number of a range."""
 
 LEARNER = ("weights", "input", "seed", "base")
 """The parts of a chain that VW's options of `hutch train` can set."""
