@@ -88,7 +88,7 @@ REDUCTIONS = {
     "search_relations": "search.relations:SearchRelations",
     "search_sequence": "search.sequence:SearchSequence",
     "search_spans": "search.spans:SearchSpans",
-    "sketched_newton": "sketched_newton:SketchedNewton",
+    "sketched_newton": "sketched_newton.layer:SketchedNewton",
     "simulate_number_bandit": "continuous_actions.simulate_numbers:SimulateNumberBandit",
     "simulate_part_bandit": "continuous_actions.simulate_numbers:SimulatePartBandit",
     "stagewise_polynomial": "stagewise_polynomial:StagewisePolynomial",

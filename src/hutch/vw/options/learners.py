@@ -1,9 +1,9 @@
 """Vowpal Wabbit's options for learners in place of the usual one."""
 
-from hutch.vw.options.option import NUMBERS, VwLayer, new_flag, new_float, new_int, new_text
+from hutch.vw.options.option import NUMBERS, VwLayer, new_choice, new_flag, new_float, new_int, new_text
 
 _OJA = ("OjaNewton",)
-_TRUTH = (("true", True), ("false", False))
+_TRUTH = {"true": True, "false": False}
 _LDA = ("lda",)
 _SCALES = (
     "the second derivatives of the first pass count only for its step, as in VW; a layer of `hutch train` keeps them"
@@ -102,14 +102,11 @@ LAYERS: dict[str, VwLayer] = {
             new_float("lda_D", "number of documents.", default=10000, sets="documents", needs=_LDA),
             new_float("lda_epsilon", "when topics of a document stay.", default=0.001, sets="tolerance", needs=_LDA),
             new_int("minibatch", "documents learned at once.", default=1, least=1, sets="minibatch", needs=_LDA),
-            new_text(
+            new_choice(
                 "math-mode",
-                "0|1|2",
                 "how functions are computed: 0 and 2 fast, 1 exactly.",
-                choices=("0", "1", "2"),
-                default="0",
+                {"0": "fast_in_fours", "1": "exact", "2": "fast"},
                 sets="arithmetic",
-                means=(("0", "fast_in_fours"), ("1", "exact"), ("2", "fast")),
                 needs=_LDA,
             ),
         ),
@@ -185,26 +182,8 @@ LAYERS: dict[str, VwLayer] = {
             ),
             new_float("alpha_inverse", "like a learning rate.", needs=_OJA),
             new_float("learning_rate_cnt", "how fast directions move.", default=2, sets="rate", needs=_OJA),
-            new_text(
-                "normalize",
-                "true|false",
-                "divide features by their norm.",
-                default="true",
-                choices=("true", "false"),
-                sets="normalize",
-                means=_TRUTH,
-                needs=_OJA,
-            ),
-            new_text(
-                "random_init",
-                "true|false",
-                "begin with random directions.",
-                default="true",
-                choices=("true", "false"),
-                sets="random_start",
-                means=_TRUTH,
-                needs=_OJA,
-            ),
+            new_choice("normalize", "divide features by their norm.", _TRUTH, sets="normalize", needs=_OJA),
+            new_choice("random_init", "begin with random directions.", _TRUTH, sets="random_start", needs=_OJA),
         ),
         beside=(("alpha", "alpha"),),
         in_place_of="linear",

@@ -1,6 +1,6 @@
 """Vowpal Wabbit's options for predictions made of those of other models."""
 
-from hutch.vw.options.option import Option, new_flag, new_float, new_int, new_text
+from hutch.vw.options.option import Option, new_choice, new_flag, new_float, new_int, new_text
 
 PREDICTIONS: tuple[Option, ...] = (
     new_flag("binary", "Predict -1 or 1.", sets="binary"),
@@ -12,14 +12,11 @@ PREDICTIONS: tuple[Option, ...] = (
         sets="boosting.edge",
         needs=("boosting",),
     ),
-    new_text(
+    new_choice(
         "alg",
-        "BBM|logistic|adaptive",
         "boost by majority, AdaBoost.OL.W or AdaBoost.OL.",
-        choices=("BBM", "logistic", "adaptive"),
-        default="BBM",
+        {"BBM": "majority", "logistic": "logistic", "adaptive": "adaptive"},
         sets="boosting.algorithm",
-        means=(("BBM", "majority"), ("logistic", "logistic"), ("adaptive", "adaptive")),
         needs=("boosting",),
     ),
     new_int(

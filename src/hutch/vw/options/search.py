@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from hutch.vw.options.option import Option, VwLayer, new_flag, new_float, new_int, new_text
+from hutch.vw.options.option import Option, VwLayer, new_choice, new_flag, new_float, new_int, new_text
 
 _TASK = ("search_task",)
 _NOTHING = "has no effect, as in VW"
@@ -115,14 +115,11 @@ LAYERS: dict[str, VwLayer] = {
             new_flag("constraints", "relations fit the classes of their entities.", sets="constraints", needs=_TASK),
             new_float("relation_none_cost", "of a relation where none is.", default=0.5, sets="none_cost", needs=_TASK),
             new_float("skip_cost", "has no effect.", note="has no effect without `--search_order 2`", needs=_TASK),
-            new_text(
+            new_choice(
                 "search_order",
-                "0|1",
                 "entities first, or mixed with relations.",
-                default="0",
-                choices=("0", "1"),
+                {"0": "entities_first", "1": "mixed"},
                 sets="order",
-                means=(("0", "entities_first"), ("1", "mixed")),
                 needs=_TASK,
             ),
         ),

@@ -1,6 +1,6 @@
 """Vowpal Wabbit's options for bandits simulated on labels that are known."""
 
-from hutch.vw.options.option import VwLayer, new_flag, new_float, new_int, new_text
+from hutch.vw.options.option import VwLayer, new_choice, new_flag, new_float, new_int
 
 _WARM = ("warm_cb",)
 _SIMULATIONS = ("cbify", "cbify_ldf", "warm_cb")
@@ -35,24 +35,18 @@ LAYERS: dict[str, VwLayer] = {
         options=(
             new_flag("cbify_reg", "labels are numbers, and costs distances from them.", needs=("cbify",)),
             new_flag("cb_discrete", "choose among the parts of the range as classes.", needs=("cbify_reg",)),
-            new_text(
+            new_choice(
                 "loss_option",
-                "0|1|2",
                 "squared, absolute or 0/1 distance.",
-                choices=("0", "1", "2"),
-                default="0",
+                {"0": "squared", "1": "absolute", "2": "zero_one"},
                 sets="cost",
-                means=(("0", "squared"), ("1", "absolute"), ("2", "zero_one")),
                 needs=("cbify_reg",),
             ),
-            new_text(
+            new_choice(
                 "loss_report",
-                "0|1",
                 "report costs in widths of the range, or in units of the label.",
-                choices=("0", "1"),
-                default="0",
+                {"0": False, "1": True},
                 sets="in_units",
-                means=(("0", False), ("1", True)),
                 needs=("cbify_reg",),
             ),
             new_float(
@@ -86,14 +80,11 @@ LAYERS: dict[str, VwLayer] = {
             new_flag("warm_start_update", "learn the first examples.", needs=_WARM),
             new_flag("interaction_update", "learn those after them.", needs=_WARM),
             new_int("choices_lambda", "weights to try.", default=1, least=1, sets="candidates", needs=_WARM),
-            new_text(
+            new_choice(
                 "lambda_scheme",
-                "1|2|3|4",
                 "which weights.",
-                default="1",
-                choices=("1", "2", "3", "4"),
+                {"1": "half", "2": "half_with_ends", "3": "minimax", "4": "minimax_with_ends"},
                 sets="weights",
-                means=(("1", "half"), ("2", "half_with_ends"), ("3", "minimax"), ("4", "minimax_with_ends")),
                 needs=_WARM,
             ),
             new_flag("sim_bandit", "draw choices for the first examples, too.", sets="draws_warm_start", needs=_WARM),
@@ -104,14 +95,11 @@ LAYERS: dict[str, VwLayer] = {
                 sets="corruption_probability",
                 needs=_WARM,
             ),
-            new_text(
+            new_choice(
                 "corrupt_type_warm_start",
-                "1|2|3",
                 "which class: a random one, the next, or always the same.",
-                default="1",
-                choices=("1", "2", "3"),
+                {"1": "random", "2": "next", "3": "overwrite"},
                 sets="corruption",
-                means=(("1", "random"), ("2", "next"), ("3", "overwrite")),
                 needs=_WARM,
             ),
             new_int("overwrite_label", "the same.", default=1, least=1, sets="corruption_class", needs=_WARM),
