@@ -73,6 +73,7 @@ REDUCTIONS = {
     "ppca": "ppca.layer:PPCALayer",
     "probabilistic_label_tree": "probabilistic_label_tree:ProbabilisticLabelTree",
     "random_features": "features.random_features:RandomFeatures",
+    "recall_tree": "recall_tree:RecallTree",
     "rejection_sampling": "bandits.rejection_sampling:RejectionSampling",
     "sample_action": "bandits.sample_action:SampleAction",
     "sample_density": "continuous_actions.sample_density:SampleDensity",

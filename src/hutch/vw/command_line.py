@@ -38,6 +38,7 @@ _NOT_KEPT = (
     "policy_values",
     "probabilistic_",
     "polynomial_",
+    "recall_",
     "rejection",
     "search_",
     "simulate_",

@@ -272,6 +272,11 @@ def _tree_lines(chain: Chain, options: RunOptions) -> Iterator[str]:
         from hutch.vw.label_trees import introduction
 
         yield from introduction(chain, options.learn)
+    if (layer := layer_named(chain, "recall_tree")) is not None:
+        p = layer.parameters
+        routing = "n/a testonly" if not options.learn else "randomized" if p.randomized else "deterministic"
+        shown = f"node_only = {int(not p.whole_path)} bern_hyper = {p.penalty:g} max_depth = {p.levels}"
+        yield f"recall_tree: {shown} routing = {routing}"
 
 
 def _low_rank_lines(chain: Chain) -> Iterator[str]:

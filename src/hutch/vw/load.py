@@ -70,6 +70,7 @@ _FREE = {
     "marginal": {"decay", "denominator", "numerator", "update_first", "weighted"},
     "polynomial_link": set[str](),
     "probabilistic_label_tree": {"threshold", "best"},
+    "recall_tree": {"penalty", "randomized"},
     "stagewise_polynomial": {"exponent", "predict_first"},
     "boosting": {"edge", "predict_first"},
     "bootstrap": {"type"},

@@ -64,6 +64,7 @@ _LOST = {
     "policy_values": "--multiworld_test",
     "polynomial_link": "--autolink",
     "probabilistic_label_tree": "--plt",
+    "recall_tree": "--recall_tree",
     **dict.fromkeys(
         ("search_bits", "search_maximum", "search_relations", "search_sequence", "search_spans"), "--search"
     ),

@@ -19,7 +19,7 @@ from hutch.vw.search import imply as imply_search
 MADE = ("affix", "spelling", "dictionary", "redefine")
 """The options for features made of names, and for namespaces under other names."""
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "multilabel_oaa", "plt")
+_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "recall_tree", "multilabel_oaa", "plt")
 
 
 def decode(text: str) -> str:

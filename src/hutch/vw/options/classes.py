@@ -4,6 +4,7 @@ from hutch.vw.options.option import Option, new_flag, new_float, new_int, new_te
 
 _ASKING = "cost_sensitive_active"
 _LABELS = "probabilistic_label_tree"
+_TREE = "recall_tree"
 
 CLASSES: tuple[Option, ...] = (
     new_int("oaa", "One against all, with N classes.", sets="one_against_all.classes"),
@@ -55,6 +56,21 @@ CLASSES: tuple[Option, ...] = (
         note="has no effect, as in VW",
         needs=("log_multi",),
     ),
+    new_int("recall_tree", "A tree that leads to few of N classes, whose scores decide.", sets=f"{_TREE}.classes"),
+    new_int("max_candidates", "classes scored at most.", least=1, sets=f"{_TREE}.candidates", needs=("recall_tree",)),
+    new_float(
+        "bern_hyper",
+        "how many more examples a node needs before others go past it.",
+        default=1,
+        sets=f"{_TREE}.penalty",
+        note="is kept in the model",
+        needs=("recall_tree",),
+    ),
+    new_int("max_depth", "of the tree.", least=0, sets=f"{_TREE}.depth", needs=("recall_tree",)),
+    new_flag(
+        "node_only", "scores know the last node alone.", sets=f"{_TREE}.whole_path", value=False, needs=("recall_tree",)
+    ),
+    new_flag("randomized_routing", "go down by chance.", sets=f"{_TREE}.randomized", needs=("recall_tree",)),
     new_int(
         "multilabel_oaa",
         "Several labels of N, from 0 to N - 1: one against all for each, as in 0,3.",
