@@ -324,15 +324,19 @@ def _teach_candidates(layer, example, label, importance, offset, k):
 @helper
 def _run(layer, example, label, importance, offset, learns):
     state, e = own(layer), example_of(example)
+    e.features = e.length
     k = _descend(layer, example, importance, offset)
-    if state.routers == uint64(0):
-        predict_next(layer, example, UNLABELED, importance, offset)  # it tells how many features there are
-    outcome = outcome_of(e)
+    features = e.features
     predicted = _choose(layer, example, importance, offset, k)
+    outcome = outcome_of(e)
     number = int64(label) if label != UNLABELED else int64(0)
-    if learns and 0 < number <= int64(state.classes):
+    learns = learns and 0 < number <= int64(state.classes)
+    if learns:
         _teach(layer, example, number, importance, offset)
+    if state.routers == uint64(0):  # then only models of classes tell how many features there are
+        features = e.features - uint64(state.whole_path == 0 and (learns or predicted > 0))
     put_back(e, outcome)
+    e.features = features
     e.loss = np.float64(importance) if label != UNLABELED and number != predicted else 0.0
     return np.float32(predicted)
 
