@@ -3,9 +3,9 @@
 import textwrap
 from collections.abc import Iterator
 
-from hutch.vw.absent import ABSENT
-from hutch.vw.option import Option
-from hutch.vw.table import OPTIONS
+from hutch.vw.options.absent import ABSENT
+from hutch.vw.options.option import Option
+from hutch.vw.options.table import OPTIONS
 
 BEGIN = "### Every refused option\n"
 """The heading of the first table; the page above it is written by hand."""

@@ -8,7 +8,6 @@ Source: L.-J. Lin, "Self-improving reactive agents based on reinforcement learni
 Learning 8, 1992; VW 9.11.9, `--replay_b`, `--replay_m` and `--replay_c`.
 """
 
-import ctypes
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.derived import declared
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Reduction
-from hutch.core.chain.stored import Stored, dense
+from hutch.core.chain.stored import Stored, dense, room_for
 from hutch.core.errors import ConfigError, ModelError
 from hutch.core.kernel.abi import (
     EXAMPLE,
@@ -271,15 +270,12 @@ class ExperienceReplay(Reduction):
         if self._incoming is not None:
             return self._incoming
         kept = np.flatnonzero(self._slots["filled"])
-        texts = []
-        for n in kept.tolist():
-            address = int(self._buffers[n].record["address"][0])
-            texts.append(np.frombuffer(ctypes.string_at(address, 8 * _size_of(self._slots[n])), np.uint64))
+        words = (self._buffers[n].read(np.uint64, _size_of(self._slots[n])) for n in kept.tolist())
         return {
             "places": kept.astype(np.int64),
             "counts": np.stack([self._slots[name][kept].astype(np.int64) for name in _COUNTS], axis=1),
             "labels": np.stack([self._slots[name][kept] for name in _NUMBERS], axis=1),
-            "words": np.concatenate([np.zeros(0, np.uint64), *texts]),
+            "words": np.concatenate([np.zeros(0, np.uint64), *words]),
         }
 
     def limits(self) -> Mapping[str, Limits]:
@@ -316,8 +312,7 @@ class ExperienceReplay(Reduction):
 
     def loading(self, arrays: Mapping[str, Stored]) -> None:
         """Make room for the model's examples."""
-        found = {name: np.zeros_like(dense(arrays[name])) for name in self.saved()}
-        self._incoming = found
+        self._incoming = room_for(arrays)
 
     def loaded(self) -> None:
         """Put the model's examples into the buffer.

@@ -167,6 +167,25 @@ def label_trees(rng: random.Random) -> Case:
     return Case(" ".join(words), _lines(rng, label, weights=False))
 
 
+def recall_tree(rng: random.Random) -> Case:
+    """Classes by a tree and candidates."""
+    classes = rng.randint(1, 12)
+    words = [f"--recall_tree {classes}"]
+    words += _some(rng, ("--max_candidates 2", "--max_depth 2", "--max_depth 0", "--node_only", "--bern_hyper 0.1"), 3)
+    words += _some(
+        rng, ("--bern_hyper 0", "--randomized_routing", "--random_seed 5", rng.choice(("--nn 2", "--coin"))), 2
+    )
+    if "--bern_hyper 0" in words and "--bern_hyper 0.1" in words:
+        words.remove("--bern_hyper 0")
+    words = [
+        word
+        for k, word in enumerate(words)
+        if not word.startswith("--max_depth") or "--max_depth" not in " ".join(words[:k])
+    ]
+    words += _some(rng, (*_ANY, "--sgd -l 0.1", "--passes 3 -c -k", "--loss_function logistic"), 2)
+    return Case(" ".join(words), _lines(rng, lambda: str(rng.randint(1, classes))))
+
+
 def any_order(text: str) -> str:
     """Predictions whose labels are sorted: VW's order of those that are equally probable follows from its search."""
     return "\n".join(",".join(sorted(line.strip().split(","))) for line in text.splitlines())
@@ -314,6 +333,7 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "policies": policies,
     "search": search,
     "topics": topics,
+    "recall_tree": recall_tree,
     "replayed": replayed,
     "some_negatives": some_negatives,
     "warm_cb": warm_cb,

@@ -126,7 +126,10 @@ def run_tests(tests: list[str], folder: Path, seed: int) -> tuple[str, str] | No
         That test and what pytest printed; None if none does.
     """
     shutil.rmtree(folder / ".hypothesis", ignore_errors=True)  # what found the fault before is not to find this one
-    flags = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}")
+    flags: tuple[str, ...] = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}")
+    flags += (
+        ("-m", "") if all("::" in test for test in tests) else ()
+    )  # tests named one by one run though they are slow
     command = [sys.executable, "-m", "pytest", *flags, *tests]
     try:
         done = subprocess.run(

@@ -1,6 +1,7 @@
 """Arrays as a model file holds them: whole, or only those rows that have a bit set."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +76,15 @@ def rows_in_use(name: str, shape: Any, tensors: dict[str, NDArray[Any]]) -> Rows
     if len(rows) and (int(rows[-1]) >= shape[0] or bool((rows[1:] <= rows[:-1]).any())):
         raise ModelError(f"{name}: got numbers of rows that do not rise, or lie beyond the {shape[0]} there are")
     return RowsInUse(tuple(shape), rows, values)
+
+
+def room_for(arrays: Mapping[str, Stored]) -> dict[str, NDArray[Any]]:
+    """Zeros in the shapes of a model's arrays, to copy these into.
+
+    Args:
+        arrays: by name.
+    """
+    return {name: np.zeros_like(dense(stored)) for name, stored in arrays.items()}
 
 
 def dense(array: Stored) -> NDArray[Any]:

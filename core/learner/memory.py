@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy import uint64
+from numpy.typing import NDArray
 
 from hutch.core.kernel.abi import float32s_at, int64s_at, record_of, uint32s_at
 from hutch.core.kernel.copying import copy
@@ -41,6 +42,16 @@ class Buffer:
     def address(self) -> int:
         """Of the record."""
         return self.record.address
+
+    def read(self, kind: Any, count: int) -> NDArray[Any]:
+        """A copy of its first elements.
+
+        Args:
+            kind: their dtype.
+            count: their number; the buffer has room for them.
+        """
+        size = count * np.dtype(kind).itemsize
+        return np.frombuffer(ctypes.string_at(int(self.record["address"][0]), size) if size else b"", kind)
 
 
 def _reallocate_in_python(function: Any, address: Any, size: Any) -> np.uint64:

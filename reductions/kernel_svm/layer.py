@@ -10,7 +10,6 @@ Source: A. Bordes, S. Ertekin, J. Weston, L. Bottou, "Fast kernel classifiers wi
 2005; VW 9.11.9, `--ksvm`.
 """
 
-import ctypes
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Kernels, Parameters
-from hutch.core.chain.stored import Stored, dense
+from hutch.core.chain.stored import Stored, dense, room_for
 from hutch.core.errors import ConfigError, ModelError
 from hutch.core.kernel.abi import (
     UNLABELED,
@@ -242,14 +241,9 @@ class KernelSvm(HashedLearner):
         return replace(super().answers, labels=(-1.0, 1.0), loss=loss, loss_kind=kind)
 
     def _bytes(self, name: str, kind: Any, count: int) -> NDArray[Any]:
-        """The first elements in a buffer."""
-        size = count * np.dtype(kind).itemsize
-        return np.frombuffer(ctypes.string_at(self._address(name), size) if size else b"", kind)
-
-    def _address(self, name: str) -> int:
-        """Of the memory of a buffer; kernels exchange some buffers for each other."""
+        """The first elements in a buffer; kernels exchange some buffers for each other."""
         place = int(self.state[name][0])
-        return next(int(each.record["address"][0]) for each in self._buffers.values() if each.address == place)
+        return next(each for each in self._buffers.values() if each.address == place).read(kind, count)
 
     @property
     def support_count(self) -> int:
@@ -305,8 +299,7 @@ class KernelSvm(HashedLearner):
 
     def loading(self, arrays: Mapping[str, Stored]) -> None:
         """Make room for the model's examples."""
-        found = {name: np.zeros_like(dense(arrays[name])) for name in self.saved()}
-        self._incoming = found
+        self._incoming = room_for(arrays)
 
     def loaded(self) -> None:
         """Keep the model's examples, and compute their kernels again.

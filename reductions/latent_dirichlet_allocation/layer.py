@@ -6,7 +6,6 @@ topic that it is most about, its scores are the shares of all topics.
 Source: M. Hoffman, D. Blei, F. Bach, "Online learning for latent Dirichlet allocation", NIPS 2010; VW 9.11.9, `--lda`.
 """
 
-import ctypes
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -19,7 +18,7 @@ from hutch.core.batch import Batch
 from hutch.core.chain.declarations import Answers
 from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Kernels, Labels, Parameters, Predictions, Reduction
-from hutch.core.chain.stored import Stored, dense
+from hutch.core.chain.stored import Stored, dense, room_for
 from hutch.core.errors import ConfigError, DataError, ModelError, counted
 from hutch.core.kernel.abi import example_of, float32s_at, kernel, shared_of, state_of
 from hutch.core.kernel.decorators import helper
@@ -249,18 +248,12 @@ class LatentDirichletAllocation(Reduction):
         assert self._last is not None
         return self._last.indices & np.uint32(self.context.shared["mask"][0]), self._last.values, []
 
-    def _bytes(self, name: str, kind: Any, count: int) -> NDArray[Any]:
-        size = count * np.dtype(kind).itemsize
-        return np.frombuffer(
-            ctypes.string_at(int(self._buffers[name].record["address"][0]), size) if size else b"", kind
-        )
-
     def saved(self) -> dict[str, NDArray[Any]]:
         """Sums of weights, and what the documents that wait say of their words."""
         words, topics = int(self.state["words"][0]), self.parameters.topics
         waiting = {
-            "kept": self._bytes("kept", np.uint32, words),
-            "gains": self._bytes("terms", np.float32, 2 * topics * words).reshape(words, 2, topics)[:, 1],
+            "kept": self._buffers["kept"].read(np.uint32, words),
+            "gains": self._buffers["terms"].read(np.float32, 2 * topics * words).reshape(words, 2, topics)[:, 1],
         }
         numbers = {name: self.state[name] for name in _KEPT}
         return {"total": self._total, "gained": self._gained, **numbers, **(self._incoming or waiting)}
@@ -290,7 +283,7 @@ class LatentDirichletAllocation(Reduction):
 
     def loading(self, arrays: Mapping[str, Stored]) -> None:
         """Make room for the words that wait."""
-        self._incoming = {name: np.zeros_like(dense(arrays[name])) for name in ("kept", "gains")}
+        self._incoming = room_for({name: arrays[name] for name in ("kept", "gains")})
 
     def loaded(self) -> None:
         """Give the words that wait their places.

@@ -52,7 +52,7 @@ _HOMES = {
     ),
     "hutch.reductions.bandits.explorer": "Explorer",
     "hutch.reductions.bandits.probabilities": "conclude predict_and_teach predict_own teach_next",
-    "hutch.vw.option": "EXPLORING VwLayer VwOption new_flag new_float new_int new_text new_words",
+    "hutch.vw.options.option": "EXPLORING VwLayer VwOption new_flag new_float new_int new_text new_words",
 }
 """The names of each module, separated by spaces."""
 _THERE = {

@@ -107,14 +107,14 @@ from hutch.reductions.bandits.probabilities import conclude as conclude
 from hutch.reductions.bandits.probabilities import predict_and_teach as predict_and_teach
 from hutch.reductions.bandits.probabilities import predict_own as predict_own
 from hutch.reductions.bandits.probabilities import teach_next as teach_next
-from hutch.vw.option import EXPLORING as EXPLORING
-from hutch.vw.option import Option as _Option
-from hutch.vw.option import VwLayer as VwLayer
-from hutch.vw.option import new_flag as new_flag
-from hutch.vw.option import new_float as new_float
-from hutch.vw.option import new_int as new_int
-from hutch.vw.option import new_text as new_text
-from hutch.vw.option import new_words as new_words
+from hutch.vw.options.option import EXPLORING as EXPLORING
+from hutch.vw.options.option import Option as _Option
+from hutch.vw.options.option import VwLayer as VwLayer
+from hutch.vw.options.option import new_flag as new_flag
+from hutch.vw.options.option import new_float as new_float
+from hutch.vw.options.option import new_int as new_int
+from hutch.vw.options.option import new_text as new_text
+from hutch.vw.options.option import new_words as new_words
 
 CrowdState = _State
 EMModel = _Model

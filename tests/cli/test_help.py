@@ -11,8 +11,8 @@ from typer.main import get_command
 
 from hutch.cli.commands import app
 from hutch.shell.help_text import command_line, entries, noted
+from hutch.vw.options.table import GROUPS
 from hutch.vw.parse import help_text
-from hutch.vw.table import GROUPS
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

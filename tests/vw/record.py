@@ -327,6 +327,16 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         CLASS,
         ("--log_multi 4", "--log_multi 5 --swap_resistance 1 -c -k --passes 6 --holdout_off"),
     ),
+    "recalled classes": (
+        simple("class", 40),
+        (
+            "--recall_tree 4",
+            "--recall_tree 5 --max_candidates 2 --max_depth 2 --bern_hyper 0.1 -q ab -c -k --passes 3",
+            "--recall_tree 4 --node_only --bern_hyper 0 --loss_function logistic -b 8 --coin",
+            "--recall_tree 4 --randomized_routing --random_seed 3 -f {M}",
+            "-t -i {M}",
+        ),
+    ),
     "cover of models": (
         BINARY,
         (

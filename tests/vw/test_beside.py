@@ -15,8 +15,8 @@ from hutch.core.errors import HutchError
 from hutch.vw.beside import own_options
 from hutch.vw.main import run
 from hutch.vw.model_binary import vw_model
+from hutch.vw.options.table import GROUPS
 from hutch.vw.parse import parse
-from hutch.vw.table import GROUPS
 
 
 def _features(draw, known):
@@ -106,6 +106,7 @@ MODELS = {
     "--OjaNewton": "number",
     "--active_cover --mellowness 0.1": "binary",
     "--log_multi 4": "class",
+    "--recall_tree 4": "class",
     "--search 4 --search_task sequence --search_alpha 0.01": "sequence",
     "--search 5 --search_task sequencespan": "sequence",
     "--search 10 --search_task entity_relation": "relations",

@@ -8,11 +8,11 @@ import yaml
 
 from hutch import Chain
 from hutch.core.errors import HutchError, UsageError
-from hutch.vw.absent import ABSENT
 from hutch.vw.main import run
 from hutch.vw.model_text import hexfloat
+from hutch.vw.options.absent import ABSENT
+from hutch.vw.options.table import OPTIONS
 from hutch.vw.parse import help_text, parse
-from hutch.vw.table import OPTIONS
 from hutch.vw.translate import chain_of
 
 LINES = [f"{label} |a x{i % 5}:{1 + i % 3} y |b z{i % 4}" for i, label in enumerate([1, -1, -1, 1, 1, -1, 1, -1] * 6)]

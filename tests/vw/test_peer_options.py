@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from hutch import Chain
 from hutch.vw.main import run
+from hutch.vw.options.table import OPTIONS
 from hutch.vw.parse import parse
-from hutch.vw.table import OPTIONS
 from hutch.vw.translate import chain_of
 
 vowpalwabbit = pytest.importorskip("vowpalwabbit", reason="the peer is not installed: pip install vowpalwabbit==9.11.9")

@@ -12,10 +12,10 @@ from typer.main import get_command
 from hutch.cli.commands import app
 from hutch.core.errors import UsageError
 from hutch.plugins.manager import installed
-from hutch.vw.absent import ABSENT
-from hutch.vw.option import Option
+from hutch.vw.options.absent import ABSENT
+from hutch.vw.options.option import Option
+from hutch.vw.options.table import NAMED, OPTIONS
 from hutch.vw.parse import parse
-from hutch.vw.table import NAMED, OPTIONS
 from hutch.vw.translate import chain_of
 
 WAYS = sorted(set(ABSENT.values()))

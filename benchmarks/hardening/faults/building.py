@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-_DECIMALS, _CELLS, _OPTION = "core/text/decimals.py", "core/data/cells.py", "src/hutch/vw/option.py"
+_DECIMALS, _CELLS, _OPTION = "core/text/decimals.py", "core/data/cells.py", "src/hutch/vw/options/option.py"
 _BUILD, _STATE, _CHECK, _DERIVED = (f"core/chain/{name}.py" for name in ("build", "state", "label_check", "derived"))
 
 _ARITHMETIC, _LIVE, _TYPED, _CALLS = (f"core/interpreted/{n}.py" for n in ("arithmetic", "live", "typed_source", "run"))

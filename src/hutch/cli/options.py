@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from hutch.shell.declared import Command, Option
 from hutch.shell.options import keyword, taking
-from hutch.vw.option import LEARNER
-from hutch.vw.option import Option as VWOption
-from hutch.vw.table import GROUPS, NAMED
+from hutch.vw.options.option import LEARNER
+from hutch.vw.options.option import Option as VWOption
+from hutch.vw.options.table import GROUPS, NAMED
 
 _TYPES: dict[str, Any] = {"flag": bool, "int": int, "float": float, "text": str, "texts": list[str], "words": list[str]}
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from hutch.cli.options import takes_vw_options
 from hutch.shell.declared import Argument, Option, ray_option
 from hutch.shell.options import Format, Overrides
-from hutch.vw.table import LEARNER_OPTIONS
+from hutch.vw.options.table import LEARNER_OPTIONS
 
 _RUN = (
     "initial_regressor",

@@ -11,11 +11,11 @@ from hutch.core.config.read import load_chain
 from hutch.core.errors import HutchError, UsageError, warn
 from hutch.plugins.manager import installed
 from hutch.vw.command_line import words_of
-from hutch.vw.declared import DECLARED
 from hutch.vw.idle import leave_out, without_idle
-from hutch.vw.option import EXPLORING, Option
+from hutch.vw.options.declared import DECLARED
+from hutch.vw.options.option import EXPLORING, Option
+from hutch.vw.options.table import OPTIONS
 from hutch.vw.parse import parse
-from hutch.vw.table import OPTIONS
 from hutch.vw.translate import LOSS_PARAMETERS, MADE, chain_of, terms_of
 
 _LISTS = ("ignore", "ignore_linear", "keep")

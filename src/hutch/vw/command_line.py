@@ -10,16 +10,16 @@ from hutch.core.errors import HutchError, UsageError
 from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
 from hutch.vw.class_bandits import class_bandit_words
 from hutch.vw.decisions import SLOT_NAMESPACE
-from hutch.vw.declared import BASES, DECLARED
-from hutch.vw.layers import ALL_PAIRS
 from hutch.vw.numbers import LAYERS as LAYERS_OF_NUMBERS
 from hutch.vw.numbers import number_words
-from hutch.vw.option import Option
+from hutch.vw.options.bandits import ALL_PAIRS
+from hutch.vw.options.declared import BASES, DECLARED
+from hutch.vw.options.option import Option
+from hutch.vw.options.search import LAYERS as SEARCHES
+from hutch.vw.options.table import NAMED, OPTIONS
 from hutch.vw.parse import parse
 from hutch.vw.replaying import REPLAY, replay_words
-from hutch.vw.search import LAYERS as SEARCHES
 from hutch.vw.search import search_words
-from hutch.vw.table import NAMED, OPTIONS
 from hutch.vw.translate import LOSS_PARAMETERS, chain_of
 
 Layer = tuple[str, Any]
@@ -38,6 +38,7 @@ _NOT_KEPT = (
     "policy_values",
     "probabilistic_",
     "polynomial_",
+    "recall_",
     "rejection",
     "search_",
     "simulate_",

@@ -19,9 +19,9 @@ from hutch.core.run.predictions import number_line
 from hutch.core.text.parser import TextParser
 from hutch.net.lines import run_in_loop, run_lines
 from hutch.net.web import listen
+from hutch.vw.options.table import NAMED
 from hutch.vw.outputs import is_bounded, prediction_lines, writes_numbers
 from hutch.vw.run import build_chain
-from hutch.vw.table import NAMED
 
 PORT: int = NAMED["port"].default
 HOST = "127.0.0.1"

@@ -8,12 +8,12 @@ import numpy as np
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError, warn
 from hutch.vw.class_bandits import class_bandit_layers, policy_layers
-from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.declared_layer import declared_layer
 from hutch.vw.numbers import number_layers
-from hutch.vw.option import EXPLORING
+from hutch.vw.options.declared import BASES, DECLARED
+from hutch.vw.options.option import EXPLORING
+from hutch.vw.options.table import OPTIONS
 from hutch.vw.search import search_layers
-from hutch.vw.table import OPTIONS
 
 SLOT_NAMESPACE = "\u00ff"
 """The namespace by which the layers of slots distinguish them."""

@@ -3,8 +3,8 @@
 from argparse import Namespace
 from typing import Any
 
-from hutch.vw.declared import DECLARED
-from hutch.vw.table import NAMED
+from hutch.vw.options.declared import DECLARED
+from hutch.vw.options.table import NAMED
 
 
 def declared_layer(name: str, options: Namespace, **more: Any) -> Any:

@@ -11,9 +11,9 @@ from hutch.core.run.run import RunOptions
 from hutch.core.run.table import TABLE_HEADER
 from hutch.vw.class_bandits import LAYERS as CLASS_BANDITS
 from hutch.vw.decisions import SLOT_NAMESPACE
-from hutch.vw.declared import BASES, DECLARED
+from hutch.vw.options.declared import BASES, DECLARED
+from hutch.vw.options.table import OPTIONS
 from hutch.vw.outputs import finds_topics, layer_named
-from hutch.vw.table import OPTIONS
 
 _KEPT = ("multilabel_oaa", "affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions",
          "noconstant", "link", "binary", "oaa", "ect", "error", "lda", "lda_alpha", "lda_rho", "named_labels",
@@ -272,6 +272,11 @@ def _tree_lines(chain: Chain, options: RunOptions) -> Iterator[str]:
         from hutch.vw.label_trees import introduction
 
         yield from introduction(chain, options.learn)
+    if (layer := layer_named(chain, "recall_tree")) is not None:
+        p = layer.parameters
+        routing = "n/a testonly" if not options.learn else "randomized" if p.randomized else "deterministic"
+        shown = f"node_only = {int(not p.whole_path)} bern_hyper = {p.penalty:g} max_depth = {p.levels}"
+        yield f"recall_tree: {shown} routing = {routing}"
 
 
 def _low_rank_lines(chain: Chain) -> Iterator[str]:

@@ -4,8 +4,8 @@ from argparse import Namespace
 from copy import copy
 
 from hutch.core.errors import UsageError, warn
-from hutch.vw.option import Option
-from hutch.vw.table import NAMED, OPTIONS
+from hutch.vw.options.option import Option
+from hutch.vw.options.table import NAMED, OPTIONS
 from hutch.vw.translate import imply_explorers
 
 _REFUSED = (

@@ -6,8 +6,8 @@ from typing import Any
 from hutch.core.config.override import OptionOverride, layer_name
 from hutch.core.config.read import read_chain
 from hutch.core.errors import ConfigError, UsageError, warn
-from hutch.vw.option import Option
-from hutch.vw.table import LEARNER_OPTIONS
+from hutch.vw.options.option import Option
+from hutch.vw.options.table import LEARNER_OPTIONS
 from hutch.vw.translate import letters, loss_of, terms_of
 
 

@@ -19,7 +19,7 @@ from hutch.core.text.hashing import namespace_id
 from hutch.core.text.names import feature_names
 from hutch.core.text.parser import TextParser
 from hutch.core.text.problems import UNKNOWN_CLASS, Problem
-from hutch.vw.declared import DECLARED
+from hutch.vw.options.declared import DECLARED
 
 Named = tuple[str, int, float]
 """Name, row of the weight table and value of a feature."""

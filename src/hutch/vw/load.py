@@ -21,11 +21,11 @@ from hutch.core.parameters import values_of
 from hutch.plugins.manager import installed
 from hutch.vw.beside import merged, of_chain, own_options, warn_of_no_effect
 from hutch.vw.command_line import words_of
-from hutch.vw.declared import DECLARED
 from hutch.vw.idle import leave_out, without_idle
 from hutch.vw.model_state import set_regularization
+from hutch.vw.options.declared import DECLARED
+from hutch.vw.options.table import NAMED, OPTIONS
 from hutch.vw.predicting import PREDICTS_ONLY, forget_rates
-from hutch.vw.table import NAMED, OPTIONS
 from hutch.vw.translate import MADE, chain_of
 
 _EXPLORERS = tuple(name for name in DECLARED if name.startswith("explore_"))
@@ -70,6 +70,7 @@ _FREE = {
     "marginal": {"decay", "denominator", "numerator", "update_first", "weighted"},
     "polynomial_link": set[str](),
     "probabilistic_label_tree": {"threshold", "best"},
+    "recall_tree": {"penalty", "randomized"},
     "stagewise_polynomial": {"exponent", "predict_first"},
     "boosting": {"edge", "predict_first"},
     "bootstrap": {"type"},

@@ -32,8 +32,8 @@ from hutch.vw.model_state import (
     state_of,
 )
 from hutch.vw.numbers import leave_out_implied
+from hutch.vw.options.table import OPTIONS
 from hutch.vw.parse import parse
-from hutch.vw.table import OPTIONS
 from hutch.vw.translate import chain_of
 
 _VERSION = re.compile(rb"[\x02-\x20]\0\0\0(\d+)\.(\d+)\.(\d+)\0", re.DOTALL)
@@ -64,6 +64,7 @@ _LOST = {
     "policy_values": "--multiworld_test",
     "polynomial_link": "--autolink",
     "probabilistic_label_tree": "--plt",
+    "recall_tree": "--recall_tree",
     **dict.fromkeys(
         ("search_bits", "search_maximum", "search_relations", "search_sequence", "search_spans"), "--search"
     ),

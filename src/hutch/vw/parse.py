@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 from hutch.core.errors import UsageError, at, did_you_mean
 from hutch.shell.help_text import entries, noted, paragraph, width
-from hutch.vw.absent import ABSENT
-from hutch.vw.option import Option
-from hutch.vw.table import GROUPS, OPTIONS
+from hutch.vw.options.absent import ABSENT
+from hutch.vw.options.option import Option
+from hutch.vw.options.table import GROUPS, OPTIONS
 
 
 class _Parser(argparse.ArgumentParser):
@@ -88,10 +88,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     >>> options = parse(["-q", "ab", "cd", "-l", "0.1", "train.vw"])
     >>> options.quadratic, options.learning_rate, options.files
     (['ab', 'cd'], 0.1, ['train.vw'])
-    >>> parse(["--recall_tree", "3"])
+    >>> parse(["--memory_tree", "3"])
     Traceback (most recent call last):
     ...
-    hutch.core.errors.UsageError: --recall_tree is not supported: use --oaa, --ect or the `filter_tree` layer
+    hutch.core.errors.UsageError: --memory_tree is not supported: use --oaa, --ect or the `filter_tree` layer
     """
     words: list[str] = []
     for word in _with_file(arguments):

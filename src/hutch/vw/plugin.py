@@ -21,10 +21,9 @@ def hutch_register_readers(register: Callable[..., None]) -> None:
 @hookimpl
 def hutch_register_vw_layers(register: Callable[..., None]) -> None:
     """Register what Vowpal Wabbit calls each layer."""
-    from hutch.vw.layers import LAYERS  # not at the top: only `hutch vw` needs it
-    from hutch.vw.search import LAYERS as SEARCHES
+    from hutch.vw.options.layers import LAYERS  # not at the top: only `hutch vw` needs it
 
-    for name, layer in (LAYERS | SEARCHES).items():
+    for name, layer in LAYERS.items():
         register(name, layer)
 
 

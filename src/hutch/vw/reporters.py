@@ -22,9 +22,9 @@ from hutch.core.run.passes import PassesDone
 from hutch.core.run.predictions import PredictionText
 from hutch.core.run.progress import PlainCells
 from hutch.core.run.run import Reporter, Run
-from hutch.vw.declared import BASES, DECLARED
 from hutch.vw.header import kept_options
 from hutch.vw.model_state import COLUMNS
+from hutch.vw.options.declared import BASES, DECLARED
 from hutch.vw.outputs import FirstClass, class_name, is_query
 
 

@@ -24,6 +24,7 @@ from hutch.vw.header import header
 from hutch.vw.idle import leave_out_idle
 from hutch.vw.model_state import set_regularization
 from hutch.vw.number_lines import NumberCells, is_of_numbers
+from hutch.vw.options.table import NAMED
 from hutch.vw.outputs import costs_of, finds_topics, is_bounded, layer_named, prediction_lines, raw_scores_of
 from hutch.vw.replaying import REPLAY
 from hutch.vw.reporters import (
@@ -39,7 +40,6 @@ from hutch.vw.reporters import (
     Steps,
     VwCells,
 )
-from hutch.vw.table import NAMED
 from hutch.vw.topics import LearnWaiting, TopicCells
 from hutch.vw.translate import chain_of
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hutch.vw.option import Option
-from hutch.vw.table import GROUPS, OPTIONS
+from hutch.vw.options.option import Option
+from hutch.vw.options.table import GROUPS, OPTIONS
 
 Config = dict[str, list[tuple[str, list["VWOption"]]]]
 """Options by layer and heading; `general` are those of no layer."""

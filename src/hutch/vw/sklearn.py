@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_X_y, shuffle
 
 from hutch.core.batch import CONSTANT_INDEX
 from hutch.core.errors import did_you_mean
-from hutch.vw.table import OPTIONS
+from hutch.vw.options.table import OPTIONS
 from hutch.vw.workspace import Workspace
 
 _OWN = ("convert_to_vw", "convert_labels")

@@ -9,17 +9,17 @@ from typing import Any
 from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError
 from hutch.vw.decisions import SLOT_NAMESPACE, base_layer, decision_layers
-from hutch.vw.declared import DECLARED
-from hutch.vw.layers import ALL_PAIRS
 from hutch.vw.numbers import imply
+from hutch.vw.options.bandits import ALL_PAIRS
+from hutch.vw.options.declared import DECLARED
+from hutch.vw.options.table import NAMED, OPTIONS
 from hutch.vw.replaying import put_in_place, replay_layer
 from hutch.vw.search import imply as imply_search
-from hutch.vw.table import NAMED, OPTIONS
 
 MADE = ("affix", "spelling", "dictionary", "redefine")
 """The options for features made of names, and for namespaces under other names."""
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "multilabel_oaa", "plt")
+_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "recall_tree", "multilabel_oaa", "plt")
 
 
 def decode(text: str) -> str:

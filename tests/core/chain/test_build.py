@@ -14,7 +14,7 @@ from hutch.core.chain.reduction import Kernels
 from hutch.core.errors import ConfigError, PluginError
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.kernel.passing import missing
-from hutch.vw.option import Option
+from hutch.vw.options.option import Option
 
 ALL = {"one_against_all": {"classes": 3}}
 TOURNAMENT = {"error_correcting_tournament": {"classes": 4}}

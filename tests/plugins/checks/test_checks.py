@@ -42,6 +42,7 @@ def is_slow(check: Check) -> bool:
         "multinomial",
         "latent_dirichlet_allocation",
         "probabilistic_label_tree",
+        "recall_tree",
     ):  # their own tests check them, above few
         return True
     reduction = BUILT_IN.registry.reductions.get(check.subject)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from hutch.core.parameters import parameters_of
-from hutch.vw.absent import ABSENT
-from hutch.vw.declared import DECLARED
-from hutch.vw.option import LEARNER
-from hutch.vw.table import GROUPS, NAMED, OPTIONS
+from hutch.vw.options.absent import ABSENT
+from hutch.vw.options.declared import DECLARED
+from hutch.vw.options.option import LEARNER
+from hutch.vw.options.table import GROUPS, NAMED, OPTIONS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OF_A_LAYER = (
-    '        new_flag("binary", "Predict -1 or 1.", sets="binary"),\n',
-    '        new_float("mirror", "Predict the opposite.", sets="mirror.strength"),\n',
+    '    new_flag("binary", "Predict -1 or 1.", sets="binary"),\n',
+    '    new_float("mirror", "Predict the opposite.", sets="mirror.strength"),\n',
 )
 OF_A_DECISION = (
     '            new_flag("softmax", "Explore with probabilities from a softmax of the scores.", needs=EXPLORING),\n',
@@ -48,7 +48,7 @@ def _with_a_line(folder: Path, file: str, lines: tuple[str, str], words: str, na
 
 
 def test_an_option_is_one_line_of_the_table(tmp_path: Path) -> None:
-    chain, shown = _with_a_line(tmp_path, "vw/common.py", OF_A_LAYER, "--oaa 3 --mirror 0.5", "mirror")
+    chain, shown = _with_a_line(tmp_path, "vw/options/predictions.py", OF_A_LAYER, "--oaa 3 --mirror 0.5", "mirror")
     assert eval(chain) == [
         {"one_against_all": {"classes": 3, "first_class": "detect"}},
         {"mirror": {"strength": 0.5}},
@@ -58,7 +58,7 @@ def test_an_option_is_one_line_of_the_table(tmp_path: Path) -> None:
 
 
 def test_an_option_of_a_layer_that_decides_is_one_line_of_its_declaration(tmp_path: Path) -> None:
-    words, file = "--cb_explore_adf --softmax --warmth 0.5", "vw/layers.py"
+    words, file = "--cb_explore_adf --softmax --warmth 0.5", "vw/options/explorers.py"
     chain, shown = _with_a_line(tmp_path, file, OF_A_DECISION, words, "warmth")
     assert eval(chain)[0] == {"explore_softmax": {"warmth": 0.5}}
     assert shown == "True True True"

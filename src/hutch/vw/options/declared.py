@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from hutch.core.errors import warn
 from hutch.plugins.manager import installed
-from hutch.vw.common import COMMON
-from hutch.vw.option import Option, VwLayer
+from hutch.vw.options.common import COMMON
+from hutch.vw.options.option import Option, VwLayer
 
 
 def placed(name: str, layer: VwLayer) -> VwLayer:
@@ -15,7 +15,7 @@ def placed(name: str, layer: VwLayer) -> VwLayer:
         name: of the layer.
         layer: as its plugin declares it, where `sets` names a parameter alone.
 
-    >>> from hutch.vw.option import new_int
+    >>> from hutch.vw.options.option import new_int
     >>> placed("top", VwLayer(learner="top", options=(new_int("top", "Keep N.", sets="count"),))).options[0].sets
     'top.count'
     """

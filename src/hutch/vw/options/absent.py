@@ -26,8 +26,6 @@ memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K lea
   --oaa, --ect or the `filter_tree` layer
 emt emt_tree emt_leaf emt_scorer emt_initial emt_router online: use --oaa, --ect
   or the `filter_tree` layer
-recall_tree max_candidates bern_hyper max_depth node_only randomized_routing: use --oaa, --ect or the `filter_tree`
-  layer
 plt_force_load_legacy_model: leave it out: Hutch reads no model of --plt
 epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
   bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf

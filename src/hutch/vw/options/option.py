@@ -1,9 +1,10 @@
 """Options of Vowpal Wabbit, and its names for layers.
 
-`hutch.vw.layers` declares those of Hutch's layers; a plugin declares its own by the hook `hutch_register_vw_layers`.
-`hutch vw`, its help and its documentation are made from that.
+`hutch.vw.options.layers` declares those of Hutch's layers; a plugin declares its own by the hook
+`hutch_register_vw_layers`. `hutch vw`, its help and its documentation are made from that.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +13,9 @@ Reads = Literal["value", "size", "letters", "terms", "loss"]
 
 EXPLORING = ("cb_explore_adf", "cb_explore", "cbify")
 """The options that ask for a layer that explores."""
+
+NUMBERS = ("cats", "cats_pdf", "cbify_reg")
+"""The options that ask for a decision for a number of a range."""
 
 LEARNER = ("weights", "input", "seed", "base")
 """The parts of a chain that VW's options of `hutch train` can set."""
@@ -137,6 +141,13 @@ def new_float(name: str, help: str, **more: Any) -> Option:
 def new_text(name: str, metavar: str, help: str, **more: Any) -> Option:
     """An option whose value is a text, given once."""
     return Option(name=name, kind="text", metavar=metavar, help=help, **more)
+
+
+def new_choice(name: str, help: str, means: Mapping[str, Any], **more: Any) -> Option:
+    """An option with one of a few texts, the first of them by default, each of which means a value of the chain."""
+    texts = tuple(means)
+    given = {"metavar": "|".join(texts), "choices": texts, "default": texts[0], "means": tuple(means.items())}
+    return Option(name=name, kind="text", help=help, **(given | more))
 
 
 def new_words(name: str, metavar: str, help: str, **more: Any) -> Option:

@@ -4,10 +4,10 @@
 does the documentation.
 """
 
-from hutch.vw.absent import ABSENT
-from hutch.vw.common import BASES, COMMON, DECISIONS
-from hutch.vw.declared import BASE_OPTIONS, DECISION_OPTIONS
-from hutch.vw.option import LEARNER, Option
+from hutch.vw.options.absent import ABSENT
+from hutch.vw.options.common import BASES, COMMON, DECISIONS
+from hutch.vw.options.declared import BASE_OPTIONS, DECISION_OPTIONS
+from hutch.vw.options.option import LEARNER, Option
 
 GROUPS: dict[str, tuple[Option, ...]] = COMMON | {DECISIONS: DECISION_OPTIONS, BASES: BASE_OPTIONS}
 """The options that Hutch has, under the headings of the help text."""

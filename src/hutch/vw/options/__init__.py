@@ -1,0 +1,1 @@
+"""Vowpal Wabbit's options: what each means, and the part of a chain that it sets, one file for each kind."""
