@@ -10,8 +10,10 @@ from hutch.core.errors import UsageError
 from hutch.vw.options.option import EXPLORING
 from hutch.vw.options.search import TASKS
 
-_OTHERS = ("slates", "ccb_explore_adf", "multiworld_test", "warm_cb", "eval", "ot", "cb_adf", "cb", *EXPLORING)
-_OTHERS += ("csoaa_ldf", "cs_active")
+_OTHERS: tuple[str, ...] = (
+    *("slates", "ccb_explore_adf", "multiworld_test", "warm_cb", "eval", "ot", "cb_adf", "cb", *EXPLORING),
+    *("csoaa_ldf", "cs_active"),
+)
 """Options that ask for layers of decisions, or for costs of another kind."""
 
 
