@@ -10,7 +10,8 @@ import pytest
 from hutch.core.errors import StoreError
 from hutch.durable import lock
 from hutch.durable.last_entry import LastEntry
-from hutch.durable.log import Entry, Log
+from hutch.durable.log import Log
+from hutch.durable.log_reader import Entry
 from hutch.durable.store import Store
 
 FILES = ("log.db", "log.db-last", "log.db-wal")

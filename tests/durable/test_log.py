@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hutch.core.errors import DataError, StoreError
-from hutch.durable.log import Entry, Log, Logged
+from hutch.durable.log import Log, Logged
+from hutch.durable.log_reader import Entry
 
 Delivered = list[Any]
 

@@ -19,7 +19,8 @@ from hutch.core.errors import HutchError, StoreError
 from hutch.durable.choices import Choice, Contradiction, Decided, Reward, add_cost, add_decision, choice_of, note_entry
 from hutch.durable.commit import GroupCommit
 from hutch.durable.lock import Held
-from hutch.durable.log import Entry, Log
+from hutch.durable.log import Log
+from hutch.durable.log_reader import Entry
 from hutch.durable.model_file import ModelFile, snapshots
 
 ENTRY = Entry(1, "text", b"1 |f a", audit=3, choice=Choice(1, 0.5, 0.25))

@@ -23,7 +23,8 @@ from hutch import Chain
 from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.errors import HutchError, UsageError
 from hutch.durable.last_entry import LastEntry, commits_of
-from hutch.durable.log import REFUSED, Log
+from hutch.durable.log import Log
+from hutch.durable.log_reader import REFUSED
 from hutch.durable.receipts import receipt_of
 from hutch.serve import copies, server
 from tests.reliability.world import RUIN, WIDE, Crash, Request, Templates, World, connect_plainly, put, real

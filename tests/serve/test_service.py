@@ -27,7 +27,8 @@ from hutch.core.chain.model_of_chain import load_chain_model
 from hutch.core.errors import DataError, HutchError, ModelError, StoreError
 from hutch.core.overflow import clear_flags, may_have_overflowed
 from hutch.core.run.one import OneExample
-from hutch.durable.log import Entry, Log
+from hutch.durable.log import Log
+from hutch.durable.log_reader import Entry
 from hutch.durable.model_file import snapshots
 from hutch.net.limits import Limits
 from hutch.serve import server

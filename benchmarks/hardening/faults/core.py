@@ -19,7 +19,7 @@ _SHARES, _RANGES, _BANDIT = (
     "reductions/bandits/contextual_bandit.py",
 )
 _METRICS, _SEEN = "reductions/bandits/weighted_metrics.py", "reductions/bandits/seen_metrics.py"
-_LOG, _COMMIT, _LOCK = (f"src/hutch/durable/{name}.py" for name in ("log", "commit", "lock"))
+_LOG, _READER, _COMMIT, _LOCK = (f"src/hutch/durable/{name}.py" for name in ("log", "log_reader", "commit", "lock"))
 
 _T = "tests/core/text/test_"
 _PARSER = [f"{_T}{name}.py" for name in ("parser", "parser_reference", "actions", "hashing", "eight")]
@@ -73,11 +73,11 @@ FAULTS: tuple[Fault, ...] = (
     Fault("serve log", "a save drops the entries of every model", _LOG,
           'DELETE FROM serve_log WHERE model = ? AND number <= ?", [model, cut]',
           'DELETE FROM serve_log WHERE number <= ?", [cut]'),
-    Fault("serve log", "a model learns the first entry twice", _LOG, "WHERE model = ? AND number > ? ORDER",
+    Fault("serve log", "a model learns the first entry twice", _READER, "WHERE model = ? AND number > ? ORDER",
           "WHERE model = ? AND number >= ? ORDER"),
-    Fault("serve log", "entries of other models are learned, too", _LOG, "WHERE model = ? AND number > ? ORDER",
+    Fault("serve log", "entries of other models are learned, too", _READER, "WHERE model = ? AND number > ? ORDER",
           "WHERE model >= min(?, 0) AND number > ? ORDER"),
-    Fault("serve log", "entries are read in the wrong order", _LOG, "ORDER BY number LIMIT 256",
+    Fault("serve log", "entries are read in the wrong order", _READER, "ORDER BY number LIMIT 256",
           "ORDER BY number DESC LIMIT 256"),
     Fault("serve log", "a second server may use the log", _LOCK, "        if not locked(self._descriptor):",
           "        if not locked(self._descriptor, shared=True):"),

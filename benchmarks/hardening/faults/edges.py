@@ -2,7 +2,9 @@
 
 from fault import Fault
 
-_CSV, _CELLS, _RECORDS, _CHUNKS = (f"core/data/{name}.py" for name in ("csv", "cells", "records", "chunks"))
+_CSV, _CELLS, _RECORDS, _LABELS, _CHUNKS = (
+    f"core/data/{name}.py" for name in ("csv", "cells", "records", "label_lists", "chunks")
+)
 _ONE, _CONSTANT, _PROGRESS = (f"core/run/{name}.py" for name in ("one", "best_constant", "progress"))
 _STORE, _UNDO, _LOOP = (f"src/hutch/{name}.py" for name in ("durable/store", "durable/undo", "active/loop"))
 _WHOM = "src/hutch/active/whom.py"
@@ -42,6 +44,7 @@ TESTS: dict[str, list[str]] = {
         "tests/core/run/test_one.py",
         "tests/test_public_api.py",
     ],
+    _LABELS: [f"{_DATA}label_lists.py", f"{_DATA}record_values.py"],
     _CHUNKS: [f"{_DATA}chunks.py", f"{_DATA}ahead.py", "tests/core/run/test_bar.py"],
     _ONE: ["tests/core/run/test_one.py"],
     _CONSTANT: ["tests/core/run/test_progress.py", "tests/vw/test_peer.py", "tests/vw/test_cases.py"],
@@ -78,7 +81,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("files", "long cells are cut", _VW_CSV, "    while target + 32 < end:", "    while target + 32 < start:"),
     Fault("files", "a line feed in a tag ends a line", _VW_CSV, " or clean[i] == _FEED or clean[i] == _BAR", ""),
     Fault("files", "line feeds in quotes are no lines", _CELLS, "line += byte_at(place) == _LINE_FEED", "pass"),
-    Fault("files", "the label is the dearest class", _RECORDS, "min(known, key", "max(known, key"),
+    Fault("files", "the label is the dearest class", _LABELS, "min(known, key", "max(known, key"),
     Fault("files", "the position begins anew in every file", _CHUNKS, "before = place()", "before = 0"),
     Fault("runs", "a prediction alone moves the counters", _ONE, "self.counters[:] = kept", "pass"),
     Fault("runs", "the best quantile is that of 1 - tau", _CONSTANT,

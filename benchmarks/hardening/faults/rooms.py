@@ -31,8 +31,9 @@ _STOPPING, _LOSS, _RULES = "src/hutch/active/stopping.py", "src/hutch/active/est
 _PPCA, _MISSING, _NAT_OEM = "src/hutch/em/ppca/model.py", "src/hutch/em/ppca/missing.py", "src/hutch/em/nat_oem.py"
 _FULL, _LOW, _BAYES = (f"reductions/bayesian_linear/{name}.py" for name in ("full", "low_rank", "kernels"))
 _FTRL, _PISTOL, _COIN = (f"reductions/ftrl/{name}.py" for name in ("ftrl_proximal", "pistol", "coin_betting"))
-_LOG, _CHOICES, _LIMITS = (
+_LOG, _READER, _CHOICES, _LIMITS = (
     "src/hutch/durable/log.py",
+    "src/hutch/durable/log_reader.py",
     "src/hutch/durable/choices.py",
     "core/chain/limits.py",
 )
@@ -113,15 +114,15 @@ FAULTS: tuple[Fault, ...] = (
           "found[choices.first + policy.ranked[choices.first]] = 1", "found[choices.first] = 1"),
     Fault("off-policy", "the self-normalised interval is that of the plain mean", _OFF,
           "float(w**2 @ (c - at) ** 2 / (w.sum() * total))", "float(w**2 @ c**2 / (w.sum() * total))"),
-    Fault("serve log", "an entry between two pages is left out", _LOG, "after = rows[-1][0]",
+    Fault("serve log", "an entry between two pages is left out", _READER, "after = rows[-1][0]",
           "after = rows[-1][0] + 1"),
     Fault("serve log", "a cost may be told anew", _CHOICES, "if found[0] != reward.cost:", "if False:"),
     Fault("serve log", "decisions that the log still needs are forgotten", _LOG,
           '" AND (number IS NULL OR number <= :cut)"', '""'),
-    Fault("serve log", "a damaged entry is learned", _LOG, "entry if entry and entry.checksum == checksum else None",
+    Fault("serve log", "a damaged entry is learned", _READER, "entry if entry and entry.checksum == checksum else None",
           "entry"),
-    Fault("serve log", "entries that are missing are not noticed", _LOG, "stored == _chained(chain, checksum), stored",
-          "True, stored"),
+    Fault("serve log", "entries that are missing are not noticed", _READER,
+          "stored == chained(chain, checksum), stored", "True, stored"),
     Fault("serve log", "entries that the database has lost are not noticed", _LOG, "if lost := self._lost(last)",
           "if lost := ''"),
     Fault("serve log", "the id of a learn request that was taken back stays known", _LOG,

@@ -6,9 +6,9 @@ _APPLICATION = "src/hutch/net/application.py"
 _SERVED, _ANSWERS, _PROOFS, _BODIES, _DECISIONS = (
     f"src/hutch/serve/{name}.py" for name in ("served", "answers", "proofs", "bodies", "decisions")
 )
-_LOG, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS, _LAST = (
+_LOG, _READER, _COMMIT, _CHOICES, _LOCK, _FILE, _RECORDS, _LAST = (
     f"src/hutch/durable/{name}.py"
-    for name in ("log", "commit", "choices", "lock", "model_file", "records", "last_entry")
+    for name in ("log", "log_reader", "commit", "choices", "lock", "model_file", "records", "last_entry")
 )
 
 _DEFERRED, _LOOPS, _SEEN = (f"src/hutch/durable/{name}.py" for name in ("deferred", "loops", "seen"))
@@ -150,7 +150,7 @@ FAULTS: tuple[Fault, ...] = (
           "        seen.take_back(connection, model, first, last)\n", ""),
     Fault("decisions served", "metrics of forgotten decisions stay", _LOG,
           "            seen.forget(connection, model)\n", ""),
-    Fault("decisions served", "the entry of metrics holds no metrics", _LOG,
+    Fault("decisions served", "the entry of metrics holds no metrics", _READER,
           "choice = found[2]._replace(cost=0.0, metrics=metrics) if metrics else found[2]", "choice = found[2]"),
     Fault("decisions served", "decisions with some of their metrics never get the others by default", _SEEN,
           "AND ({known}) < ?", "AND ({known}) = 0 AND 0 < ?"),
@@ -190,11 +190,11 @@ FAULTS: tuple[Fault, ...] = (
     Fault("Personalizer's calls", "a comparison has all of the error", _LOOPS,
           "((self.period + 1) * (self.period + 2))", "1"),
     Fault("Personalizer's calls", "no event with a great weight is allowed for", _LOOPS, "+ far**2 / n", ""),
-    Fault("durable log", "what an entry chooses may change", _LOG, 'f"{self.kind}\\0{self.audit}\\0{choice}".encode()',
-          'f"{self.kind}\\0{self.audit}".encode()'),
-    Fault("durable log", "which answer an entry teaches may change", _LOG,
+    Fault("durable log", "what an entry chooses may change", _READER,
+          'f"{self.kind}\\0{self.audit}\\0{choice}".encode()', 'f"{self.kind}\\0{self.audit}".encode()'),
+    Fault("durable log", "which answer an entry teaches may change", _READER,
           'f"{self.kind}\\0{self.audit}\\0{choice}".encode()', 'f"{self.kind}\\0{choice}".encode()'),
-    Fault("durable log", "checksums are not chained", _LOG, 'zlib.crc32(b"%d" % checksum, chain & 0xFFFFFFFF)',
+    Fault("durable log", "checksums are not chained", _READER, 'zlib.crc32(b"%d" % checksum, chain & 0xFFFFFFFF)',
           'zlib.crc32(b"%d" % checksum)'),
     Fault("durable log", "the last acknowledged entry may be gone", _LOG, "if until == first:",
           "if until == first + 1:"),
@@ -238,7 +238,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("durable log", "the first id of lost entries stays", _LOG,
           "self._take_back(connection, model, through + 1, kept)",
           "self._take_back(connection, model, through + 2, kept)"),
-    Fault("durable log", "the first of refused entries is learned", _LOG,
+    Fault("durable log", "the first of refused entries is learned", _READER,
           "skipped = any(first <= number <=", "skipped = any(first < number <="),
     Fault("durable log", "a refused cost stays", _LOG, "SET cost = NULL, number = NULL WHERE",
           "SET number = NULL WHERE"),
@@ -251,7 +251,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("durable log", "the time in service begins anew", _LOG,
           "\"INSERT OR REPLACE INTO store VALUES ('served_seconds', ?, NULL)\"",
           "\"INSERT OR IGNORE INTO store VALUES ('served_seconds', ?, NULL)\""),
-    Fault("durable log", "entries that are missing at the end are not missed", _LOG, "if last < wanted > after:",
+    Fault("durable log", "entries that are missing at the end are not missed", _READER, "if last < wanted > after:",
           "if last < wanted < after:"),
     Fault("durable log", "a damaged number of the last entry is believed", _LAST,
           'if _checksum(int(number), *more) == int(checksum, 16):', "if number:"),

@@ -36,7 +36,7 @@ from hutch.durable.choices import (
 )
 from hutch.durable.deferred import activate as end_waiting
 from hutch.durable.deferred import defer, hold
-from hutch.durable.log import Entry
+from hutch.durable.log_reader import Entry
 from hutch.durable.loops import Beside, Loop, count, count_reward, put_beside, said_of
 from hutch.durable.records import check_name
 from hutch.durable.seen import entry_of, lacking, note_seen, seen_of, text_of

@@ -12,7 +12,8 @@ from hutch.active.page import LEASE_SECONDS
 from hutch.active.whom import Whom
 from hutch.core.errors import DataError, at
 from hutch.durable.entries import Event
-from hutch.durable.log import Entry, Log
+from hutch.durable.log import Log
+from hutch.durable.log_reader import Entry
 from hutch.durable.records import Answer, check_worker, read_answers
 from hutch.serve.bodies import SOURCE, TEXT, parse_json
 from hutch.serve.served import Served

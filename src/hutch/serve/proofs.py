@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 from hutch.core.errors import at, counted
-from hutch.durable.log import Entry, Log
+from hutch.durable.log import Log
+from hutch.durable.log_reader import Entry
 from hutch.durable.receipts import described, maker, receipt_of
 from hutch.serve.answers import Answered
 

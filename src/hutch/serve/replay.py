@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hutch.core.errors import StoreError, at
-from hutch.durable.log import Entry, Log
+from hutch.durable.log import Log
+from hutch.durable.log_reader import Entry
 from hutch.serve.served import Served
 
 

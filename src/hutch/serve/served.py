@@ -33,7 +33,8 @@ from hutch.core.overflow import clear_flags, may_have_overflowed
 from hutch.core.run.prediction_intervals import Intervals
 from hutch.durable.choices import Choice, Contradiction, Default
 from hutch.durable.commit import settle
-from hutch.durable.log import Entry, Log, Logged, Place
+from hutch.durable.log import Log, Logged, Place
+from hutch.durable.log_reader import Entry
 from hutch.durable.model_file import ModelFile
 from hutch.net.application import JSON
 from hutch.net.limits import Limits
