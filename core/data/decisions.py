@@ -103,7 +103,8 @@ class DecisionReader(RecordReader):
         if self._options.chosen_alone:
             probability = 0.0
         elif not is_number(probability) or not 0 < np.float32(probability) <= 1:
-            raise Problem(f"probability: got {probability!r}, wanted a number above 0, at most 1", number)
+            instead = "; `hutch evaluate --propensities estimated` does without" if probability is None else ""
+            raise Problem(f"probability: got {probability!r}, wanted a number above 0, at most 1{instead}", number)
         return [_Label(k, float(cost), float(probability)) if k == chosen else None for k in range(count)]
 
     def _columns(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:

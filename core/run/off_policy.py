@@ -154,8 +154,8 @@ def joined_terms(terms: Sequence[NDArray[np.float64]]) -> tuple[Column, Column, 
     table = np.concatenate([*terms, np.zeros((0, 4))])
     if not len(table):
         raise UsageError(
-            "got a log without labels, wanted action:cost:probability at the actions that were chosen; for a log "
-            "without probabilities there is --propensities estimated, with an assumption"
+            "got a log without labels, wanted action:cost:probability at the actions that were chosen; where the log "
+            "has no probabilities, --propensities estimated estimates them, under an assumption"
         )
     weight, cost, model, predicted = table.T
     return weight, cost, model, predicted

