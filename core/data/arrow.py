@@ -310,7 +310,11 @@ class TableReader:
         for value in given:
             for name in [name for name, each in value.items() if each is None] if isinstance(value, dict) else ():
                 del value[name]
-        return label_lists(self._options.label, given, lambda i, text: Problem(f"the label: {text}", self._row + i))
+
+        def wrong(i: int, text: str) -> Problem:
+            return Problem(f"the label: {text}", self._row + i)
+
+        return label_lists(self._options.label, given, wrong, self._options.chosen_alone)
 
     def _class_column(self, classes: ClassNames, array: Any) -> NDArray[np.float32]:
         """Labels of a column that names classes; each name is looked up once."""

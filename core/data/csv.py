@@ -192,7 +192,7 @@ class CsvReader:
             return Problem(f"column {self._names[position]!r} (label): {text}", int(records.lines[row]))
 
         cells = [cell.decode(errors="replace") for cell in records.column(position)]
-        return label_lists(self._options.label, cells, wrong)
+        return label_lists(self._options.label, cells, wrong, self._options.chosen_alone)
 
     def batch(self, records: Records) -> Batch:
         """The batch of some records below the header."""

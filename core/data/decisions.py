@@ -35,7 +35,8 @@ class DecisionReader(RecordReader):
 
     A record holds `actions`, a list of mappings from namespaces to features, and perhaps `shared`, one such mapping of
     features that all of them have. Its label is `chosen`, the action that was chosen counted from 0, with its `cost`
-    and its `probability`; or `costs`, one per action. It may have an `importance` and a `tag`.
+    and its `probability`, unless the options do without; or `costs`, one per action. It may have an `importance` and
+    a `tag`.
     """
 
     def batch(self, records: list[Mapping[str, Any]]) -> Batch:
@@ -99,8 +100,11 @@ class DecisionReader(RecordReader):
             raise Problem(f"chosen: got {chosen!r}, wanted the number of an action, 0 to {count - 1}", number)
         if not is_number(cost):
             raise Problem(f"cost: got {cost!r}, wanted a number", number)
-        if not is_number(probability) or not 0 < np.float32(probability) <= 1:
-            raise Problem(f"probability: got {probability!r}, wanted a number above 0, at most 1", number)
+        if self._options.chosen_alone:
+            probability = 0.0
+        elif not is_number(probability) or not 0 < np.float32(probability) <= 1:
+            instead = "; `hutch evaluate --propensities estimated` does without" if probability is None else ""
+            raise Problem(f"probability: got {probability!r}, wanted a number above 0, at most 1{instead}", number)
         return [_Label(k, float(cost), float(probability)) if k == chosen else None for k in range(count)]
 
     def _columns(self, records: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:

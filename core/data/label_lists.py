@@ -18,7 +18,7 @@ Wrong = Callable[[int, str], DataError]
 _CHOICE = ("class", "cost", "probability")
 
 
-def label_lists(kind: LabelKind, given: Sequence[Any], wrong: Wrong) -> dict[str, NDArray[Any]]:
+def label_lists(kind: LabelKind, given: Sequence[Any], wrong: Wrong, alone: bool = False) -> dict[str, NDArray[Any]]:
     """The columns of a batch that hold the labels.
 
     Args:
@@ -27,6 +27,7 @@ def label_lists(kind: LabelKind, given: Sequence[Any], wrong: Wrong) -> dict[str
             number, cost, and probability or density; each of them also as JSON. None, NaN and an empty text are no
             label.
         wrong: makes the error about a value that cannot be used.
+        alone: a choice needs no probability; whatever it is, 1 stands for it.
 
     Raises:
         DataError: what `wrong` makes.
@@ -35,6 +36,8 @@ def label_lists(kind: LabelKind, given: Sequence[Any], wrong: Wrong) -> dict[str
     array([0, 2, 1], dtype=uint32)
     """
     values = [_value(each) for each in given]
+    if alone and kind == "logged_class":
+        values = [{**value, "probability": 1.0} if isinstance(value, Mapping) else value for value in values]
     if kind in _READ:
         return _READ[kind](values, wrong)
     for i, value in enumerate(values):

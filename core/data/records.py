@@ -150,7 +150,7 @@ class RecordReader:
         }
         if self._options.label in WANTED:
             given = [record.get(self._label) for record in records]
-            found.update(label_lists(self._options.label, given, self._wrong_label))
+            found.update(label_lists(self._options.label, given, self._wrong_label, self._options.chosen_alone))
         else:
             found["labels"] = as_labels(self._simple_labels(records))
         found["tags"], found["tag_ptr"] = joined_texts([_bytes(record.get(self._tag)) for record in records])

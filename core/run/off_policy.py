@@ -105,34 +105,64 @@ def evaluate(
     Raises:
         UsageError: a chain of another kind, a log without labels, or one that lacks some of the chain's metrics.
     """
+    refuse_others(chain)
+    terms = [terms_of(batch, judge(chain, estimator, batch, learn)) for batch in batches]
+    refuse_incomplete(chain)
+    return value_of(*joined_terms(terms), confidence=confidence)
+
+
+def refuse_others(chain: Engine) -> None:
+    """Refuse a chain that does not take logged decisions.
+
+    Args:
+        chain: to be evaluated.
+
+    Raises:
+        UsageError: it does not.
+    """
     if chain.takes not in (Labels.LOGGED_ACTION, Labels.LOGGED_CLASS):
         raise UsageError(f"got a chain that takes labels {chain.takes.value!r}, wanted one of logged decisions")
-    terms: list[NDArray[np.float64]] = []
-    for batch in batches:
-        policy = chain.run_batch(batch, learn=learn)[0]
-        costs = estimator.run_batch(batch)[0]
-        if chain.takes is Labels.LOGGED_CLASS:
-            choices, probabilities, estimates = _of_classes(batch, *policy.scores.shape), policy.scores, costs.scores
-        else:
-            choices, probabilities, estimates = _of_actions(batch), policy.predictions, costs.predictions
-        found = probabilities.ravel().astype(np.float64)
-        if chain.predicts is Predictions.ACTION_SCORES:
-            found = np.zeros(len(found))
-            found[choices.first + policy.ranked[choices.first]] = 1
-        terms.append(_terms(batch, choices, found, estimates.ravel().astype(np.float64)))
+
+
+def refuse_incomplete(chain: Engine) -> None:
+    """Refuse a log that lacks some of the metrics that a chain weighs.
+
+    Args:
+        chain: which has seen the log.
+
+    Raises:
+        UsageError: it does.
+    """
     for layer in chain.layers:
         if has(layer, WeighsMetrics) and layer.incomplete:
             text = f"got {counted(layer.incomplete, 'decision')} without some of the metrics {', '.join(layer.metrics)}"
             raise UsageError(f"{text}, wanted all of them: a decision costs their weighted sum")
+
+
+Column = NDArray[np.float64]
+
+
+def joined_terms(terms: Sequence[NDArray[np.float64]]) -> tuple[Column, Column, Column, Column]:
+    """The four columns of `terms_of` of all batches, float64 (decisions).
+
+    Args:
+        terms: of each batch.
+
+    Raises:
+        UsageError: there are none.
+    """
     table = np.concatenate([*terms, np.zeros((0, 4))])
     if not len(table):
-        raise UsageError("got a log without labels, wanted action:cost:probability at the actions that were chosen")
+        raise UsageError(
+            "got a log without labels, wanted action:cost:probability at the actions that were chosen; where the log "
+            "has no probabilities, --propensities estimated estimates them, under an assumption"
+        )
     weight, cost, model, predicted = table.T
-    return value_of(weight, cost, model, predicted, confidence)
+    return weight, cost, model, predicted
 
 
 @dataclass(frozen=True, slots=True)
-class _Choices:
+class Choices:
     """The choices of the decisions of a batch, one after the other.
 
     Attributes:
@@ -148,17 +178,61 @@ class _Choices:
     at: NDArray[np.int64]
 
 
-def _of_actions(batch: Batch) -> _Choices:
-    """The choices are rows."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The decisions of a batch as a chain makes them.
+
+    Attributes:
+        choices: of the decisions.
+        policy: the probability that the chain gives each choice, float64 (choices).
+        estimates: the predicted cost of each choice, float64 (choices).
+    """
+
+    choices: Choices
+    policy: NDArray[np.float64]
+    estimates: NDArray[np.float64]
+
+
+def judge(chain: Engine, estimator: Engine, batch: Batch, learn: bool) -> Judged:
+    """The decisions of a batch, each made before it is learned.
+
+    Args:
+        chain, estimator, learn: see `evaluate`.
+        batch: whole decisions.
+    """
+    policy = chain.run_batch(batch, learn=learn)[0]
+    costs = estimator.run_batch(batch)[0]
+    if chain.takes is Labels.LOGGED_CLASS:
+        choices, probabilities, estimates = of_classes(batch, *policy.scores.shape), policy.scores, costs.scores
+    else:
+        choices, probabilities, estimates = of_actions(batch), policy.predictions, costs.predictions
+    found = probabilities.ravel().astype(np.float64)
+    if chain.predicts is Predictions.ACTION_SCORES:
+        found = np.zeros(len(found))
+        found[choices.first + policy.ranked[choices.first]] = 1
+    return Judged(choices, found, estimates.ravel().astype(np.float64))
+
+
+def of_actions(batch: Batch) -> Choices:
+    """The choices are rows.
+
+    Args:
+        batch: whole decisions.
+    """
     ends, shared = ends_of_groups(batch), shared_rows(batch)
     starts = np.concatenate([[0], ends[:-1]])
     first = starts + shared[starts]
     at = np.repeat(np.arange(len(batch)), np.diff(batch.cost_ptr))
-    return _Choices(np.repeat(np.arange(len(ends)), ends - starts), ~shared, first[first < ends], at)
+    return Choices(np.repeat(np.arange(len(ends)), ends - starts), ~shared, first[first < ends], at)
 
 
-def _of_classes(batch: Batch, decisions: int, classes: int) -> _Choices:
-    """The choices of a row are classes."""
+def of_classes(batch: Batch, decisions: int, classes: int) -> Choices:
+    """The choices of a row are classes.
+
+    Args:
+        batch: a row is a decision.
+        decisions, classes: their numbers.
+    """
     low, high = batch.cost_ptr[0], batch.cost_ptr[-1]
     row = np.repeat(np.arange(decisions), np.diff(batch.cost_ptr))
     chosen = batch.cost_classes[low:high].astype(np.int64) - 1
@@ -167,22 +241,46 @@ def _of_classes(batch: Batch, decisions: int, classes: int) -> _Choices:
     first_logged[logged[np.unique(row[logged], return_index=True)[1]]] = True  # as the chain takes it
     at = np.where(first_logged & (chosen >= 0) & (chosen < classes), row * classes + chosen, -1)
     first = np.arange(decisions) * classes
-    return _Choices(np.repeat(np.arange(decisions), classes), np.ones(decisions * classes, np.bool_), first, at)
+    return Choices(np.repeat(np.arange(decisions), classes), np.ones(decisions * classes, np.bool_), first, at)
 
 
-def _terms(
-    batch: Batch, choices: _Choices, policy: NDArray[np.float64], estimates: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Weight, cost, mean cost predicted for the chain and cost predicted for the logged choice of each decision."""
+def logged_once(batch: Batch, choices: Choices) -> NDArray[np.int64]:
+    """The costs of decisions with one logged choice and its probability, counted from the batch's first one.
+
+    Args:
+        batch: whole decisions.
+        choices: theirs.
+    """
     low, high = batch.cost_ptr[0], batch.cost_ptr[-1]
-    given, likely = batch.costs[low:high].astype(np.float64), batch.probabilities[low:high].astype(np.float64)
-    known = np.flatnonzero((given != UNLABELED) & (likely >= 0) & (choices.at >= 0))
-    count = int(choices.decision[-1]) + 1 if len(choices.decision) else 0
-    once = np.bincount(choices.decision[choices.at[known]], minlength=count) == 1
-    known = known[once[choices.decision[choices.at[known]]] & (likely[known] > 0)]
-    at, cost = choices.at[known], given[known]
-    mean = np.bincount(choices.decision, np.where(choices.counts, policy * estimates, 0), count)
-    return np.stack([policy[at] / likely[known], cost, mean[choices.decision[at]], estimates[at]], axis=1)
+    likely = batch.probabilities[low:high]
+    known = np.flatnonzero((batch.costs[low:high] != UNLABELED) & (likely >= 0) & (choices.at >= 0))
+    once = np.bincount(choices.decision[choices.at[known]], minlength=decisions_of(choices)) == 1
+    found: NDArray[np.int64] = known[once[choices.decision[choices.at[known]]] & (likely[known] > 0)]
+    return found
+
+
+def decisions_of(choices: Choices) -> int:
+    """The number of decisions that have choices."""
+    return int(choices.decision[-1]) + 1 if len(choices.decision) else 0
+
+
+def terms_of(batch: Batch, judged: Judged) -> NDArray[np.float64]:
+    """Weight, cost, mean cost predicted for the chain and cost predicted for the logged choice of each decision.
+
+    Args:
+        batch: whole decisions.
+        judged: the same.
+
+    Returns:
+        float64 (decisions with one logged choice, 4).
+    """
+    choices, known = judged.choices, logged_once(batch, judged.choices)
+    low = batch.cost_ptr[0]
+    at = choices.at[known]
+    cost, likely = (each[low + known].astype(np.float64) for each in (batch.costs, batch.probabilities))
+    weighted = np.where(choices.counts, judged.policy * judged.estimates, 0)
+    mean = np.bincount(choices.decision, weighted, decisions_of(choices))
+    return np.stack([judged.policy[at] / likely, cost, mean[choices.decision[at]], judged.estimates[at]], axis=1)
 
 
 def value_of(

@@ -19,7 +19,7 @@ from hutch.core.run.passes import Holdout, PassesDone, run_passes
 from hutch.core.run.progress import Cells, Progress, View, parse_schedule
 from hutch.core.run.unexpected import about_no_labels, lacks_labels
 from hutch.core.strict_json import dumps
-from hutch.core.text.problems import BAD_LABEL
+from hutch.core.text.problems import BAD_LABEL, BAD_PROBABILITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +261,8 @@ class Run:
             return f"no label is a number: nothing was learned; {wanted}"
         if not self.options.learn or not lacks_labels(self.engine, seen.examples, seen.weighted_labeled):
             return ""
+        if found and found.counts[BAD_PROBABILITY]:
+            return f"{about_no_labels(self.engine)}; `hutch evaluate --propensities estimated -f MODEL` estimates them"
         tables = self.options.kind or any(ending_of(source) in TABLES for source in self.options.data)
         return about_no_labels(self.engine) + "; --label COLUMN names the column of the labels" * bool(tables)
 

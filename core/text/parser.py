@@ -19,7 +19,7 @@ from hutch.core.text.actions import find_problems, find_slot_problems, places_of
 from hutch.core.text.columns import DONE, FEED, NEEDS_LINE, parse_text
 from hutch.core.text.hashing import HashMode, NamespaceMode
 from hutch.core.text.label import label_parser
-from hutch.core.text.problems import Problems
+from hutch.core.text.problems import BAD_PROBABILITY, Problems
 from hutch.core.text.slow import parse_line
 from hutch.core.text.state import LABEL_KINDS, Buffers
 
@@ -89,6 +89,7 @@ class ParserOptions:
         zeros: keep features of value 0, which otherwise are left out.
         words: a value that only begins as a number, such as a date, is a word, as in VW's CSV.
         made: what is made of the names of features; None: nothing.
+        chosen_alone: a logged choice needs no probability; without one it has probability 0.
     """
 
     bits: int = 18
@@ -104,6 +105,7 @@ class ParserOptions:
     zeros: bool = False
     words: bool = False
     made: "MakesFeatures | None" = None
+    chosen_alone: bool = False
 
     def __post_init__(self) -> None:
         valid: dict[str, tuple[object, ...]] = {
@@ -235,6 +237,8 @@ class TextParser:
                 at(self.source_name, self.line + 1, None, "got 4 GiB or more at once, wanted shorter lines")
             )
         buffers = self._ring[number % self.valid]
+        if self.options.chosen_alone:
+            buffers.found.counts[BAD_PROBABILITY] = 0
         self.problems.add(buffers.found, text.data, self.source_name, self.line, self.options.strict)
         self._taken = text, self.line
         batch = buffers.batch()

@@ -1,17 +1,28 @@
 """The estimated cost of a chain's decisions, in Python."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from hutch.chain import Chain
-from hutch.core.errors import ConfigError
+from hutch.core.batch import Batch
+from hutch.core.errors import ConfigError, UsageError
 from hutch.core.run import off_policy
 from hutch.core.run.off_policy import OffPolicyValue
 
+Propensities = Literal["logged", "estimated"]
 
-def evaluate(log: Any, chain: Chain | str | Path | Mapping[str, Any], *, confidence: float = 0.95) -> OffPolicyValue:
+
+def evaluate(
+    log: Any,
+    chain: Chain | str | Path | Mapping[str, Any],
+    *,
+    confidence: float = 0.95,
+    propensities: Propensities = "logged",
+    final_model: str | Path | None = None,
+) -> OffPolicyValue:
     """Estimate the mean cost of a chain's decisions from a log of another policy's decisions, as `hutch evaluate`.
 
     Args:
@@ -19,12 +30,17 @@ def evaluate(log: Any, chain: Chain | str | Path | Mapping[str, Any], *, confide
         chain: a configuration as `Chain.from_config` takes it, evaluated on each decision before learning from it; or a
             chain, which is evaluated unchanged.
         confidence: of the intervals, above 0 and below 1.
+        propensities: `logged`: the log holds the probability of each choice; `estimated`: it need not, and a model
+            of the choices estimates them, which assumes that the features hold all that moved both choice and cost.
+        final_model: the file to which a configuration's chain is saved after it has learned from the log with
+            estimated probabilities; None: none.
 
     Returns:
-        The estimates `ips`, `snips` and `dr`, each with an interval, and reasons to doubt them.
+        The estimates `ips`, `snips` and `dr`, each with an interval, and reasons to doubt them; with estimated
+        probabilities also `dm` and how well these fit, see `hutch.propensities.estimated.EstimatedValue`.
 
     Raises:
-        ConfigError: a mistake in the configuration, or a confidence out of range.
+        ConfigError: a mistake in the configuration, or an argument out of range.
         DataError: decisions that cannot be used.
         UsageError: a chain that does not decide, or a log without labels.
 
@@ -39,7 +55,61 @@ def evaluate(log: Any, chain: Chain | str | Path | Mapping[str, Any], *, confide
     """
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence: got {confidence}, wanted above 0 and below 1")
-    judged = deepcopy(chain) if isinstance(chain, Chain) else Chain.from_config(chain)
-    estimator = Chain.from_config(off_policy.estimator_of(judged.config.to_dict(), judged.layers))
     learns = not isinstance(chain, Chain)
-    return off_policy.evaluate(judged, estimator, judged.batches(log), learn=learns, confidence=confidence)
+    judged = deepcopy(chain) if isinstance(chain, Chain) else Chain.from_config(chain)
+    reads_as(judged, propensities)
+    return of_batches(judged, judged.batches(log), learns, confidence, propensities, final_model)
+
+
+def reads_as(chain: Chain, propensities: str) -> None:
+    """Let a chain read logs without probabilities, if these are to be estimated.
+
+    Args:
+        chain: to be evaluated.
+        propensities: see `evaluate`.
+
+    Raises:
+        ConfigError: neither `logged` nor `estimated`.
+    """
+    if propensities not in get_args(Propensities):
+        raise ConfigError(f"propensities: got {propensities!r}, wanted 'logged' or 'estimated'")
+    chain.parser = replace(chain.parser, chosen_alone=propensities == "estimated")
+
+
+def of_batches(
+    chain: Chain,
+    batches: Iterable[Batch],
+    learn: bool,
+    confidence: float,
+    propensities: str,
+    final_model: str | Path | None = None,
+) -> OffPolicyValue:
+    """The estimates for a chain from a log; the chain is changed if it learns.
+
+    Args:
+        chain: a chain after `reads_as`.
+        batches: the log, as the chain reads it.
+        learn: the chain is evaluated on each decision before it learns it.
+        confidence, propensities, final_model: see `evaluate`.
+
+    Raises:
+        UsageError: see `evaluate`; or a model to save of a chain that learns nothing, or from logged probabilities.
+    """
+    if final_model is not None and not (learn and propensities == "estimated"):
+        raise UsageError(
+            "a final model: wanted a chain that learns from estimated propensities; others are trained by `hutch train`"
+        )
+    config = off_policy.estimator_of(chain.config.to_dict(), chain.layers)
+    estimator = Chain.from_config(config)
+    if propensities == "logged":
+        return off_policy.evaluate(chain, estimator, batches, learn=learn, confidence=confidence)
+    from hutch.propensities.estimated import evaluate as with_estimated
+    from hutch.propensities.estimated import filled
+
+    regression = Chain.from_config(config)
+    log = filled(chain, regression, map(Batch.copied, batches))
+    value = with_estimated(chain, estimator, regression, log, learn=learn, confidence=confidence)
+    if final_model is not None:
+        reads_as(chain, "logged")
+        chain.save(final_model)
+    return value

@@ -19,13 +19,22 @@ def evaluate(
     ] = None,
     overrides: Overrides = None,
     format: Format = None,
+    propensities: Annotated[
+        str, Option("--propensities", metavar="HOW", help="logged, or estimated from the features of the log.")
+    ] = "logged",
+    final: Annotated[
+        str | None,
+        Option("-f", "--final_regressor", metavar="MODEL", help="Save the chain, trained by estimated propensities."),
+    ] = None,
     confidence: Annotated[float, Option(min=0.5, max=0.9999, metavar="P", help="Confidence of the intervals.")] = 0.95,
     strict: Annotated[bool, Option("--strict", help="Stop at the first malformed input.")] = False,
     json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate what a chain's decisions would have cost, from a log of decisions by another policy.
 
-    A chain is evaluated on each decision before learning from it; a model is evaluated unchanged.
+    A chain is evaluated on each decision before learning from it; a model is evaluated unchanged. The log holds the
+    probability of each choice, its propensity; `--propensities estimated` estimates it by a model of the choices.
+    That assumes that the features hold all that moved both the choice and the cost.
 
     Example: hutch evaluate log.vw -C chain.yaml
     """
@@ -36,29 +45,26 @@ def evaluate(
     from hutch.chain import Chain
     from hutch.core.data.files import check_sources
     from hutch.core.errors import UsageError
-    from hutch.core.run.off_policy import estimator_of
-    from hutch.core.run.off_policy import evaluate as judge
+    from hutch.off_policy import of_batches, reads_as
+    from hutch.propensities.report import about_propensities, table
     from hutch.shell.sentences import Verdict, other_command
 
     if (chain is None) == (model is None):
         raise UsageError("wanted either a chain, -C FILE, or a model, -i FILE")
     check_sources(log)
     found = Chain.from_config(chain, overrides or ()) if chain is not None else Chain.load(model or "", overrides or ())
-    estimator = Chain.from_config(estimator_of(found.config.to_dict(), found.layers))
+    reads_as(found, propensities)
     files = found.files(log, lambda problem: print(problem, file=sys.stderr), strict=strict, kind=format)
-    value = judge(found, estimator, files, learn=model is None, confidence=confidence)
-    following = "" if model else other_command("hutch", "train", *log, "-C", chain or "", "-f", "policy.model")
-    verdict = Verdict(
-        sentences(value, confidence), following if value.dr.high < value.logged and not value.warnings else ""
-    )
+    value = of_batches(found, files, model is None, confidence, propensities, final)
+    better = value.dr.high < value.logged and not value.warnings and chain is not None and final is None
+    by = ["evaluate", "--propensities", "estimated"] if propensities == "estimated" else ["train"]
+    following = other_command("hutch", *by, *log, "-C", chain or "", "-f", "policy.model") if better else ""
+    verdict = Verdict((*sentences(value, confidence), *about_propensities(value)), following)
     if json:
         print(json_text.dumps(asdict(value) | verdict.as_json()))
         return
     print(f"{value.decisions} decisions, mean cost in the log {value.logged:.4f}, {value.effective:.1f} effective")
-    print(f"{'':6}{'cost':>10}{'low':>10}{'high':>10}")
-    for name in ("ips", "snips", "dr"):
-        one = getattr(value, name)
-        print(f"{name:6}{one.value:10.4f}{one.low:10.4f}{one.high:10.4f}")
+    print("\n".join(table(value)))
     for warning in value.warnings:
         print(f"warning: {warning}")
     print("\n".join(verdict.lines()))

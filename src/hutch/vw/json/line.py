@@ -59,6 +59,7 @@ class Names:
     Attributes:
         ids: of the namespaces, by their number.
         logged: labels are of one chosen action.
+        alone: which may have no probability.
         slots: a decision has several slots.
         slates: they have one joint cost.
         classes: labels are classes.
@@ -76,6 +77,7 @@ class Names:
         self._texts = TextParser(replace(options, strict=True, whole_groups=False), "_label")
         self.ids: list[int] = []
         self.logged = options.label == "logged_action"
+        self.alone = options.chosen_alone
         self.slots, self.slates = options.label in ("logged_slots", "logged_slate"), options.label == "logged_slate"
         self.classes, self.numbers = options.label == "multiclass", options.label == "logged_number"
         self.zeros, self.kept = options.zeros, False
@@ -346,7 +348,7 @@ class Line:
         if _is_number(value):
             return self._names.text_label(repr(value))
         if type(value) is tuple:
-            return _label_of({key.lower(): one for key, one in value}, self._names.classes)
+            return _label_of({key.lower(): one for key, one in value}, self._names.classes, self._names.alone)
         raise Wrong(f"_label: {json.dumps(value)[:30]}, wanted a number, a text or an object")
 
     def label(self) -> Label:
@@ -359,7 +361,7 @@ class Line:
                 found = self._whole_label(self._given["_label"])
             else:
                 given = {key.removeprefix("_label_"): value for key, value in self._given.items()}
-                found = _label_of(given, self._names.classes)
+                found = _label_of(given, self._names.classes, self._names.alone)
         except Wrong as error:
             if whole:
                 raise error.within(*self._key("_label")) from None
@@ -424,8 +426,8 @@ def _end(example: Example, space: Space, own: int) -> None:
         example.order.append(space.number)
 
 
-def _label_of(given: dict[str, Any], classes: bool) -> Label:
-    """A label, which may have to be a class, from its parts."""
+def _label_of(given: dict[str, Any], classes: bool, alone: bool = False) -> Label:
+    """A label, which may have to be a class, or may be a choice without its probability, from its parts."""
     parts = {name: value for name, value in given.items() if name in _OF_LABELS and value is not None}
     for name, value in parts.items():
         if not _is_number(value) or not abs(value) < UNGIVEN:
@@ -433,8 +435,9 @@ def _label_of(given: dict[str, Any], classes: bool) -> Label:
             raise Wrong(f"{name}: {_shown(value)}, wanted a number{below}", name)
     if "cost" in parts:
         probability = float(parts.get("probability", 0))
-        if not 0 < probability <= 1:
+        if not (0 < probability <= 1 or alone):
             raise Wrong(f"probability: {probability}, wanted a number above 0, at most 1", "probability")
+        probability = 0.0 if alone else probability
         action = int(parts.get("action", 0))
         if not 0 <= action <= _MOST_ACTIONS:
             raise Wrong(f"action: {action}, wanted a number from 0 to {_MOST_ACTIONS}", "action")
