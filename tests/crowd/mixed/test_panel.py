@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -5,6 +7,7 @@ from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.mixed.panel import Alone
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.two_level import TwoLevel
@@ -41,6 +44,22 @@ def test_a_little_gold_says_whom_to_believe(panel):
     assert taught[0] > 0.85
     known = taught[2].labels.gold >= 0
     assert (taught[2].probability[known].argmax(axis=1) == taught[2].labels.gold[known]).all()
+
+
+@pytest.mark.slow
+def test_what_judges_say_without_gold_is_fitted_once(panel, monkeypatch):
+    rows, truth = panel
+    model, fits = Mixed(), list[Any]()
+    model.alone, fit = Alone(), TwoLevel.fit
+    monkeypatch.setattr(TwoLevel, "fit", lambda self, labels, *rest: fits.append(labels) or fit(self, labels, *rest))
+    for size, items, again in ((15, 40, True), (10, 40, False), (10, 30, True)):
+        gold = {f"t{i}": truth[f"t{i}"] for i in range(size)}
+        labels = from_triples([row for row in rows if int(row[1][1:]) < items and row[0] < "judge3"], gold=gold)
+        fresh = aggregate(labels, Mixed()).probability
+        fits.clear()
+        kept = aggregate(labels, model)
+        assert (kept.probability == fresh).all() and bool(fits) == again
+        kept.fit.state.workers["two_level.counts"][:] = 0.0  # the arrays of a run are its own
 
 
 @pytest.fixture(scope="module")
