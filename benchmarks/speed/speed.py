@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "benchmarks" / "results" / "speed.md"
-START, THREADS = "\n## Start-up\n", "\n## Threads\n"
+START = "\n## Start-up\n"
 PEER = "vowpalwabbit==9.11.9"
 LOGISTIC, CLICKS = "--loss_function logistic -b 18", "--loss_function logistic -b 22"
 TOURNAMENT = "--ect 5 --loss_function hinge --holdout_off"

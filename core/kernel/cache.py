@@ -450,7 +450,7 @@ class AddressKernel:
 @contextmanager
 def _compiling() -> Iterator[None]:
     """While something is compiled, show on a terminal or in a notebook how much was, in one short line."""
-    from hutch.core.kernel.private import comparing_fast
+    from hutch.core.kernel.private import compiling_fast
 
     global _spent
     screen = sys.stdout if "ipykernel" in sys.modules else sys.stderr  # a notebook shows errors on red
@@ -460,7 +460,7 @@ def _compiling() -> Iterator[None]:
     begun, collects = time.perf_counter(), gc.isenabled()
     gc.disable()  # Numba makes millions of small objects that stay: searching them is a tenth of the time
     try:
-        with comparing_fast():
+        with compiling_fast():
             yield
     finally:
         if collects:

@@ -78,8 +78,11 @@ try:
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler
     from numba.core.compiler_machinery import PassManager
+    from numba.core.postproc import PostProcessor, VariableLifetime
     from numba.core.targetconfig import TargetConfig
+    from numba.core.transforms import canonicalize_cfg
     from numba.core.typed_passes import AnnotateTypes
+    from numba.core.types.functions import BaseFunction
 
     for owner, names in (
         (JITCodeLibrary, "codegen _optimize_final_module _finalize_final_module _finalize_dynamic_globals"),
@@ -87,6 +90,8 @@ try:
         (Compiler, "define_pipelines compile_extra"),
         (PassManager, "add_pass finalize"),
         (TargetConfig, "values __eq__ __hash__"),
+        (PostProcessor, "run _insert_var_dels"),
+        (BaseFunction, "get_call_type"),
     ):
         for name in names.split():
             getattr(owner, name)
@@ -141,6 +146,9 @@ else:
             return super().compile_extra(func)  # type: ignore[no-untyped-call]
 
     _compilers = None if _why else (_KernelCompiler, _LinkedCompiler)
+    _POST_PROCESS: Any = PostProcessor.run
+    _TYPE_OF_CALL: Any = BaseFunction.get_call_type
+    _calls: dict[Any, Any] = {}
 
 
 @cache
@@ -163,26 +171,69 @@ def of_helpers() -> dict[str, Any]:
 
 
 @contextmanager
-def comparing_fast() -> Iterator[None]:
-    """While kernels compile, compare sets of options by what they hold; not to be entered by two threads at once.
+def compiling_fast() -> Iterator[None]:
+    """While kernels compile, replace what Numba does slowly; not to be entered by two threads at once.
 
-    Numba reads each option by name, some 44,000 times in a bandit's start, since it compares the options of each
-    function at every call that it sees. Its own hash is one number for all, too. Afterwards the class is as it was.
+    The machine code is the same to the byte. Afterwards Numba is as it was.
     """
     if plain():
         yield
         return
-    options: Any = TargetConfig
-    before = options.__eq__, options.__hash__
-
-    def same(self: Any, other: object) -> bool:
-        return isinstance(other, TargetConfig) and (self._values == other._values or self.values() == other.values())
-
-    options.__eq__, options.__hash__ = same, lambda self: 0
+    faster: tuple[tuple[Any, str, Any], ...] = (
+        (TargetConfig, "__eq__", _same_options),
+        (TargetConfig, "__hash__", lambda self: 0),
+        (PostProcessor, "run", _post_process),
+        (BaseFunction, "get_call_type", _type_of_call),
+    )
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in faster]
+    for owner, name, made in faster:
+        setattr(owner, name, made)
     try:
         yield
     finally:
-        options.__eq__, options.__hash__ = before
+        for owner, name, made in before:
+            setattr(owner, name, made)
+
+
+def _same_options(self: Any, other: object) -> bool:
+    """Whether two sets of options hold the same.
+
+    Numba reads each option by name, some 44,000 times in a bandit's start, since it compares the options of each
+    function at every call that it sees. Its own hash is one number for all, too.
+    """
+    return isinstance(other, TargetConfig) and (self._values == other._values or self.values() == other.values())
+
+
+def _post_process(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """What follows a pass, without lists of the variables that live at the start of each block.
+
+    Numba makes them nine times for each function; only generators and its object mode read them.
+    """
+    code = self.func_ir
+    if code.is_generator:
+        _POST_PROCESS(self, emit_dels, extend_lifetimes)
+        return
+    code.blocks = canonicalize_cfg(code.blocks)
+    code.variable_lifetime = VariableLifetime(code.blocks)
+    code.generator_info = None
+    if emit_dels:
+        self._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+
+def _type_of_call(self: Any, context: Any, args: Any, kws: Any) -> Any:
+    """The signature of a call of a function that Numba knows, such as `+`, found once for each types of numbers.
+
+    Until one of its definitions fits, Numba writes for each of the others why it does not.
+    """
+    if kws or not all(isinstance(each, types.Number | types.Boolean) for each in args):
+        return _TYPE_OF_CALL(self, context, args, kws)
+    call = self, context, tuple(args)
+    if call not in _calls:
+        found = _TYPE_OF_CALL(self, context, args, kws)
+        if self.get_impl_key(found) != self.typing_key:  # it is compiled itself, into the kernels that call it
+            return found
+        _calls[call] = found
+    return _calls[call]
 
 
 def pointer_to(compiled: Any) -> int:

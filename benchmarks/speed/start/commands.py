@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from speed import PAGE, ROOT, START, THREADS, about, environment, own_environment
+from speed import PAGE, ROOT, START, about, environment, own_environment
 
 COMMANDS = {
     "vw": "vw -d data.vw --loss_function logistic --quiet",
@@ -34,6 +34,7 @@ COMMANDS = {
     "crowd of ratings": "crowd demo-ratings/labels.csv --score demo-ratings/truth.csv --quiet",
     "judges": "judges demo-judges/verdicts.csv --people demo-judges/people.csv --slice topic",
     "estimate": "estimate demo-judges/people.csv --judges demo-judges/verdicts.csv --of rate=pass",
+    "label": "label items.csv --who who.yaml --store bought.db --target accuracy=0.9 -p bought.tsv --quiet",
     "estimate a benchmark": "estimate demo-benchmark/answers.csv --new mine --judged demo-benchmark/judged.csv",
     "evaluate": "evaluate demo-clicks/clicks.dsjson -C demo-clicks/policy.yaml",
     "train a table": "train demo-table/customers.csv --label churned --classes no,yes -f churn.model --quiet",
@@ -59,10 +60,11 @@ CHAINS = {
     "crowd": "chain:\n- crowd_em: {classes: 2, worker: worker, passes: 1}\n- one_against_all: {classes: 2}\n"
     "- linear: {loss: logistic}\n",
 }
+WHO = "judge: {kind: judge, price: 0.02, votes: judge.tsv}\npeople: {kind: person, price: 0.5, votes: people.tsv}\n"
 
 
 def write_data(folder: Path) -> None:
-    """100 lines, 300 labels of 9 workers, 40 blocks of 3 labels, 200 rows of 4 numbers, chains."""
+    """100 lines, 300 labels of 9 workers, 40 blocks of 3 labels, 200 rows of 4 numbers, 200 items, chains."""
     rng = random.Random(1)
     for name, text in CHAINS.items():
         (folder / f"{name}.yaml").write_text(text)
@@ -83,13 +85,20 @@ def write_data(folder: Path) -> None:
         for task in range(40)
     ]
     (folder / "crowds.vw").write_text("\n".join(blocks) + "\n")
+    truth = ["ab"[rng.random() < 0.3] for _ in range(200)]
+    judged = [each if rng.random() < 0.9 else "ab"[each == "a"] for each in truth]
+    for name, told in (("people", truth), ("judge", judged)):
+        (folder / f"{name}.tsv").write_text("".join(f"{name}\ti{k}\t{each}\n" for k, each in enumerate(told)))
+    (folder / "items.csv").write_text("id\n" + "".join(f"i{k}\n" for k in range(200)))
+    (folder / "who.yaml").write_text(WHO)
     rows = [",".join(f"{rng.gauss(0, 1):.4f}" for _ in range(4)) for _ in range(200)]
     (folder / "rows.csv").write_text("\n".join(["a,b,c,d", *rows]) + "\n")
 
 
 def cpu(hutch: Path, words: str, folder: Path, said: int = subprocess.DEVNULL) -> float:
     """CPU seconds of a command."""
-    (folder / "asked.db").unlink(missing_ok=True)
+    for made in ("asked.db", "bought.db"):
+        (folder / made).unlink(missing_ok=True)
     plain = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")}
     variables = {**plain, "HUTCH_CACHE_DIR": str(folder.parents[1] / "kernels")}
     process = subprocess.Popen(
@@ -106,9 +115,10 @@ def cpu(hutch: Path, words: str, folder: Path, said: int = subprocess.DEVNULL) -
 def prepare(hutch: Path, folder: Path) -> None:
     """What the commands start from, made by the environment that runs them."""
     (folder / "labels.db").unlink(missing_ok=True)
+    for words in READY[:-1]:
+        cpu(hutch, words, folder)
     with open(folder / "requests.jsonl", "wb") as requests:
-        for words in READY:
-            cpu(hutch, words, folder, requests.fileno())
+        cpu(hutch, READY[-1], folder, requests.fileno())
     asked = [json.loads(line)["id"] for line in (folder / "requests.jsonl").read_text().splitlines()]
     answers = [json.dumps({"id": id, "label": 1 if i % 3 else -1, "worker": "ann"}) for i, id in enumerate(asked)]
     (folder / "answers.jsonl").write_text("\n".join(answers) + "\n")
@@ -164,8 +174,8 @@ def main() -> None:
         print(rows[-1], flush=True)
     if not (options.no_page or options.only or options.wheel):
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
-        after = rest.partition(THREADS)[2]
-        PAGE.write_text(f"{before}{START}\n{section(rows, options.runs, load)}{THREADS}{after}", encoding="utf-8")
+        _, next_, after = rest.partition("\n## ")
+        PAGE.write_text(f"{before}{START}\n{section(rows, options.runs, load)}{next_}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -139,7 +139,8 @@ def group_tests(sums: Array, sizes: Array, groups: Places, count: int, seed: int
     usual = float(spread(whole)[1]) / max(len(sums), 1) + 1e-12  # one more unit in each part
 
     def distance(places: Places) -> Array:
-        inside = np.swapaxes(np.eye(count)[groups[places]], -1, -2) @ columns
+        drawn = groups[places]
+        inside = np.stack([(drawn == k).astype(np.float64) @ columns for k in range(count)], axis=-2)
         parts = [(part, *spread(part)) for part in (inside, whole - inside)]
         variance = sum((apart + usual) / np.maximum(part[..., 0], 1e-9) ** 2 for part, _, apart in parts)
         return np.asarray(np.abs(parts[0][1] - parts[1][1]) / np.sqrt(variance))

@@ -10,6 +10,7 @@ from hutch.core.errors import UsageError, did_you_mean
 from hutch.crowd.aggregate import Aggregate, aggregate
 from hutch.crowd.data.labels import from_codes
 from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.mixed.panel import Alone
 from hutch.crowd.mixed.worth import worth
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.estimate.clusters import Places, group_tests, holm, sign_test
@@ -218,6 +219,7 @@ def _panel(
         posterior = result.probability
     else:
         model, posterior = Mixed(least_accuracy=least_accuracy), np.zeros((len(items), len(runs.classes)))
+        model.alone = Alone()  # it is fitted once: no fold changes what judges say without gold
         result = aggregate(replace(labels, gold=truth), model)
         fold = np.zeros(len(items), np.int64)
         fold[known] = np.random.default_rng(seed).permutation(apart)[groups] % FOLDS

@@ -5,6 +5,7 @@ from hutch.core.errors import UsageError
 from hutch.crowd.aggregate import Options, aggregate, load, save
 from hutch.crowd.data.labels import from_triples
 from hutch.crowd.mixed.model import Mixed
+from hutch.crowd.mixed.panel import Alone
 from hutch.crowd.models.calibration import accuracy, log_loss
 from hutch.crowd.models.online import stream_of
 from hutch.crowd.models.two_level import TwoLevel
@@ -41,6 +42,19 @@ def test_a_little_gold_says_whom_to_believe(panel):
     assert taught[0] > 0.85
     known = taught[2].labels.gold >= 0
     assert (taught[2].probability[known].argmax(axis=1) == taught[2].labels.gold[known]).all()
+
+
+def test_what_judges_say_without_gold_is_fitted_once(panel, monkeypatch):
+    alone, model, fits, fit = Alone(), TwoLevel(judges=True, iterations=2), list[int](), TwoLevel.fit
+    monkeypatch.setattr(TwoLevel, "fit", lambda self, labels: fits.append(len(labels)) or fit(self, labels))
+    for items, again in ((30, True), (30, False), (20, True)):
+        labels = from_triples([row for row in panel[0] if int(row[1][1:]) < items and row[0] < "judge3"])
+        fresh = fit(model, labels)
+        fits.clear()
+        kept, _ = alone.fit(model, labels)
+        assert (kept.posterior == fresh.posterior).all() and bool(fits) == again
+        assert (kept.state.workers["counts"] == fresh.state.workers["counts"]).all()
+        kept.state.workers["counts"][:] = 0.0  # its caller's own
 
 
 @pytest.fixture(scope="module")

@@ -82,6 +82,8 @@ class Mixed(CrowdModel):
     online = "hutch.crowd.mixed.stream:MixedStream"
     Parameters: ClassVar[type[Parameters]] = MixedParameters
     parameters: MixedParameters
+    alone: panel.Alone | None = None
+    """Keeps what judges alone say for runs on labels that differ in their gold only; None: nothing is kept."""
 
     def fit(self, labels: Labels, history: State | None = None, over: Over = InProcess) -> Fit:
         """Batch EM of people and judges; either may be missing if there is a history."""
@@ -108,7 +110,7 @@ class Mixed(CrowdModel):
         compact = replace(judges, workers=(np.cumsum(~reference) - 1).astype(np.int32)[judges.workers])
         ordered = self.ordered(labels.classes)
         if alone:
-            log_forecast = panel.forecast(labels, state, history, learn, self.parameters.least_accuracy)
+            log_forecast = panel.forecast(labels, state, history, learn, self.parameters.least_accuracy, self.alone)
             if learn:
                 np.add.at(state.workers["said"], (labels.workers, labels.labels), 1.0)
         elif learn and len(labels):

@@ -18,7 +18,7 @@ from hutch.crowd.mixed import recalibration
 from hutch.crowd.mixed.recalibration import DRAWS, Prior, softmax
 from hutch.crowd.mixed.ridge import CORRELATION, Regression
 from hutch.crowd.models.calibration import tempered
-from hutch.crowd.models.model import Array, State, grown
+from hutch.crowd.models.model import Array, Fit, State, grown
 from hutch.crowd.models.trust import Trust, size_of, some_of
 from hutch.crowd.models.two_level import TwoLevel
 
@@ -50,9 +50,38 @@ class _Experts:
     rows: Regression
 
 
+class Alone:
+    """The judges' fit without gold, kept for further runs on labels that differ in their gold only, as of folds."""
+
+    def __init__(self) -> None:
+        self._of: Labels | None = None
+
+    def fit(self, model: TwoLevel, labels: Labels) -> tuple[Fit, Array]:
+        """The model's fit, whose arrays are its caller's own, and its probabilities.
+
+        Args:
+            model: one of the same parameters each time.
+            labels: without gold.
+        """
+        if self._of is None or not _alike(self._of, labels):
+            fit = model.fit(labels)
+            self._fit, self._probability, self._of = fit, model.probability(labels, fit), labels
+        state = self._fit.state
+        own = [{name: array.copy() for name, array in part.items()} for part in (state.workers, state.shared)]
+        return replace(self._fit, state=replace(state, workers=own[0], shared=own[1])), self._probability
+
+
+def _alike(one: Labels, other: Labels) -> bool:
+    """Whether two sets of labels are the same but for names of items."""
+    same = one.worker_names == other.worker_names and one.classes == other.classes
+    arrays = ("item_ptr", "workers", "labels", "gold")
+    return same and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
+
+
 def forecast(
-    labels: Labels, state: State, history: State | None, learn: bool, least_accuracy: float | None = None
-) -> Array:
+    labels: Labels, state: State, history: State | None, learn: bool, least_accuracy: float | None = None,
+    alone: Alone | None = None,
+) -> Array:  # fmt: skip
     """Log-forecasts of all items from judges alone.
 
     Args:
@@ -61,6 +90,7 @@ def forecast(
         history: learned by an earlier run, or None.
         learn: from these labels; else only the history counts.
         least_accuracy: as of `TwoLevel`.
+        alone: keeps what the judges say without gold for further runs; None: it is forgotten.
 
     Returns:
         float64 (items, classes), normalised.
@@ -74,8 +104,11 @@ def forecast(
     alike = TwoLevel(judges=True, least_accuracy=least_accuracy)
     unseen = replace(labels, gold=np.full_like(labels.gold, -1))
     old = _own(history) if history else None
-    fit = alike.fit(unseen, old) if learn or old is None else alike.infer(unseen, old)
-    insured = alike.probability(unseen, fit)
+    if old is None and alone:
+        fit, insured = alone.fit(alike, unseen)
+    else:
+        fit = alike.fit(unseen, old) if learn or old is None else alike.infer(unseen, old)
+        insured = alike.probability(unseen, fit)
     trust = Trust(*fit.state.shared["trust"].tolist())
     if not state.shared["kept"].any():
         state.shared["kept"][:] = trust.size / max(size_of(some_of(unseen)), 1e-9)

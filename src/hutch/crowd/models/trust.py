@@ -116,11 +116,12 @@ def exponent_of_halves(
         both = np.all([np.diff(part.item_ptr) > 0 for part in parts], axis=0)
         if both.sum() < 2:
             continue
-        found = [_log(fit(part)[both]) for part in parts]
+        found = [_log(fit(part)[both]).T.copy() for part in parts]
         for place, exponent in enumerate(EXPONENTS):
             one, other = (_tempered(logs, log_prior, exponent) for logs in found)
-            mean = 0.5 * (one.mean(axis=0) + other.mean(axis=0))
-            scores[place] += float(np.log(np.maximum((one * other / mean).sum(axis=1), 1e-6)).mean())
+            mean = 0.5 * (one.mean(axis=1) + other.mean(axis=1))
+            one *= other
+            scores[place] += float(np.log(np.maximum((one / mean[:, None]).sum(axis=0), 1e-6)).mean())
     return float(EXPONENTS[scores.argmax()]) if scores.any() else 1.0
 
 
@@ -167,6 +168,9 @@ def _log(probabilities: Array) -> Array:
 
 
 def _tempered(logs: Array, log_prior: Array, exponent: float) -> Array:
-    scores = exponent * logs + (1 - exponent) * log_prior
-    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+    """Posteriors tempered towards a prior (classes, items): numpy folds few long rows faster than many short ones."""
+    scores = exponent * logs + ((1 - exponent) * log_prior)[:, None]
+    scores -= scores.max(axis=0)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=0)
+    return np.asarray(scores)
