@@ -88,7 +88,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("off-policy", "an interval may leave its estimate out", _OFF,
           "Estimate(value, min(low, value), max(high, value))", "Estimate(value, low, high)"),
     Fault("off-policy", "shared rows are actions", _OFF,
-          "np.where(choices.counts, judged.policy * judged.estimates, 0)", "policy * estimates"),
+          "np.where(choices.counts, judged.policy * judged.estimates, 0)", "judged.policy * judged.estimates"),
     Fault("off-policy", "intervals are those of many decisions", _OFF,
           "reach = quantile(confidence, squares**2 / float(weight**2 @ weight**2) + 1)",
           "reach = quantile(confidence)"),
