@@ -69,6 +69,11 @@ class OffPolicyValue:
     effective: float
     warnings: tuple[str, ...] = ()
 
+    @property
+    def best(self) -> Estimate:
+        """The estimate that a verdict rests on."""
+        return self.dr
+
 
 def estimator_of(chain: dict[str, Any], layers: Sequence[Reduction]) -> dict[str, Any]:
     """The chain that regresses the costs of actions, with the learner of the evaluated chain.

@@ -11,6 +11,7 @@ from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError, UsageError
 from hutch.core.run import off_policy
 from hutch.core.run.off_policy import OffPolicyValue
+from hutch.evaluation.slots import SlotsValue, evaluate_slots
 
 Propensities = Literal["logged", "estimated"]
 
@@ -22,7 +23,7 @@ def evaluate(
     confidence: float = 0.95,
     propensities: Propensities = "logged",
     final_model: str | Path | None = None,
-) -> OffPolicyValue:
+) -> OffPolicyValue | SlotsValue:
     """Estimate the mean cost of a chain's decisions from a log of another policy's decisions, as `hutch evaluate`.
 
     Args:
@@ -37,7 +38,8 @@ def evaluate(
 
     Returns:
         The estimates `ips`, `snips` and `dr`, each with an interval, and reasons to doubt them; with estimated
-        probabilities also `dm` and how well these fit, see `hutch.propensities.estimated.EstimatedValue`.
+        probabilities also `dm` and how well these fit, see `hutch.evaluation.estimated.EstimatedValue`. Of decisions
+        with several slots `snips`, of all slots and of each, see `hutch.evaluation.slots.SlotsValue`.
 
     Raises:
         ConfigError: a mistake in the configuration, or an argument out of range.
@@ -83,7 +85,7 @@ def of_batches(
     confidence: float,
     propensities: str,
     final_model: str | Path | None = None,
-) -> OffPolicyValue:
+) -> OffPolicyValue | SlotsValue:
     """The estimates for a chain from a log; the chain is changed if it learns.
 
     Args:
@@ -99,12 +101,16 @@ def of_batches(
         raise UsageError(
             "a final model: wanted a chain that learns from estimated propensities; others are trained by `hutch train`"
         )
+    if chain.takes is not None and chain.takes.of_slots:
+        if propensities != "logged":
+            raise UsageError("propensities: got 'estimated' of decisions with several slots, wanted 'logged'")
+        return evaluate_slots(chain, batches, learn=learn, confidence=confidence)
     config = off_policy.estimator_of(chain.config.to_dict(), chain.layers)
     estimator = Chain.from_config(config)
     if propensities == "logged":
         return off_policy.evaluate(chain, estimator, batches, learn=learn, confidence=confidence)
-    from hutch.propensities.estimated import evaluate as with_estimated
-    from hutch.propensities.estimated import filled
+    from hutch.evaluation.estimated import evaluate as with_estimated
+    from hutch.evaluation.estimated import filled
 
     regression = Chain.from_config(config)
     log = filled(chain, regression, map(Batch.copied, batches))

@@ -8,8 +8,8 @@ import pytest
 
 from hutch import Chain, HutchError, evaluate
 from hutch.core.run.off_policy import estimator_of
-from hutch.propensities.estimated import filled
-from tests.propensities.logs import CHAIN, UNIFORM, log, text
+from hutch.evaluation.estimated import filled
+from tests.evaluation.logs import CHAIN, UNIFORM, log, text
 
 
 def test_a_log_without_chance_gets_a_loud_verdict(hutch, tmp_path) -> None:

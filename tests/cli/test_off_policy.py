@@ -79,3 +79,25 @@ def test_the_verdict_compares_with_the_log() -> None:
     assert said(0.6, 0.7).startswith("These decisions are worse than those in the log")
     assert said(0.4, 0.6).startswith("Cannot tell whether these decisions are better than those in the log.")
     assert said(0.3, 0.4, ("few",)) == "Cannot tell what these decisions would have cost: few."
+
+
+def test_slots_have_a_row_each(hutch, tmp_path) -> None:
+    lines = []
+    for k in range(200):
+        lines += ["ccb shared |u x", *(f"ccb action |a x{a}" for a in range(3))]
+        lines += [
+            f"ccb slot {k % 3}:{float(k % 3 > 0)}:0.333333 |s s0",
+            f"ccb slot {(k + 1) % 3}:{k % 2}.0:0.5 |s s1",
+            "",
+        ]
+    (tmp_path / "log.vw").write_text("\n".join(lines) + "\n")
+    (tmp_path / "chain.yaml").write_text(json.dumps({"chain": ["choose_slots", *CHAIN["chain"]]}))
+    result = hutch("evaluate", tmp_path / "log.vw", "-C", tmp_path / "chain.yaml")
+    assert result.code == 0
+    _, head, *rows = result.out.splitlines()[:5]
+    assert head.split() == ["cost", "low", "high", "in", "log", "effective"]
+    assert [row[:8].strip() for row in rows] == ["all", "slot 1", "slot 2"]
+    costs = [float(row[8:18]) for row in rows]
+    assert costs[0] == pytest.approx(costs[1] + costs[2], abs=2e-4)
+    found = json.loads(hutch("evaluate", tmp_path / "log.vw", "-C", tmp_path / "chain.yaml", "--json").out)
+    assert [slot["slot"] for slot in found["slots"]] == [1, 2] and found["decisions"] == 200

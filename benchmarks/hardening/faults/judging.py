@@ -3,6 +3,9 @@
 from fault import Fault
 
 _OFF, _INTERVALS = "core/run/off_policy.py", "core/intervals.py"
+_FILLED, _LOGIT, _SHOWN, _FIT, _SLOTS = (
+    f"src/hutch/evaluation/{name}.py" for name in ("estimated", "logit", "features", "checks", "slots")
+)
 _MEANS, _QUESTIONS, _LOT, _FILES, _STACK = (
     f"src/hutch/estimate/{name}.py" for name in ("means", "questions", "lot", "files", "stack")
 )
@@ -28,6 +31,7 @@ _SQUARECB, _RANGES, _RANDOM, _PER_CLASS = (
 _ESTIMATE, _LAYERS = "tests/estimate/test_", "tests/reductions/bandits/test_layers.py"
 TESTS: dict[str, list[str]] = {
     "checked mode": ["tests/core/kernel/test_checked.py"],
+    "evaluation": ["tests/evaluation"],
     "judges": ["tests/judges/test_alt_test.py"],
     _PANEL: ["tests/crowd/mixed/test_panel.py"],
     _RIDGE: ["tests/crowd/mixed/test_panel.py"],
@@ -95,6 +99,23 @@ FAULTS: tuple[Fault, ...] = (
     Fault("off-policy", "batches are rows of one decision", _OFF,
           "starts = np.concatenate([[0], ends[:-1]])\n    first",
           "starts = np.concatenate([[0], ends[:-1] - 1])\n    first"),
+    Fault("evaluation", "the model has seen the choice that it foretells", _FILLED,
+          ".some(folds != fold).fit(", ".fit("),
+    Fault("evaluation", "the probability is that of the first action", _FILLED, "logged.sizes + logged.taken]",
+          "logged.sizes]"),
+    Fault("evaluation", "the probabilities of the log count", _FILLED, "np.where(known, np.float32(1), batch.prob",
+          "np.where(known & (batch.probabilities == 0), np.float32(1), batch.prob"),
+    Fault("evaluation", "no group of features is left out", _LOGIT, "known / np.maximum(squares, 1e-12)",
+          "1 + 0 * known / np.maximum(squares, 1e-12)"),
+    Fault("evaluation", "features of one action are common", _SHOWN, "own.where(~everywhere)", "own.where(everywhere)"),
+    Fault("evaluation", "of equals none is the likeliest", _FIT, "(-likely, decision)", "(likely, decision)"),
+    Fault("evaluation", "equal decisions are paired with themselves", _FIT,
+          "total**2 - np.bincount(of_kind, each**2, kinds)",
+          "total**2 - 0 * np.bincount(of_kind, each**2, kinds)"),
+    Fault("evaluation", "a slate is worth all its slots", _SLOTS, "- known.sum(axis=1) + 1",
+          "- known.sum(axis=1) + 0"),
+    Fault("evaluation", "slots are as sure as if they had nothing in common", _SLOTS,
+          "(share / np.sqrt(w.sum(axis=0) * total))).sum(axis=1)", "(share / np.sqrt(w.sum(axis=0) * total))).ravel()"),
     Fault("estimate", "divergence may be twice as far", _INTERVALS, "variance * reach**2 / 2 /",
           "variance * reach**2 /"),
     Fault("estimate", "Student's second term is left out", _INTERVALS, "second / v**2", "second / v**3"),

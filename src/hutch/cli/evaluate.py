@@ -8,6 +8,7 @@ from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
     from hutch.core.run.off_policy import OffPolicyValue
+    from hutch.evaluation.slots import SlotsValue
 
 
 @reports
@@ -45,8 +46,8 @@ def evaluate(
     from hutch.chain import Chain
     from hutch.core.data.files import check_sources
     from hutch.core.errors import UsageError
+    from hutch.evaluation.report import about_propensities, table
     from hutch.off_policy import of_batches, reads_as
-    from hutch.propensities.report import about_propensities, table
     from hutch.shell.sentences import Verdict, other_command
 
     if (chain is None) == (model is None):
@@ -56,7 +57,7 @@ def evaluate(
     reads_as(found, propensities)
     files = found.files(log, lambda problem: print(problem, file=sys.stderr), strict=strict, kind=format)
     value = of_batches(found, files, model is None, confidence, propensities, final)
-    better = value.dr.high < value.logged and not value.warnings and chain is not None and final is None
+    better = value.best.high < value.logged and not value.warnings and chain is not None and final is None
     by = ["evaluate", "--propensities", "estimated"] if propensities == "estimated" else ["train"]
     following = other_command("hutch", *by, *log, "-C", chain or "", "-f", "policy.model") if better else ""
     verdict = Verdict((*sentences(value, confidence), *about_propensities(value)), following)
@@ -70,8 +71,8 @@ def evaluate(
     print("\n".join(verdict.lines()))
 
 
-def sentences(value: "OffPolicyValue", confidence: float) -> tuple[str, ...]:
-    """Whether the decisions are better than those in the log, by the doubly robust estimate.
+def sentences(value: "OffPolicyValue | SlotsValue", confidence: float) -> tuple[str, ...]:
+    """Whether the decisions are better than those in the log, by the best estimate.
 
     Args:
         value: of the decisions.
@@ -79,7 +80,7 @@ def sentences(value: "OffPolicyValue", confidence: float) -> tuple[str, ...]:
     """
     from hutch.shell.sentences import number
 
-    one = value.dr
+    one = value.best
     of = f"{number(value.decisions)} decisions"
     cost = f"{one.value:.3g} ({one.low:.3g} to {one.high:.3g}; {100 * confidence:g} %) on average"
     if value.warnings:

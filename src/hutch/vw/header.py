@@ -4,6 +4,8 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from hutch.chain import Chain
 from hutch.core.chain.capabilities import LearnsFromPasses, SearchesLabels, has
 from hutch.core.chain.reduction import Labels
@@ -18,6 +20,8 @@ from hutch.vw.outputs import finds_topics, layer_named
 _KEPT = ("multilabel_oaa", "affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions",
          "noconstant", "link", "binary", "oaa", "ect", "error", "lda", "lda_alpha", "lda_rho", "named_labels",
          "cbzo", "policy", "cats", "cats_pdf", "min_value", "max_value", "bandwidth")  # fmt: skip
+_KEPT_OF_DECISIONS = ("slates", "cb", "cb_explore", "cb_sample", "csoaa_ldf", "epsilon", "softmax", "lambda", "bag",
+                      "squarecb", "first", "cover", "regcb")  # fmt: skip
 _SILENT = ("ngrams", "feature_limit", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd", "low_rank_quadratic": "lrq"} | {name: layer.learner for name, layer in DECLARED.items()}
@@ -144,11 +148,25 @@ def kept_options(chain: Chain, given: Namespace) -> str:
             options, terms = own, getattr(chain.layers[-1].parameters, "interactions", ())
             own.quadratic, own.cubic, own.interactions = _by_length(terms)
             own.named_labels = given.named_labels
-    for name in sorted(_KEPT):
-        value = getattr(options, name, None)
+    kept = {name: getattr(options, name, None) for name in (*_KEPT, *_KEPT_OF_DECISIONS)} | _implied(options)
+    for name, value in sorted(kept.items()):
         for each in value if isinstance(value, list) else [value]:
-            words += [] if each in (None, False) else [f"--{name}" if each is True else f"--{name} {each}"]
+            shown = f"{float(np.float32(each)):.15g}" if name in ("epsilon", "lambda") and each is not None else each
+            words += [] if each in (None, False) else [f"--{name}" if each is True else f"--{name} {shown}"]
     return " ".join(words)
+
+
+def _implied(options: Namespace) -> dict[str, Any]:
+    """The options that VW adds to those of decisions."""
+    slots = options.ccb_explore_adf or options.slates
+    alone = not options.cb_force_legacy
+    explores = slots or options.cb_explore_adf or (alone and options.cb_explore is not None)
+    found: dict[str, Any] = dict.fromkeys(("ccb_explore_adf", "cb_sample"), True) if slots else {}
+    found |= {"cb_explore_adf": True} if explores else {}
+    if explores or options.cb_adf or (alone and options.cb is not None):
+        cost_type = options.cb_type or "mtr"
+        found |= {"cb_adf": True, "cb_type": cost_type, "csoaa_ldf": "multiline", "csoaa_rank": True}
+    return found
 
 
 def output_kind(chain: Chain, given: Namespace) -> str:

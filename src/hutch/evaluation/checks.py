@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.propensities.features import mixed
-from hutch.propensities.logit import Alternatives
+from hutch.evaluation.features import mixed
+from hutch.evaluation.logit import Alternatives
 
 EDGES = (0.0, 0.02, 0.1, 0.3, 0.7, 1.0)
 FEW_OTHERS, RARELY = 50, 0.01

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch
 from hutch.core.errors import UsageError
 from hutch.core.run.off_policy import Choices, decisions_of, logged_once
-from hutch.propensities.logit import Alternatives
+from hutch.evaluation.logit import Alternatives
 
 MOST = 50_000_000
 """Features of all alternatives at most; they take some 100 bytes each."""

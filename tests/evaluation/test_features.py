@@ -6,9 +6,9 @@ import pytest
 from hutch import Chain
 from hutch.core.errors import UsageError
 from hutch.core.run.off_policy import of_actions, of_classes
-from hutch.propensities import features
-from hutch.propensities.features import alternatives_of, logged_of
-from hutch.propensities.logit import Alternatives
+from hutch.evaluation import features
+from hutch.evaluation.features import alternatives_of, logged_of
+from hutch.evaluation.logit import Alternatives
 
 CHAIN = {"chain": ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]}
 CLASSES = {"chain": [{"action_per_class": {"classes": 2}}, *CHAIN["chain"]]}

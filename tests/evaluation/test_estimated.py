@@ -9,9 +9,9 @@ import pytest
 
 from hutch import Chain, HutchError, evaluate
 from hutch.core.run.off_policy import estimator_of
-from hutch.propensities.estimated import EstimatedValue, filled, out_of_fold
-from hutch.propensities.logit import Alternatives
-from tests.propensities.logs import BELOW, CHAIN, COSTS, LIKELY, UNIFORM, log, text
+from hutch.evaluation.estimated import EstimatedValue, filled, out_of_fold
+from hutch.evaluation.logit import Alternatives
+from tests.evaluation.logs import BELOW, CHAIN, COSTS, LIKELY, UNIFORM, log, text
 
 
 def _filled(log: list[dict]):

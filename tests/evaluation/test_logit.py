@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hutch.propensities.logit import Alternatives, minimum
+from hutch.evaluation.logit import Alternatives, minimum
 
 
 def _classes(taken: list[int], classes: int) -> Alternatives:

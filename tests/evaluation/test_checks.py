@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hutch.propensities.checks import fit_of, warnings_of
-from hutch.propensities.logit import Alternatives
+from hutch.evaluation.checks import fit_of, warnings_of
+from hutch.evaluation.logit import Alternatives
 
 
 def _drawn(seed: int, true: np.ndarray) -> Alternatives:

@@ -1,8 +1,9 @@
 """What `hutch evaluate` prints of estimates, and of the probabilities that they rest on."""
 
 from hutch.core.run.off_policy import OffPolicyValue
-from hutch.propensities.checks import Fit
-from hutch.propensities.estimated import EstimatedValue
+from hutch.evaluation.checks import Fit
+from hutch.evaluation.estimated import EstimatedValue
+from hutch.evaluation.slots import SlotsValue
 
 ASSUMED = "This assumes that the features of the log hold all that moved both the choice and the cost."
 MENDED = (
@@ -10,18 +11,30 @@ MENDED = (
 )
 
 
-def table(value: OffPolicyValue) -> list[str]:
+def table(value: OffPolicyValue | SlotsValue) -> list[str]:
     """The lines of the estimates; below them those of estimated probabilities.
 
     Args:
         value: of a chain.
     """
+    if isinstance(value, SlotsValue):
+        return _slots(value)
     found = [f"{'':6}{'cost':>10}{'low':>10}{'high':>10}"]
     for name in ("ips", "snips", "dr"):
         one = getattr(value, name)
         found.append(f"{name:6}{one.value:10.4f}{one.low:10.4f}{one.high:10.4f}")
     if isinstance(value, EstimatedValue):
         found += [f"{'dm':6}{value.dm:10.4f}{'-':>10}{'-':>10}", "", *_fit(value.propensities)]
+    return found
+
+
+def _slots(value: SlotsValue) -> list[str]:
+    """The lines of all slots together and of each."""
+    found = [" " * 8 + "".join(f"{name:>10}" for name in ("cost", "low", "high", "in log", "effective"))]
+    rows = [("all", value.snips, value.logged, value.effective)]
+    rows += [(f"slot {one.slot}", one.snips, one.logged, one.effective) for one in value.slots]
+    for name, one, logged, effective in rows:
+        found.append(f"{name:8}{one.value:10.4f}{one.low:10.4f}{one.high:10.4f}{logged:10.4f}{effective:10.1f}")
     return found
 
 
@@ -38,7 +51,7 @@ def _fit(fit: Fit) -> list[str]:
     return found
 
 
-def about_propensities(value: OffPolicyValue) -> tuple[str, ...]:
+def about_propensities(value: OffPolicyValue | SlotsValue) -> tuple[str, ...]:
     """What a verdict says of estimated probabilities; nothing of others.
 
     Args:

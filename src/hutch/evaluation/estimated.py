@@ -36,9 +36,9 @@ from hutch.core.run.off_policy import (
     terms_of,
     value_of,
 )
-from hutch.propensities.checks import Fit, fit_of, warnings_of
-from hutch.propensities.features import Logged, alternatives_of, logged_of
-from hutch.propensities.logit import Alternatives
+from hutch.evaluation.checks import Fit, fit_of, warnings_of
+from hutch.evaluation.features import Logged, alternatives_of, logged_of
+from hutch.evaluation.logit import Alternatives
 
 FOLDS = 5
 FLOOR = 0.01

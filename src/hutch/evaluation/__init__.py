@@ -1,0 +1,1 @@
+"""Evaluation of logs: with probabilities that are estimated, and with several slots per decision."""
