@@ -20,6 +20,8 @@ from hutch.sklearn import HutchClassifier, HutchRegressor
 
 OWN = Plugins(third_parties=False).registry
 KINDS = ("reductions", "crowd_models")
+_LONG = ("search_", "simulate_", "warm_start_", "bandit_per_class", "crowd_em", "multinomial", "nat_oem", "offset_tree")
+"""How the names of layers begin that take seconds."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +40,9 @@ def others() -> Iterator[None]:
         del getattr(registry, kind)[name], registry.origins[kind, name]
 
 
-@pytest.mark.parametrize("name", OWN.reductions)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * name.startswith(_LONG)) for name in OWN.reductions]
+)
 def test_a_layer_learns_predicts_and_keeps_the_same(name: str) -> None:
     known = installed().registry.reductions
     benches = [bench(known[each], OWN) for each in (name, f"like_{name}")]

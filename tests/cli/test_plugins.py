@@ -57,6 +57,7 @@ def test_checks_are_reported(
     assert found["failed"] == code and len(found["checks"]) == 2
 
 
+@pytest.mark.slow
 def test_a_loss_is_checked_for_real(hutch: Run) -> None:
     result = hutch("plugins", "check", "hinge")
     assert result.code == 0, result.out

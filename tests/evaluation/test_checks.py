@@ -52,10 +52,10 @@ def test_a_log_without_chance_is_said_to_be() -> None:
     true = np.tile([1.0, 0, 0], (500, 1))
     likely = np.tile([0.99, 0.005, 0.005], (500, 1))
     said = warnings_of(_fit(_drawn(2, true), likely))
-    assert said[0].startswith("in 500 of 500 decisions the log did what its features foretell")
+    assert said[0].startswith("0 of 500 choices were not those that the features foretell")
     assert said[1].startswith("67 % of the chain's decisions fall on actions with an estimated probability below 0.01")
     same = warnings_of(_fit(_drawn(2, true), likely, true))  # a chain that does the same is told, too
-    assert len(same) == 1 and same[0].startswith("in 500 of 500")
+    assert len(same) == 1 and same[0].startswith("0 of 500 choices")
 
 
 def test_equal_decisions_show_a_policy_that_is_sharper_than_the_model() -> None:

@@ -189,6 +189,7 @@ def test_its_command_is_listed_runs_and_explains_itself(folder: Path) -> None:
     assert "did you mean 'hello'?" in _run(folder, "helo").stderr
 
 
+@pytest.mark.slow
 def test_its_option_of_vw_builds_its_layer(folder: Path) -> None:
     (folder / "data.vw").write_text("1:0.5:0.5 | a\n| b\n\n")
     run = _run(folder, "vw", "--cb_explore_adf", "--greedy", "-d", "data.vw", "-p", "out.txt", "-f", "model")
@@ -210,6 +211,7 @@ def test_an_option_that_is_taken_leaves_its_layer_out(option: str, folder: Path)
     assert f"the layer 'explore_greedy' has the option --{option}, which " in done.stderr
 
 
+@pytest.mark.slow
 def test_its_crowd_model_and_learner_do_what_ours_do(folder: Path) -> None:
     (folder / "votes.tsv").write_text("ann\tt1\tx\nbob\tt1\tx\ncy\tt1\ty\nann\tt2\ty\nbob\tt2\ty\n")
     ours, theirs = (_out(folder, "crowd", "votes.tsv", "--model", each, "-p", "-") for each in ("one_coin", "coin"))

@@ -167,6 +167,7 @@ def test_what_is_wrong_in_a_kernel_is_said_with_its_line(name: str, tmp_path: Pa
     assert all(each in done.stderr for each in wanted), done.stderr
 
 
+@pytest.mark.slow
 def test_checks_that_fail_alike_say_so_once(tmp_path: Path) -> None:
     environment = install(tmp_path, LAYER.format(**{**dict.fromkeys(METHODS, "pass"), "kernels": "return 7"}))
     done = hutch(tmp_path, environment, "plugins", "check", "attack")

@@ -15,6 +15,8 @@ REGISTRY = Plugins(only=()).registry
 USUAL = 9  # examples, in three groups
 LONG = {"multinomial": 3, "nat_oem": 9, "ppca": 9, "bayesian_linear": 9, "crowd_em": 24, "action_per_class": 24}
 """Examples of layers that are slow in CPython, some of which stand above 4096 dimensions."""
+_LONG = ("search_", "simulate_", "warm_start_", "bandit_per_class", "crowd_em", "multinomial", "nat_oem", "offset_tree")
+"""How the names of layers begin that take seconds."""
 OTHERS: dict[str, dict[str, Any]] = {
     "active": {"rule": "iwal"},
     "dyadic": {"left": "left", "right": "right", "rank": 3, "dynamics": "exact", "interactions": [["left", "words"]]},
@@ -51,7 +53,11 @@ def compare(made: Bench, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in REGISTRY.reductions]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in LONG or name.startswith(_LONG)))
+        for name in REGISTRY.reductions
+    ],
 )
 def test_layers(name: str) -> None:
     compare(bench(REGISTRY.reductions[name], REGISTRY), LONG.get(name, USUAL))

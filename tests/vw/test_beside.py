@@ -140,8 +140,10 @@ MODELS = {
 }
 """Options of models, and the kind of data that they learn."""
 
-QUICK = ("--sgd -l 0.1", "--oaa 4", "--cb_explore_adf --epsilon 0.1", "--ftrl")
-"""Options of models that take part in the quick tests, too."""
+QUICK = ("--oaa 4",)
+"""Options of models that take part in the quick tests of every option, too."""
+SHORT = (*QUICK, "--sgd -l 0.1", "--cb_explore_adf --epsilon 0.1", "--ftrl", "--autolink 2", "--csoaa 4", "--nn 2")
+"""The same of the tests of a model's own options."""
 
 VALUES = {
     **{"quadratic": "uu", "cubic": "uii", "interactions": "uuii", "ignore": "u", "ignore_linear": "u", "keep": "u"},
@@ -258,7 +260,7 @@ def test_no_option_is_dropped(made, by, tmp_path, capsys):
 @pytest.mark.parametrize(
     "made",
     [
-        *MODELS,
+        *(made if made in SHORT else pytest.param(made, marks=pytest.mark.slow) for made in MODELS),
         "--ccb_explore_adf --bag 2 --cb_type ips --all_slots_loss -q uu --ignore s",
         "--ccb_explore_adf --squarecb --gamma_scale 5 --ftrl",
         "--cb_explore_adf --explore_eval --softmax --lambda 2",

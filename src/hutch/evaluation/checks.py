@@ -161,8 +161,8 @@ def warnings_of(fit: Fit) -> tuple[str, ...]:
     found = []
     if fit.others < max(FEW_OTHERS, RARELY * fit.choices):
         found.append(
-            f"in {fit.choices - fit.others:,} of {fit.choices:,} decisions the log did what its features foretell: it "
-            "hardly tried anything else"
+            f"{fit.others:,} of {fit.choices:,} choices were not those that the features foretell: too few to tell "
+            "what others would have cost"
         )
     if fit.unseen > UNSEEN:
         found.append(

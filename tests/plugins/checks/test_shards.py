@@ -11,9 +11,14 @@ from hutch.plugins.manager import Plugins
 
 _SHARDS = 3
 REGISTRY = Plugins(only=()).registry
+_LONG = ("search_", "simulate_", "warm_start_", "bandit_per_class", "crowd_em", "multinomial", "nat_oem", "offset_tree")
+"""How the names of layers begin that take seconds."""
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY.reductions))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * name.startswith(_LONG)) for name in sorted(REGISTRY.reductions)],
+)
 def test_one_shard_is_itself_after_the_merge_and_the_order_of_several_does_not_matter(name: str) -> None:
     made = bench(REGISTRY.reductions[name], REGISTRY)
     engine, records = made.engine(), made.records()

@@ -205,7 +205,9 @@ def test_labels_without_cost_or_density_are_refused(label):
 
 
 def test_a_table_of_labels_alone_is_refused():
-    with pytest.raises(DataError, match="label: got numbers alone, wanted each with its cost and density"):
+    with pytest.raises(
+        DataError, match="label: got 1, wanted a choice such as {.number.: 1.5, .cost.: 0.2, .density.: 0.1}"
+    ):
         chain_of().learn(np.ones((3, 2)), [1.0, 2.0, 3.0])
 
 

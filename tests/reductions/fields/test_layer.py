@@ -302,8 +302,10 @@ def steady(engine: Engine) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("dynamics", ["exact", "fast"])
-@pytest.mark.parametrize("loss", ["logistic", "squared", "hinge", "poisson"])
+@pytest.mark.parametrize("dynamics", [pytest.param("exact", marks=pytest.mark.slow), "fast"])
+@pytest.mark.parametrize(
+    "loss", ["logistic", *(pytest.param(each, marks=pytest.mark.slow) for each in ("squared", "hinge", "poisson"))]
+)
 def test_an_importance_in_two_parts_does_what_it_does_in_one(loss: str, dynamics: str) -> None:
     """At rates that stand still: the information that an example adds is taken back between its parts."""
     given: dict[str, Any] = {"loss": loss, "dynamics": dynamics, **STILL}

@@ -47,7 +47,7 @@ def test_same_as_text(line, text, tmp_path):
     assert names == (tmp_path / "names").read_text().partition(":0\n")[2]
 
 
-@pytest.mark.parametrize("slots", [False, True])
+@pytest.mark.parametrize("slots", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_texts_are_left_out_as_if_they_were_not_there(slots, tmp_path):
     def line(more, top):
         actions = [{"k": {"a": 1, **more}}, {"k": {"a": 2, **more}, "d": 1}]
