@@ -5,13 +5,12 @@ larger, but for a probability alpha. The wealth is a mixture over rates, and the
 mean so far counts by size: below, up to 1 above, and farther above, where it lies between two powers of 1.5.
 
 Source: P. Mineiro, "A lower confidence sequence for the changing mean of non-negative right heavy-tailed observations
-with bounded mean", 2022; VW 9.11.9, `--epsilon_decay`.
+with bounded mean", arXiv 2210.11133; VW 9.11.9, `--epsilon_decay`.
 """
 
 import math
 
 import numpy as np
-from numpy import int64
 
 from hutch.core.kernel.decorators import helper
 
@@ -40,7 +39,7 @@ def note(side, x):
     elif error <= 1.0:
         side[MIDDLE] += error * error
     else:
-        n = min(int64(math.floor(math.log(error) / math.log(_BASE))), BINS - 2)
+        n = min(int(math.floor(math.log(error) / math.log(_BASE))), BINS - 2)
         power = math.pow(_BASE, n)
         part = (_BASE * power - error) / ((_BASE - 1.0) * power)
         side[FIRST + n] += part

@@ -276,6 +276,12 @@ class ExploreDecaying(Explorer):
         )
         self.keeps: Mapping[str, Limits] = {"places": Limits(0, models - 1), "sides": FINITE}  # type: ignore[misc]
 
+    @property
+    def learned(self) -> list[int]:
+        """How many decisions each model has learned, the champion last."""
+        sides = self.saved()["sides"]
+        return [int(sides[i, i, 0, COUNT]) for i in range(self.parameters.models)]
+
     def doubts(self) -> str | None:
         """That rewards are out of range."""
         if not (outside := int(self.state["outside"][0])):
