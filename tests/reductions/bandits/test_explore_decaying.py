@@ -157,6 +157,7 @@ def test_what_cannot_be_is_refused():
         chain_of(parse("--cb_explore_adf --epsilon_decay --epsilon 0.1".split()))
 
 
+@pytest.mark.slow
 def test_models_that_share_weights_are_refused():
     layer = chain_with(models=2).layers[0]
     arrays = {name: array.copy() for name, array in layer.saved().items()}
