@@ -63,7 +63,6 @@ TESTS: dict[str, list[str]] = {
     _COPIES: ["tests/crowd/quality/test_quality.py", "tests/crowd/models/test_copies.py"],
     _ORDINAL: ["tests/crowd/models/test_ordinal.py", "tests/crowd/models/test_models.py"],
     _MIXED_STREAM: ["tests/crowd/mixed/test_stream.py"],
-    _PROBABILITIES: [f"{_BANDITS}simple_explorers_by_their_formulas"],
     _SAMPLE: [f"{_BANDITS}actions_of_a_batch_without_seeds_are_drawn_by_chance_again"],
     _BAYESIAN: ["tests/reductions/bayesian_linear/test_layer.py"],
     _TABLES: ["tests/test_sklearn_frames.py", "tests/test_sklearn.py"],
