@@ -27,7 +27,7 @@ memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K lea
 emt emt_tree emt_leaf emt_scorer emt_initial emt_router online: use --oaa, --ect
   or the `filter_tree` layer
 plt_force_load_legacy_model: leave it out: Hutch reads no model of --plt
-epsilon_decay_audit: leave it out; in Python, `learned` of the layer counts the decisions of each model
+epsilon_decay_audit: leave it out: in Python, the layer `explore_decaying` says how much each model has learned
 graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are
