@@ -35,6 +35,7 @@ REDUCTIONS = {
     "explore_bag": "bandits.explore_bag:ExploreBag",
     "explore_classes": "class_bandits.explore_classes:ExploreClasses",
     "explore_cover": "bandits.explore_cover:ExploreCover",
+    "explore_decaying": "bandits.explore_decaying:ExploreDecaying",
     "explore_distillation": "bandits.explore_distillation:ExploreDistillation",
     "explore_epsilon": "bandits.explore_epsilon:ExploreEpsilon",
     "explore_first": "bandits.explore_first:ExploreFirst",

@@ -9,12 +9,13 @@ Equal is what `fuzz_decisions.py` beside it calls so. Each command runs once.
 import argparse
 import os
 import random
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from fuzz_decisions import Case, difference, loss_of, ours, theirs
+from fuzz_decisions import Case, decisions, difference, loss_of, ours, theirs
 
 _ANY = ("--noconstant", "-b 9", "--hash all", "-q ab", "-q ::", "--ignore_linear a", "--cubic aab", "--ignore b")
 
@@ -186,6 +187,19 @@ def recall_tree(rng: random.Random) -> Case:
     return Case(" ".join(words), _lines(rng, lambda: str(rng.randint(1, classes))))
 
 
+def epsilon_decay(rng: random.Random) -> Case:
+    """Decisions by a champion and challengers, which often begin again."""
+    words = [f"--cb_explore_adf --epsilon_decay --model_count {rng.choice((1, 2, 3, 3, 5))}"]
+    words += [f"--min_scope {rng.choice((0, 3, 10))}"] if rng.random() < 0.8 else []
+    if rng.random() < 0.7:
+        words.append(f"--bonferroni_denominator 1 --epsilon_decay_significance_level {rng.choice((0.5, 0.99))}")
+    words += _some(rng, ("--constant_epsilon --epsilon 0.3", "--min_champ_examples 9", "--initial_epsilon 0.4"), 2)
+    words += _some(rng, ("--shift_model_bounds 2", "--reward_as_cost", "--challenger_epsilon", "--tol_x 0.001"), 2)
+    words += _some(rng, (*_ANY[:-1], "--sgd -l 0.1", "--coin", "--cb_type ips", "--first_only", "-q ua"), 2)
+    blocks = decisions(rng, False, rng.random() < 0.7).split("\n\n")
+    return Case(" ".join(words), "\n\n".join(block for block in blocks if re.search(r"^\d+:", block, re.M)) + "\n\n")
+
+
 def any_order(text: str) -> str:
     """Predictions whose labels are sorted: VW's order of those that are equally probable follows from its search."""
     return "\n".join(",".join(sorted(line.strip().split(","))) for line in text.splitlines())
@@ -327,6 +341,7 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "all_pairs": all_pairs,
     "bfgs": bfgs,
     "cs_active": cs_active,
+    "epsilon_decay": epsilon_decay,
     "evaluated": evaluated,
     "label_trees": label_trees,
     "oja_newton": oja_newton,

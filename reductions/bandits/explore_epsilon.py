@@ -15,9 +15,7 @@ from hutch.core.declared.state import State
 from hutch.core.kernel.abi import UNLABELED, kernel, predict_next
 from hutch.core.kernel.decision import decision_of, values_of
 from hutch.reductions.bandits.explorer import Explorer, Probability
-from hutch.reductions.bandits.probabilities import conclude, leaders, predict_and_teach
-
-_1 = np.float32(1)
+from hutch.reductions.bandits.probabilities import conclude, greedy, predict_and_teach
 
 
 class ExploreEpsilonParameters(Parameters):
@@ -39,11 +37,8 @@ state = State(ExploreEpsilonParameters)
 def predict(layer, example, label, importance, offset):
     """Probabilities of the actions, the best first."""
     predict_next(layer, example, UNLABELED, importance, offset)
-    s, values = state(layer, offset), values_of(decision_of(example))
-    count, epsilon = 1 if s.first_only else leaders(values), np.float32(s.epsilon)
-    each, left = epsilon / np.float32(len(values)), (_1 - epsilon) / np.float32(count)
-    for k in range(len(values)):
-        values[k] = each + left if k < count else each
+    s = state(layer, offset)
+    greedy(values_of(decision_of(example)), np.float32(s.epsilon), s.first_only)
     return conclude(example, importance)
 
 

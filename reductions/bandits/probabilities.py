@@ -27,6 +27,15 @@ def leaders(values):
 
 
 @helper
+def greedy(values, epsilon, first_only):
+    """Turn scores, the best first, into epsilon in equal parts, and the rest for the best one or equally good ones."""
+    count = 1 if first_only else leaders(values)
+    each, left = epsilon / np.float32(len(values)), (_1 - epsilon) / np.float32(count)
+    for k in range(len(values)):
+        values[k] = each + left if k < count else each
+
+
+@helper
 def softmax(rate, scores, out):
     """Probabilities in proportion to exp(rate * score)."""
     top = scores[0]

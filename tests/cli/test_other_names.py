@@ -20,7 +20,18 @@ from hutch.sklearn import HutchClassifier, HutchRegressor
 
 OWN = Plugins(third_parties=False).registry
 KINDS = ("reductions", "crowd_models")
-_LONG = ("search_", "simulate_", "warm_start_", "bandit_per_class", "crowd_em", "multinomial", "nat_oem", "offset_tree")
+_LONG = (
+    "search_",
+    "explore_decaying",
+    "recall_tree",
+    "simulate_",
+    "warm_start_",
+    "bandit_per_class",
+    "crowd_em",
+    "multinomial",
+    "nat_oem",
+    "offset_tree",
+)
 """How the names of layers begin that take seconds."""
 
 

@@ -33,7 +33,8 @@ REGENERATE = load_script()
 PAGES = REGENERATE.pages()
 COMPILING = {f"writing-a{name}.md" for name in ("-base-learner", "-loss", "-reduction", "n-em-layer", "n-explorer")}
 """They make kernels of their own, which several processes compile."""
-LONG = {"moving-from-personalizer.md", "machines.md", "crowd/cheapest.md", "crowd/judges.md", "going-back.md"}
+LONG = {"moving-from-personalizer.md", "machines.md", "crowd/cheapest.md", "crowd/judges.md", "going-back.md"} | {
+    "reductions/recall_tree.md", "reductions/bandits/explore_decaying.md"}  # fmt: skip
 """They hold a thousand conversations with a server, or take seconds otherwise."""
 
 

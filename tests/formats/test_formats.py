@@ -55,7 +55,7 @@ def alike(found: str, wanted: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:lbfgs. nothing is learned before a pass ends")
+@pytest.mark.filterwarnings("ignore:lbfgs. nothing is learned before a pass ends", "ignore:explore_decaying. ")
 def test_every_layer_has_a_model_that_predicts_as_it_did(archive: Path) -> None:
     layers: set[str] = set()
     wrong: list[str] = []

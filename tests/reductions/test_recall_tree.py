@@ -169,6 +169,7 @@ def test_examples_without_importance_and_unknown_classes_change_nothing():
     assert np.array_equal(chain.weights, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "value"), [("kinds", 2), ("labels", 0), ("labels", 2)])
 def test_models_whose_nodes_do_not_list_their_classes_are_refused(name, value):
     chain = Chain.from_config({"chain": [{"recall_tree": {"classes": 2}}, "linear"], "weights": {"bits": 8}})

@@ -90,6 +90,18 @@ def decisions(logged: bool, count: int = 8) -> str:
     return "".join(blocks)
 
 
+def drifting(count: int = 180, change: int = 100) -> str:
+    """Decisions whose best action is another after each `change` of them, drawn evenly; the last has no label."""
+    draw, blocks = random.Random(count), []
+    for k in range(count):
+        user, chosen = draw.randrange(3), draw.randrange(3)
+        cost = -1 if draw.random() < (0.95 if (chosen + user + k // change) % 3 == 0 else 0.05) else 0
+        label = f"0:{cost}:0.3333 " if k < count - 1 else ""
+        actions = "".join(f"{label if a == chosen else ''}|a a{a}\n" for a in range(3))
+        blocks.append(f"shared |u u{user}\n{actions}\n")
+    return "".join(blocks)
+
+
 def classes_logged(count: int = 10) -> str:
     """Lines whose label is one of three actions with cost and probability."""
     draw, lines = random.Random(count), []
@@ -335,6 +347,19 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--recall_tree 4 --node_only --bern_hyper 0 --loss_function logistic -b 8 --coin",
             "--recall_tree 4 --randomized_routing --random_seed 3 -f {M}",
             "-t -i {M}",
+        ),
+    ),
+    "exploring less": (
+        drifting(),
+        (
+            "--cb_explore_adf --epsilon_decay -q ua --min_scope 20 --epsilon_decay_significance_level 0.99 "
+            "--bonferroni_denominator 1",
+            "--cb_explore_adf --epsilon_decay --model_count 4 -q ua --min_scope 10 "
+            "--epsilon_decay_significance_level 0.99 --bonferroni_denominator 1 --constant_epsilon --epsilon 0.4 "
+            "--first_only --min_champ_examples 5 -f {M}",
+            "-t -i {M}",
+            "--cb_explore_adf --epsilon_decay --model_count 4 -q ua --challenger_epsilon --shift_model_bounds 3 "
+            "--initial_epsilon 0.5 --min_scope 5 --tol_x 0.01 --sgd -l 0.1 --cb_type ips",
         ),
     ),
     "cover of models": (

@@ -119,6 +119,7 @@ MODELS = {
     "--cbify 4 --cbify_reg --min_value 0 --max_value 3": "number in a range",
     "--cbify 4 --cbify_reg --cb_discrete --min_value 0 --max_value 3": "number in a range",
     "--cb_explore_adf --synthcover": "actions",
+    "--cb_explore_adf --epsilon_decay": "actions",
     "--cb_explore_adf --rnd 2": "actions",
     "--cbify_ldf": "priced",
     "--csoaa_ldf m": "priced",

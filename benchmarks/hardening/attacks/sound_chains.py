@@ -125,6 +125,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         LOGGED,
     ),
     "explore_distillation": ([{"explore_distillation": {"models": 2}}, *_ADF], DECISIONS),
+    "explore_decaying": ([{"explore_decaying": {"models": 2, "scope": 3}}, *_ADF], DECISIONS),
     "explore_synthetic_cover": (["explore_synthetic_cover", *_ADF], DECISIONS),
     "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
     "weighted_metrics": (

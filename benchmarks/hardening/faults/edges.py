@@ -18,7 +18,7 @@ _ALT_TEST, _SPAM, _COPIES = (
     "src/hutch/crowd/models/copies.py",
 )
 _ORDINAL, _MIXED_STREAM = "src/hutch/crowd/models/ordinal_kernels.py", "src/hutch/crowd/mixed/stream.py"
-_EPSILON, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("explore_epsilon", "sample_action"))
+_PROBABILITIES, _SAMPLE = (f"reductions/bandits/{name}.py" for name in ("probabilities", "sample_action"))
 _BAYESIAN = "reductions/bayesian_linear/layer.py"
 _VW_CSV = "src/hutch/vw/csv.py"
 _TABLES = "src/hutch/table_estimator.py"
@@ -63,7 +63,6 @@ TESTS: dict[str, list[str]] = {
     _COPIES: ["tests/crowd/quality/test_quality.py", "tests/crowd/models/test_copies.py"],
     _ORDINAL: ["tests/crowd/models/test_ordinal.py", "tests/crowd/models/test_models.py"],
     _MIXED_STREAM: ["tests/crowd/mixed/test_stream.py"],
-    _EPSILON: [f"{_BANDITS}simple_explorers_by_their_formulas"],
     _SAMPLE: [f"{_BANDITS}actions_of_a_batch_without_seeds_are_drawn_by_chance_again"],
     _BAYESIAN: ["tests/reductions/bayesian_linear/test_layer.py"],
     _TABLES: ["tests/test_sklearn_frames.py", "tests/test_sklearn.py"],
@@ -134,7 +133,7 @@ FAULTS: tuple[Fault, ...] = (
           "hessian[i, j] -= total * means[i] * means[j]", "pass"),
     Fault("ordinal crowds", "blocks of people and judges do not grow", _MIXED_STREAM,
           'GROWTH * self.state.workers["seen"].sum()', "0.0"),
-    Fault("bandit layers", "the best action gets epsilon more than is left", _EPSILON,
+    Fault("bandit layers", "the best action gets epsilon more than is left", _PROBABILITIES,
           "(_1 - epsilon) / np.float32(count)", "_1 / np.float32(count)"),
     Fault("bandit layers", "seeds of the batch before are drawn with", _SAMPLE, '        self.state["seeds"] = 0\n',
           ""),

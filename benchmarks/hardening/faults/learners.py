@@ -23,6 +23,14 @@ TESTS: dict[str, list[str]] = {
     "search": ["tests/reductions/lbfgs", "tests/vw/test_regularizers.py"],
     "replay": ["tests/reductions/test_experience_replay.py", "tests/vw/test_recorded.py"],
     "pairs of actions": ["tests/reductions/bandits/test_all_pairs.py", "tests/vw/test_recorded.py"],
+    "fading": [
+        f"tests/reductions/bandits/test_explore_decaying.py::{_NAME}"
+        for _NAME in (
+            "test_bounds_by_a_mixture_of_bets",
+            "test_challengers_are_renewed_and_one_becomes_the_champion_after_a_change",
+            "test_a_model_that_begins_again_has_forgotten_all",
+        )
+    ],
     "recalling": ["tests/reductions/test_recall_tree.py::test_predictions_by_a_tree_of_python"],
     "label tree": ["tests/reductions/test_probabilistic_label_tree.py"],
     "topics": ["tests/reductions/latent_dirichlet_allocation"],
@@ -213,6 +221,14 @@ FAULTS: tuple[Fault, ...] = (
           "np.float32(-step + half)", "np.float32(half)"),
     Fault("search", "scales are those of the last pass, too", "reductions/lbfgs/layer.py",
           'if state["phase"] == NEW or not p.keep_scales:', "if True:"),
+    Fault("fading", "squares of what is far above the mean are left out", "reductions/bandits/confidence_sequence.py",
+          "        side[FIRST + n + 1] += 1 - part\n", ""),
+    Fault("fading", "bets at other rates do not count", "reductions/bandits/confidence_sequence.py",
+          "        if largest < wanted:\n", "        if least < wanted:\n"),
+    Fault("fading", "models begin again with what others learned", "reductions/bandits/explore_decaying.py",
+          "            weights[start + k] = _0\n", "            weights[start + k] = weights[start + k]\n"),
+    Fault("fading", "challengers grow old", "reductions/bandits/explore_decaying.py",
+          "            _move(layer, example, i - 1, 1)\n", "            pass\n"),
     Fault("recalling", "the entropy of a class is not renewed", "reductions/recall_tree.py",
           " + _share(count, total)) * kept", ") * kept"),
     Fault("recalling", "candidates are in the order of their coming", "reductions/recall_tree.py",

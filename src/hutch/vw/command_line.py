@@ -29,6 +29,7 @@ _NOT_KEPT = (
     "active",
     "cost_sensitive_active",
     "distributionally_",
+    "explore_decaying",
     "kernel_svm",
     "latent_",
     "lbfgs",

@@ -121,11 +121,28 @@ def _explorer(options: Namespace) -> list[Any]:
     name, more = next(iter(asked), "explore_epsilon"), {}
     if name == "explore_cover" and options.cb_type not in (None, "mtr"):
         more = {"regressor": False}  # the bandit below has one, or none is needed
+    elif name == "explore_decaying":
+        more = _of_decay(options)
     elif name in ("explore_regcb", "explore_squarecb"):
         more = _range_of_costs(options)
     above = ["sample_action"] if options.cb_sample else []
     above += [declared_layer("rejection_sampling", options)] if options.explore_eval else []
     return [*above, declared_layer(name, options, **more)]
+
+
+def _of_decay(options: Namespace) -> dict[str, Any]:
+    """The epsilon that models of `--epsilon_decay` begin with, or keep.
+
+    Raises:
+        UsageError: options for layers between the models, which here stand above them all.
+    """
+    if others := [name for name in ("ccb_explore_adf", "slates", "cb_dro") if _is_given(options, name)]:
+        raise UsageError(f"got --epsilon_decay and --{others[0]}, wanted one of them")
+    if options.constant_epsilon:
+        return {"epsilon": 0.05 if options.epsilon is None else options.epsilon}
+    if options.epsilon is not None:
+        warn("--epsilon: it has no effect on --epsilon_decay without --constant_epsilon, as in VW")
+    return {"epsilon": options.initial_epsilon}
 
 
 def _range_of_costs(options: Namespace) -> dict[str, Any]:

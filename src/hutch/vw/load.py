@@ -49,6 +49,7 @@ _FIXED = {
     "contextual_bandit": {"type"},
     "cost_sensitive_with_features": {"method"},
     "explore_first": {"decisions"},
+    "explore_decaying": {"models"},
     "explore_cover": {"regressor"},
     "action_per_class": {"classes"},
     "bandit_per_class": {"classes", "type", "evaluates"},

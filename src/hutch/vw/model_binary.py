@@ -55,6 +55,7 @@ _CHANGED = (_COUNTERS.keys() - {"contextual_bandit"}) | {"active", "action_per_c
 _LOST = {
     "active_cover": "--active_cover",
     "cost_sensitive_active": "--cs_active",
+    "explore_decaying": "--epsilon_decay",
     "experience_replay": "--replay_b, --replay_m or --replay_c",
     "kernel_svm": "--ksvm",
     "latent_dirichlet_allocation": "--lda",

@@ -43,6 +43,7 @@ def is_slow(check: Check) -> bool:
         "latent_dirichlet_allocation",
         "probabilistic_label_tree",
         "recall_tree",
+        "explore_decaying",
     ):  # their own tests check them, above few
         return True
     reduction = BUILT_IN.registry.reductions.get(check.subject)

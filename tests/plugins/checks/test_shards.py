@@ -11,7 +11,18 @@ from hutch.plugins.manager import Plugins
 
 _SHARDS = 3
 REGISTRY = Plugins(only=()).registry
-_LONG = ("search_", "simulate_", "warm_start_", "bandit_per_class", "crowd_em", "multinomial", "nat_oem", "offset_tree")
+_LONG = (
+    "search_",
+    "explore_decaying",
+    "recall_tree",
+    "simulate_",
+    "warm_start_",
+    "bandit_per_class",
+    "crowd_em",
+    "multinomial",
+    "nat_oem",
+    "offset_tree",
+)
 """How the names of layers begin that take seconds."""
 
 

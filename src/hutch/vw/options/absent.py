@@ -13,7 +13,7 @@ flatbuffer: use `hutch train`, which reads CSV, Parquet and JSON lines by their 
 span_server span_server_port unique_id total node: use `hutch train --shards N`, on a cluster `hutch train --shards N
   --ray ADDRESS`
 automl default_lease priority_type priority_challengers verbose_metrics csv_trace interaction_type oracle_type
-  debug_reversed_learn automl_significance_level fixed_significance_level reward_as_cost tol_x opt_func: compare chains
+  debug_reversed_learn automl_significance_level fixed_significance_level opt_func: compare chains
   on one log with `hutch evaluate`
 check_enabled: leave it out: no file says which examples have a baseline
 baseline_challenger_cb cb_c_alpha cb_c_tau: compare chains on one log with `hutch evaluate`
@@ -27,9 +27,7 @@ memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K lea
 emt emt_tree emt_leaf emt_scorer emt_initial emt_router online: use --oaa, --ect
   or the `filter_tree` layer
 plt_force_load_legacy_model: leave it out: Hutch reads no model of --plt
-epsilon_decay model_count min_scope epsilon_decay_significance_level epsilon_decay_audit constant_epsilon
-  bonferroni_denominator min_champ_examples initial_epsilon shift_model_bounds challenger_epsilon: use --cb_explore_adf
-  --squarecb, which explores less as it learns
+epsilon_decay_audit: leave it out: in Python, the layer `explore_decaying` says how much each model has learned
 graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are

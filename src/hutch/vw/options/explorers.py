@@ -2,6 +2,8 @@
 
 from hutch.vw.options.option import EXPLORING, VwLayer, new_flag, new_float, new_int
 
+_DECAY = ("epsilon_decay",)
+
 LAYERS: dict[str, VwLayer] = {
     "explore_bag": VwLayer(
         learner="cb_explore_adf_bag",
@@ -21,6 +23,25 @@ LAYERS: dict[str, VwLayer] = {
             new_flag("nounif", "avoid actions that no policy prefers.", sets="uniform", value=False, needs=("cover",)),
         ),
         beside=(("epsilon", "epsilon"), ("first_only", "first_only")),
+        explores=True,
+    ),
+    "explore_decaying": VwLayer(
+        learner="cb_explore_adf_greedy, epsilon_decay",
+        options=(
+            new_flag("epsilon_decay", "Explore less and less, by a champion among models.", needs=EXPLORING),
+            new_int("model_count", "number of models.", default=3, least=1, sets="models", needs=_DECAY),
+            new_int("min_scope", "decisions before a model gives way.", default=100, sets="scope", needs=_DECAY),
+            new_float("epsilon_decay_significance_level", "error of bounds.", default=0.05, sets="level", needs=_DECAY),
+            new_flag("constant_epsilon", "epsilon stays that of --epsilon.", sets="fades", value=False, needs=_DECAY),
+            new_int("bonferroni_denominator", "divides that error.", sets="comparisons", needs=_DECAY),
+            new_int("min_champ_examples", "decisions before a model may win.", sets="patience", needs=_DECAY),
+            new_float("initial_epsilon", "the first epsilon.", default=1, needs=_DECAY),
+            new_int("shift_model_bounds", "keep models longer.", default=0, sets="shift", needs=_DECAY),
+            new_flag("reward_as_cost", "costs are rewards.", sets="gains", needs=_DECAY),
+            new_float("tol_x", "how exact bounds are.", default=1e-6, sets="tolerance", needs=_DECAY),
+            new_flag("challenger_epsilon", "other models explore, too.", sets="explores", needs=_DECAY),
+        ),
+        beside=(("first_only", "first_only"),),
         explores=True,
     ),
     "explore_epsilon": VwLayer(
