@@ -300,7 +300,7 @@ class _Specialisation:
         """Let Numba make or find the code, and keep the object."""
         from hutch.core.kernel.private import plain, pointer_to
 
-        with _compiling():
+        with _compiling(self._function.__name__):
             dispatcher, made = self._make()
             if place and dispatcher.stats.cache_hits and not plain():
                 dispatcher.recompile()  # code from Numba's cache has no object to store
@@ -447,16 +447,21 @@ class AddressKernel:
         return self._native(arguments)
 
 
+_LINE, _LONGEST = 64, 24
+"""Characters of the line that says what is compiled, and of a name in it."""
+
+
 @contextmanager
-def _compiling() -> Iterator[None]:
-    """While something is compiled, show on a terminal or in a notebook how much was, in one short line."""
+def _compiling(name: str) -> Iterator[None]:
+    """While a kernel is compiled, show on a terminal or in a notebook which and how much was, in one short line."""
     from hutch.core.kernel.private import compiling_fast
 
     global _spent
     screen = sys.stdout if "ipykernel" in sys.modules else sys.stderr  # a notebook shows errors on red
     shown = screen is not None and (screen.isatty() or screen is sys.stdout)
     if shown:
-        print(f"\rcompiling, once: kernel {compilations() + 1}, {_spent:.0f} s", end="", file=screen, flush=True)
+        said = f"\rcompiling, once: kernel {compilations() + 1} ({name[:_LONGEST]}), {_spent:.0f} s"
+        print(f"{said:{_LINE}}", end="", file=screen, flush=True)
     begun, collects = time.perf_counter(), gc.isenabled()
     gc.disable()  # Numba makes millions of small objects that stay: searching them is a tenth of the time
     try:
@@ -467,7 +472,7 @@ def _compiling() -> Iterator[None]:
             gc.enable()
         _spent += time.perf_counter() - begun
         if shown:
-            print(f"\r{'':40}\r", end="", file=screen, flush=True)
+            print(f"\r{'':{_LINE}}\r", end="", file=screen, flush=True)
 
 
 def entry(signature: str) -> Callable[[Callable[..., Any]], AddressKernel]:

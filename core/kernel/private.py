@@ -148,6 +148,7 @@ else:
     _compilers = None if _why else (_KernelCompiler, _LinkedCompiler)
     _POST_PROCESS: Any = PostProcessor.run
     _TYPE_OF_CALL: Any = BaseFunction.get_call_type
+    _USUAL = (types.Number, types.Boolean, types.Array, types.Record)
     _calls: dict[Any, Any] = {}
 
 
@@ -221,19 +222,20 @@ def _post_process(self: Any, emit_dels: bool = False, extend_lifetimes: bool = F
 
 
 def _type_of_call(self: Any, context: Any, args: Any, kws: Any) -> Any:
-    """The signature of a call of a function that Numba knows, such as `+`, found once for each types of numbers.
+    """The signature of a call of a function that Numba knows, such as `+`, found once for all arguments of these types.
 
-    Until one of its definitions fits, Numba writes for each of the others why it does not.
+    Until one of its definitions fits, Numba writes for each of the others why it does not. Those of `min` and `max` are
+    compiled with each caller: they would be in another order in its machine code.
     """
-    if kws or not all(isinstance(each, types.Number | types.Boolean) for each in args):
+    if kws or self.typing_key in (min, max) or not all(isinstance(kind, _USUAL) and kind.is_precise() for kind in args):
         return _TYPE_OF_CALL(self, context, args, kws)
     call = self, context, tuple(args)
     if call not in _calls:
         found = _TYPE_OF_CALL(self, context, args, kws)
-        if self.get_impl_key(found) != self.typing_key:  # it is compiled itself, into the kernels that call it
-            return found
-        _calls[call] = found
-    return _calls[call]
+        _calls[call] = found, self._impl_keys[found.args]
+    found, definition = _calls[call]
+    self._impl_keys[found.args] = definition  # of the types as a definition takes them, the last call counts
+    return found
 
 
 def pointer_to(compiled: Any) -> int:
