@@ -186,6 +186,7 @@ NOTHING = {
     "stage_size",
     "unweighted_marginals",
     "redefine",
+    "bern_hyper",
     "relation_none_cost",
     "search_alpha",
     "search_condition_feature_value",
@@ -200,7 +201,7 @@ NOTHING = {
 }
 """Options without an effect on most data: `first_only` only decides between actions of the same score,
 `stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named;
-those of a search where a task has several steps, and labels do not decide the rest of a run."""
+`bern_hyper` in deeper trees; those of a search where a task has several steps, and labels do not decide the rest."""
 
 
 def _outcome(folder, words):
