@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from hutch import Chain
-from hutch.core.run.off_policy import OffPolicyValue, estimator_of, evaluate, value_of
+from hutch.evaluation.off_policy import OffPolicyValue, estimator_of, evaluate, value_of
 
 KINDS, ACTIONS = 4, 5
 MEANS = np.random.default_rng(7).uniform(0.1, 0.9, (KINDS, ACTIONS))

@@ -28,9 +28,9 @@ import numpy as np
 
 from hutch import Chain
 from hutch.core.batch import Batch
-from hutch.core.run.off_policy import Estimate, OffPolicyValue, estimator_of, judge
-from hutch.core.run.off_policy import evaluate as evaluate_logged
 from hutch.evaluation.estimated import EstimatedValue, evaluate, filled
+from hutch.evaluation.off_policy import Estimate, OffPolicyValue, estimator_of, judge
+from hutch.evaluation.off_policy import evaluate as evaluate_logged
 
 PEOPLE, ACTIONS = 4, 5
 MEANS = np.random.default_rng(7).uniform(0.15, 0.85, (PEOPLE, ACTIONS))

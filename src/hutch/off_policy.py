@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 from hutch.chain import Chain
 from hutch.core.batch import Batch
 from hutch.core.errors import ConfigError, UsageError
-from hutch.core.run import off_policy
-from hutch.core.run.off_policy import OffPolicyValue
+from hutch.evaluation import off_policy
+from hutch.evaluation.off_policy import OffPolicyValue
 from hutch.evaluation.slots import SlotsValue, evaluate_slots
 
 Propensities = Literal["logged", "estimated"]
@@ -46,7 +46,7 @@ def evaluate(
         DataError: decisions that cannot be used.
         UsageError: a chain that does not decide, or a log without labels.
 
-    Source: see `hutch.core.run.off_policy`.
+    Source: see `hutch.evaluation.off_policy`.
 
     >>> log = [{"actions": [{"x": {"a": 1.0}}, {"x": {"b": 1.0}}], "chosen": k % 2, "cost": k % 2, "probability": 0.5}
     ...        for k in range(200)]

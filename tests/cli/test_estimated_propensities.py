@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hutch import Chain, HutchError, evaluate
-from hutch.core.run.off_policy import estimator_of
 from hutch.evaluation.estimated import filled
+from hutch.evaluation.off_policy import estimator_of
 from tests.evaluation.logs import CHAIN, UNIFORM, log, text
 
 

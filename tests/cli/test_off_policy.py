@@ -9,7 +9,7 @@ import pytest
 
 from hutch import Chain, HutchError, evaluate
 from hutch.cli.evaluate import sentences
-from hutch.core.run.off_policy import Estimate, OffPolicyValue
+from hutch.evaluation.off_policy import Estimate, OffPolicyValue
 
 CHAIN = {"chain": ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]}
 

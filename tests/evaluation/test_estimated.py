@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hutch import Chain, HutchError, evaluate
-from hutch.core.run.off_policy import estimator_of
 from hutch.evaluation.estimated import EstimatedValue, filled, out_of_fold
 from hutch.evaluation.logit import Alternatives
+from hutch.evaluation.off_policy import estimator_of
 from tests.evaluation.logs import BELOW, CHAIN, COSTS, LIKELY, UNIFORM, log, text
 
 

@@ -5,10 +5,10 @@ import pytest
 
 from hutch import Chain
 from hutch.core.errors import UsageError
-from hutch.core.run.off_policy import of_actions, of_classes
 from hutch.evaluation import features
 from hutch.evaluation.features import alternatives_of, logged_of
 from hutch.evaluation.logit import Alternatives
+from hutch.evaluation.off_policy import of_actions, of_classes
 
 CHAIN = {"chain": ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]}
 CLASSES = {"chain": [{"action_per_class": {"classes": 2}}, *CHAIN["chain"]]}

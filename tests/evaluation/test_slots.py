@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hutch import Chain, HutchError, evaluate
-from hutch.core.run.off_policy import value_of
+from hutch.evaluation.off_policy import value_of
 from hutch.evaluation.slots import _sum
 
 BELOW = ["contextual_bandit", "cost_sensitive_with_features", {"linear": {"interactions": [["s", "a"]]}}]

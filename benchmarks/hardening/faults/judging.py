@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-_OFF, _INTERVALS = "core/run/off_policy.py", "core/intervals.py"
+_OFF, _INTERVALS = "src/hutch/evaluation/off_policy.py", "core/intervals.py"
 _FILLED, _LOGIT, _SHOWN, _FIT, _SLOTS = (
     f"src/hutch/evaluation/{name}.py" for name in ("estimated", "logit", "features", "checks", "slots")
 )

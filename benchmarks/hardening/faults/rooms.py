@@ -3,7 +3,7 @@
 from fault import Fault
 
 _PEER = "tests/vw/test_bandit_peer.py"
-_EXPLORERS, _OFF = "reductions/bandits/explore_", "core/run/off_policy.py"
+_EXPLORERS, _OFF = "reductions/bandits/explore_", "src/hutch/evaluation/off_policy.py"
 _POSTERIOR, _COUNTS = f"{_EXPLORERS}posterior.py", "core/run/passes.py"
 _STUDIO, _TOLOKA, _PRODIGY, _TURK = (
     f"src/hutch/crowd/read/tools/{name}.py" for name in ("label_studio", "toloka", "prodigy", "mturk")
@@ -43,7 +43,7 @@ _SOFTMAX, _MULTINOMIAL = "core/loss/tilted_softmax.py", "reductions/multinomial.
 _LAYER = "tests/reductions/bayesian_linear/test_layer.py"
 TESTS: dict[str, list[str]] = {
     "explorers": [_PEER, "tests/reductions/bandits/test_layers.py"],
-    "off-policy": ["tests/core/run/test_off_policy.py"],
+    "off-policy": ["tests/evaluation/test_off_policy.py"],
     "readers": ["tests/crowd/read/tools/test_exports.py"],
     "mixed crowds": [f"tests/crowd/mixed/test_{name}.py" for name in ("forecast", "panel", "kernels", "model")],
     "pairs": ["tests/crowd/pairs/test_model.py"],

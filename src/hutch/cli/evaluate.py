@@ -7,7 +7,7 @@ from hutch.shell.options import Format, Overrides
 from hutch.shell.reports import reports
 
 if TYPE_CHECKING:
-    from hutch.core.run.off_policy import OffPolicyValue
+    from hutch.evaluation.off_policy import OffPolicyValue
     from hutch.evaluation.slots import SlotsValue
 
 

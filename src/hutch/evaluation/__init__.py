@@ -1,1 +1,1 @@
-"""Evaluation of logs: with probabilities that are estimated, and with several slots per decision."""
+"""Evaluation of logs: what another policy would have cost, slot by slot, and with probabilities that are estimated."""

@@ -2,8 +2,8 @@
 
 A model of the logging policy learns which action was chosen, from the features that the log holds. Decision t is in
 fold t mod 5, and its probabilities are those of a model that has not seen its fold. Probabilities below a floor count
-as the floor. The estimates of `hutch.core.run.off_policy` take them for the true ones; `dm`, the mean of Σ_b π(b) x(b)
-with the costs x of a regression of the whole log that uses no probabilities, stands beside them.
+as the floor. The estimates of `hutch.evaluation.off_policy` take them for the true ones; `dm`, the mean of
+Σ_b π(b) x(b) with the costs x of a regression of the whole log that uses no probabilities, stands beside them.
 
 This holds if everything that moved both the choice and the cost is among the features. No log can show whether it is.
 A policy that changed over time counts with its mean, which is right if the decisions did not change in the meantime.
@@ -24,7 +24,10 @@ from hutch.core.chain.engine import Engine
 from hutch.core.chain.reduction import Labels
 from hutch.core.errors import UsageError
 from hutch.core.kernel.abi import UNLABELED
-from hutch.core.run.off_policy import (
+from hutch.evaluation.checks import Fit, fit_of, warnings_of
+from hutch.evaluation.features import Logged, alternatives_of, logged_of
+from hutch.evaluation.logit import Alternatives
+from hutch.evaluation.off_policy import (
     Choices,
     OffPolicyValue,
     joined_terms,
@@ -36,9 +39,6 @@ from hutch.core.run.off_policy import (
     terms_of,
     value_of,
 )
-from hutch.evaluation.checks import Fit, fit_of, warnings_of
-from hutch.evaluation.features import Logged, alternatives_of, logged_of
-from hutch.evaluation.logit import Alternatives
 
 FOLDS = 5
 FLOOR = 0.01
@@ -125,8 +125,8 @@ def evaluate(
     """Estimate the mean cost of a chain's decisions from a log of which only choices and costs are known.
 
     Args:
-        chain: takes logged decisions; see `hutch.core.run.off_policy.evaluate`.
-        estimator: see `hutch.core.run.off_policy.estimator_of`; it learns in any case.
+        chain: takes logged decisions; see `hutch.evaluation.off_policy.evaluate`.
+        estimator: see `hutch.evaluation.off_policy.estimator_of`; it learns in any case.
         regression: another one, which has learned the log without probabilities; see `filled`.
         log: with estimated probabilities.
         learn: the chain is evaluated on each decision before it learns it; False evaluates it unchanged.

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, Batch
 from hutch.core.errors import UsageError
-from hutch.core.run.off_policy import Choices, decisions_of, logged_once
 from hutch.evaluation.logit import Alternatives
+from hutch.evaluation.off_policy import Choices, decisions_of, logged_once
 
 MOST = 50_000_000
 """Features of all alternatives at most; they take some 100 bytes each."""

@@ -1,8 +1,8 @@
 """What `hutch evaluate` prints of estimates, and of the probabilities that they rest on."""
 
-from hutch.core.run.off_policy import OffPolicyValue
 from hutch.evaluation.checks import Fit
 from hutch.evaluation.estimated import EstimatedValue
+from hutch.evaluation.off_policy import OffPolicyValue
 from hutch.evaluation.slots import SlotsValue
 
 ASSUMED = "This assumes that the features of the log hold all that moved both the choice and the cost."

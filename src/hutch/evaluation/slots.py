@@ -10,7 +10,7 @@ before, the probability p_k in the log, the cost c_k and w_k = π_k(a) / p_k:
   pseudo-inverse estimator for slots that are filled independently; and of slot k the cost if only this slot were filled
   by the chain.
 
-Intervals are those of `hutch.core.run.off_policy`; the one of a sum takes the slots of a decision together, whatever
+Intervals are those of `hutch.evaluation.off_policy`; the one of a sum takes the slots of a decision together, whatever
 their dependence.
 
 Sources: A. Swaminathan and others, "Off-policy evaluation for slate recommendation", NIPS 2017; S. Li and others,
@@ -31,7 +31,7 @@ from hutch.core.errors import UsageError
 from hutch.core.intervals import quantile, wilson
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.run.decisions import slot_rows
-from hutch.core.run.off_policy import Estimate, value_of
+from hutch.evaluation.off_policy import Estimate, value_of
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import pytest
 from hutch import Chain
 from hutch.core.errors import UsageError
 from hutch.core.intervals import quantile, wilson
-from hutch.core.run.off_policy import estimator_of, evaluate, value_of
+from hutch.evaluation.off_policy import estimator_of, evaluate, value_of
 
 CHAIN = {"chain": ["explore_epsilon", "contextual_bandit", "cost_sensitive_with_features", "linear"]}
 
