@@ -16,7 +16,6 @@ from hutch.core.kernel.passing import pass_sensitivity
 from hutch.core.parameters import Parameters
 
 Function = Literal["identity", "logistic", "glf1", "poisson"]
-FUNCTIONS: tuple[Function, ...] = get_args(Function)
 
 _1, _2 = np.float32(1), np.float32(2)
 

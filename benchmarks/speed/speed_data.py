@@ -91,6 +91,18 @@ def mixed(lines: int, seed: int = 4) -> Iterator[bytes]:
             yield (b"1 " if score > 0 else b"-1 ") + b" ".join(parts) + b"\n"
 
 
+def meals(lines: int, seed: int = 8) -> Iterator[bytes]:
+    """An animal and a food of one kind in two a line, each of a thousand names: whether it eats that."""
+    rng = np.random.default_rng(seed)
+    animals = [b"|animal Herbivore-%d", b"|animal Carnivore-%d"]
+    foods = [b"|food Plant-%d\n", b"|food Meat-%d\n"]
+    for start in range(0, lines, BLOCK):
+        drawn = rng.integers(0, [2, 2, 1000, 1000], (min(BLOCK, lines - start), 4))
+        for animal, food, *numbers in drawn.tolist():
+            label = b"1 " if animal == food else b"-1 "
+            yield (label + animals[animal] + b" " + foods[food]) % tuple(numbers)
+
+
 def ratings(lines: int, seed: int = 3) -> Iterator[bytes]:
     """What raters say of tasks: one of five classes, five ratings a task, features of rater, task and both."""
     rng = np.random.default_rng(seed)
@@ -171,6 +183,7 @@ def cells(lines: int, seed: int = 7) -> Iterator[bytes]:
 SHAPES = {
     "words": words,
     "mixed": mixed,
+    "meals": meals,
     "clicks": clicks,
     "ratings": ratings,
     "examples": examples,

@@ -40,7 +40,7 @@ STEPS = {
     "`hutch train` on a table": "hutch train table.csv -f table.model --quiet",
     "`hutch crowd` on an export of Label Studio": "hutch crowd studio.json -p truth.tsv --workers workers.tsv",
     "`hutch serve` and one learn request": SERVE,
-    "`hutch reproduce dyadic --quick`": "hutch demo --quick",
+    "`hutch reproduce dyadic --quick`": "hutch reproduce dyadic --quick",
 } | {f"notebook {name}": f"python cells.py {name}.ipynb" for name in NOTEBOOKS}
 """What is run, by its name in the table."""
 
@@ -134,6 +134,16 @@ def tried(folder: Path, steps: dict[str, str]) -> Iterator[tuple[str, Cost, Cost
             yield name, first._replace(compiled=compiled), again
 
 
+def from_source(python: str, folder: Path) -> Iterator[tuple[str, Cost]]:
+    """README's first command, part by part, on a copy of what is committed here."""
+    subprocess.run(["git", "clone", "-q", ROOT, folder / "hutch"], check=True)
+    variables = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "HOME": str(folder)}
+    clone, bin_ = folder / "hutch", folder / "hutch" / ".venv" / "bin"
+    yield "`python -m venv .venv`", timed([python, "-m", "venv", ".venv"], clone, variables)
+    yield "`pip install .`", timed([str(bin_ / "python"), "-m", "pip", "install", "-q", "."], clone, variables)
+    yield "`hutch demo`", timed([str(bin_ / "hutch"), "demo"], clone, variables)
+
+
 def section(wheels: list[Path], python: str, only: list[str]) -> Iterator[str]:
     """The lines of the section; `only` has words of the names of steps."""
     steps = {name: step for name, step in STEPS.items() if any(word in name for word in only)}
@@ -144,6 +154,11 @@ def section(wheels: list[Path], python: str, only: list[str]) -> Iterator[str]:
     yield "a new environment, of every first step with an empty kernel cache, and of the same step again. In brackets:"
     yield "kernels compiled. Both are more under other work."
     yield f"Measured on: {about(load)}."
+    yield "\n### README's first command, in a clone\n\n| | wall / CPU s |\n|---|---|"
+    with tempfile.TemporaryDirectory() as kept:
+        taken = list(from_source(python, Path(kept)))
+    taken.append(("together", Cost(sum(each.wall for _, each in taken), sum(each.cpu for _, each in taken))))
+    yield from (f"| {name} | {cost.wall:.1f} / {cost.cpu:.1f} |" for name, cost in taken)
     for wheel in wheels:
         kind = "without machine code" if wheel.name.endswith("-none-any.whl") else "with machine code"
         yield f"\n### The wheel {kind}\n"
