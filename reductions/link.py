@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 
