@@ -19,8 +19,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from hutch import Chain
-from hutch.crowd.pairs.model import MODELS
+from hutch.crowd.pairs.model import MODELS, Hierarchical
 from hutch.crowd.pairs.report import log_losses, strengths
+from hutch.crowd.pairs.state import FEW
 from hutch.crowd.pairs.votes import Votes, read_votes
 
 Array = np.ndarray
@@ -186,6 +187,56 @@ def coverage(crowds: int) -> None:
         print(f"  {make.name:<36} {np.mean(covered):.3f}   half-width {np.mean(widths):.3f}")
 
 
+CONTEXTS = {"one value": (1, 0.0), "a coin": (2, 0.0), "two turns": (2, 0.4), "20 prompts": (20, 0.4)}
+"""Columns of simulated votes: how many values each has, and how far strengths move between them."""
+
+
+def in_contexts(columns: list[str], votes: int, seed: int) -> tuple[Array, Votes]:
+    """Strengths of five players, in each column's values too, and votes of ten workers alike.
+
+    The strengths are those on average over the values of columns with few of them, and in any other value of others.
+    """
+    random = np.random.default_rng(seed)
+    strength = random.normal(0, 0.8, 5)
+    i = random.integers(5, size=votes)
+    j = (i + random.integers(1, 5, size=votes)) % 5
+    w, z, codes = random.integers(10, size=votes), strength[i] - strength[j], []
+    for column in columns:
+        count, scale = CONTEXTS[column]
+        here = random.normal(0, scale, (count, 5))
+        value = random.choice(count, votes, p=random.dirichlet(np.full(count, 3.0)))
+        z = z + here[value, i] - here[value, j]
+        if count <= FEW:
+            strength = strength + np.bincount(value, minlength=count) / votes @ here
+        codes.append(value)
+    outcomes = (np.stack([z / 2, -z / 2, np.full(votes, -0.5)], axis=1) + random.gumbel(size=(votes, 3))).argmax(axis=1)
+    values = np.array(codes, np.int32).reshape(len(codes), votes).T
+    names = [[f"{k}" for k in range(CONTEXTS[column][0])] for column in columns]
+    plain = (array.astype(np.int32) for array in (w, i, j))
+    workers, players = [f"w{k}" for k in range(10)], [f"p{k}" for k in range(5)]
+    return strength, Votes(*plain, outcomes.astype(np.uint8), values, workers, players, columns, names)
+
+
+def contexts(crowds: int) -> None:
+    """Print how far off strengths are, and how often their intervals cover them, with columns of several kinds."""
+    for columns in ([], ["one value"], ["one value", "a coin"], ["two turns"], ["20 prompts"], [*CONTEXTS]):
+        for votes in (600, 6000):
+            rows = []
+            for seed in range(crowds):
+                truth, found = in_contexts(columns, votes, seed)
+                state = Hierarchical().fit(found).state
+                said = strengths(state)
+                wanted = (truth - truth.mean())[[int(name[1:]) for name in said.players]]
+                within = np.mean((said.low < wanted) & (wanted < said.high))
+                error = np.sqrt(np.mean((said.strength - wanted) ** 2))
+                rows.append(
+                    [within, error, said.strength @ wanted / (wanted @ wanted), np.mean(said.high - said.low) / 2]
+                )
+            within, error, slope, half = np.mean(rows, axis=0)
+            title = f"{', '.join(columns) or 'none'}; {votes:,} votes"
+            print(f"  {title:<56} {within:.3f}   error {error:.3f}   slope {slope:.2f}   half-width {half:.3f}")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -203,6 +254,8 @@ def main() -> None:
     if arguments.crowds:
         print(f"coverage of the 95 % intervals, {arguments.crowds} crowds of 3,000 votes, 20 players, 60 workers")
         coverage(arguments.crowds)
+        print(f"the same for columns of contexts, {arguments.crowds} crowds of 5 players and 10 workers each")
+        contexts(arguments.crowds)
     if arguments.votes:
         _, votes = simulated(arguments.votes, 100, 10_000, 0)
         for make in MODELS:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hutch.core.chain.model_file import load_model, save_model
 from hutch.core.errors import UsageError
 from hutch.crowd.pairs import kernels
 from hutch.crowd.pairs.model import MODELS, BradleyTerry, Davidson, Hierarchical, create
@@ -231,7 +232,73 @@ def test_intervals_cover():
     assert 0.88 < np.mean(covered) < 0.99
 
 
+def with_columns(votes, **columns):
+    """The same votes with further columns of codes as contexts."""
+    values = np.stack([np.asarray(codes, np.int32) for codes in columns.values()], axis=1)
+    names = [[f"{name}{k}" for k in range(1 + int(max(codes)))] for name, codes in columns.items()]
+    return replace(without_features(votes), values=values, features=list(columns), value_names=names)
+
+
+def test_a_context_of_few_values_is_no_sample():
+    """Its players are as strong as without it: on average over its values, as often as they occur."""
+    _, votes = simulated(3000, contexts=1)
+    coin = np.random.default_rng(3).integers(2, size=len(votes))
+    alike = with_columns(votes, only=np.zeros(len(votes)), coin=coin)
+    one, other = (strengths(Hierarchical().fit(each).state) for each in (without_features(votes), alike))
+    order = [other.players.index(name) for name in one.players]
+    assert np.allclose(one.strength, other.strength[order], atol=0.1)
+    assert np.allclose(one.high - one.low, (other.high - other.low)[order], rtol=0.1)  # 3 times as wide otherwise
+
+
+def test_strengths_in_few_contexts_are_their_mean():
+    truth, votes = simulated(6000, contexts=3, seed=4)
+    found = strengths(Hierarchical().fit(votes).state)
+    wanted = truth @ (np.bincount(votes.values[:, 0]) / len(votes))
+    wanted = (wanted - wanted.mean())[[int(name[1:]) for name in found.players]]
+    assert np.corrcoef(found.strength, wanted)[0, 1] > 0.95
+
+
+def test_contexts_do_not_shrink_strengths():
+    """The mode of all parameters at once has small strengths and reliabilities far above 1."""
+    slopes = []
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        strength, here = 0.8 * random.normal(size=6), 0.4 * random.normal(size=(20, 6))
+        w, v, i = (random.integers(size, size=8000) for size in (10, 20, 6))
+        j = (i + random.integers(1, 6, size=8000)) % 6
+        z = strength[i] + here[v, i] - strength[j] - here[v, j]
+        outcomes = (np.stack([z / 2, -z / 2, -0.5 + 0 * z], axis=1) + random.gumbel(size=(8000, 3))).argmax(axis=1)
+        codes = [array.astype(np.int32) for array in (w, i, j)]
+        names = [f"w{k}" for k in range(10)], [f"p{k}" for k in range(6)], ["prompt"], [[f"v{k}" for k in range(20)]]
+        votes = Votes(*codes, outcomes.astype(np.uint8), v.astype(np.int32)[:, None], *names)
+        state = Hierarchical().fit(votes).state
+        found = strengths(state)
+        wanted = strength + here.mean(axis=0)
+        wanted = (wanted - wanted.mean())[[int(name[1:]) for name in found.players]]
+        slopes.append(found.strength @ wanted / (wanted @ wanted))
+        assert abs(np.mean(state.mean["reliability"][1:])) < 0.02
+    assert 0.9 < np.mean(slopes) < 1.1  # 0.66 otherwise
+
+
+def test_reliability_is_1_among_those_who_look():
+    """Workers of reversed or empty votes do not make the others more reliable than 1."""
+    _, votes = simulated(6000, workers=12)
+    state = Hierarchical().fit(without_features(votes)).state
+    reliability = dict(zip(state.workers, 1 + state.mean["reliability"][1:], strict=True))
+    assert reliability.pop("w0") < -0.5
+    assert np.mean(list(reliability.values())) == pytest.approx(1.0, abs=0.05)
+
+
+def test_one_pass_adds_the_variance_of_the_mean_of_a_sample_of_contexts():
+    _, votes = simulated(600, contexts=8)
+    state = Hierarchical().start(votes.features)
+    Hierarchical().learn(votes, state)
+    own = state.variance["strength"][state.player_units]
+    assert np.allclose(state.strengths()[1], own + state.scales["strength.1"] / 8)
+
+
 def test_many_players_and_contexts_have_simpler_intervals(monkeypatch):
+    monkeypatch.setattr("hutch.crowd.pairs.state.FEW", 2)
     _, votes = simulated(1500)
     exact = np.sqrt(np.diag(Hierarchical().fit(votes).state.covariance))
     for most in (12, 5):
@@ -243,6 +310,7 @@ def test_many_players_and_contexts_have_simpler_intervals(monkeypatch):
 
 def test_contexts_add_the_variance_of_their_mean(monkeypatch):
     """A player seen in contexts with shares r_v has an uncertain mean over them: scale * sum of r_v^2."""
+    monkeypatch.setattr("hutch.crowd.pairs.state.FEW", 2)
     _, votes = simulated(600)
     monkeypatch.setattr("hutch.crowd.pairs.intervals.MOST", 12)
     state = Hierarchical().fit(votes).state
@@ -292,3 +360,37 @@ def test_a_vote_of_weight_two_is_two_votes(model):
     np.testing.assert_allclose(
         found.mean["strength"][found.player_units], wanted.mean["strength"][wanted.player_units][order], atol=0.02
     )
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_votes_with_the_winner_on_the_left_have_no_side_bias(model):
+    """As preferences are written down for training; a bias would explain them all and leave no strength."""
+    _, votes = simulated(1500)
+    plain = without_features(votes)
+    plain = plain.rows(plain.outcomes != 2)
+    right = plain.outcomes == 1
+    sorted_ = replace(
+        plain,
+        left=np.where(right, plain.right, plain.left),
+        right=np.where(right, plain.left, plain.right),
+        outcomes=np.zeros(len(plain), np.uint8),
+    )
+    one, other = (strengths(model().fit(each).state) for each in (plain, sorted_))
+    order = [other.players.index(name) for name in one.players]
+    assert np.allclose(one.strength, other.strength[order], atol=0.15)
+
+
+def test_a_state_of_the_first_format_is_read(tmp_path):
+    _, votes = simulated(300)
+    state = Hierarchical().fit(votes).state
+    state.save(str(tmp_path / "model"))
+    arrays, metadata = load_model(tmp_path / "model", kind="pairs")
+    arrays.pop("value_votes")
+    save_model(
+        tmp_path / "model",
+        arrays,
+        {key: metadata[key] for key in ("model", "features", "scales", "votes")},
+        kind="pairs",
+    )
+    found = PairState.load(str(tmp_path / "model"))
+    assert np.allclose(found.strengths()[0], state.mean["strength"][state.player_units])

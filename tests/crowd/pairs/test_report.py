@@ -10,6 +10,7 @@ from hutch.crowd.pairs.islands import bridges, warning
 from hutch.crowd.pairs.model import Davidson, Hierarchical
 from hutch.crowd.pairs.report import (
     Tally,
+    about_sides,
     learn_blocks,
     next_pairs,
     score,
@@ -121,3 +122,19 @@ def test_players_that_were_never_compared_are_ranked_apart(learn):
     joined = from_rows([*ISLANDS, ("w", "a", "x", "left")])
     tally.compared.add(joined)
     assert len(tally.compared.groups([*state.players])) == 1
+
+
+def test_what_sides_hide_is_told():
+    _, state, tally = fitted(Hierarchical())
+    assert about_sides(state, tally) == ([], "", False)
+    ahead = from_rows([("ann", "base", new, ("left", "right")[k % 2]) for k, new in enumerate("xyxyzz")])
+    state, tally = Hierarchical().fit(ahead).state, Tally()
+    tally.add(ahead, state)
+    assert about_sides(state, tally) == (["base"], "", False)
+    winners = from_rows([("ann", "x", "y", "left"), ("ann", "y", "z", "left")] * 6)
+    for state, biased in ((Hierarchical().fit(winners).state, False), (Hierarchical().start([]), True)):
+        if biased:
+            Hierarchical().learn(winners, state)
+        tally = Tally()
+        tally.add(winners, state)
+        assert about_sides(state, tally) == ([], "left", biased)

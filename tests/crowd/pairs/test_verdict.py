@@ -36,3 +36,16 @@ def test_groups_that_were_never_compared_are_not_ranked():
 
 def test_no_votes():
     assert sentences([], 0) == ("There are no votes.",)
+
+
+def test_a_player_on_one_side_only_is_told():
+    first, second = sentences(rows(A, B, C), 40, ["b"])
+    assert first.startswith("a is the strongest")
+    assert second.startswith("b always stood on the same side, so that strength and a preference for that side")
+
+
+def test_votes_for_one_side_alone_are_told():
+    assert sentences(rows(A, B, C), 40, [], "left")[1] == (
+        "All votes went to the left: it counts as where winners are written, not as a preference."
+    )
+    assert "strength and a preference for that side look alike" in sentences(rows(A, B, C), 40, [], "left", True)[1]

@@ -43,6 +43,12 @@ def test_a_header_names_columns_in_any_order_and_the_rest_are_features(tmp_path)
         ("model_b", 1),
         ("draw", 2),
         ("neither", 2),
+        ("tie (inconsistent)", 2),
+        ("tie (bothbad)", 2),
+        ("model_a (much better)", 0),
+        ("1.0", 0),
+        ("2", 1),
+        ("1.5", 2),
         ("x", 0),
         ("y", 1),
     ],
@@ -198,7 +204,7 @@ def test_ids_and_times_are_no_contexts_and_a_weight_is_none(tmp_path):
     text = "id,tstamp,worker,left,right,winner,language,weight\n" + "".join(rows)
     votes = read_votes(write(tmp_path, text))
     assert votes.features == ["language"] and votes.weights.tolist() == [i % 4 / 2 for i in range(12)]
-    assert votes.form.endswith("contexts language; ids or times: id, tstamp")
+    assert votes.form.endswith("contexts language; ids, times, or always the same: id, tstamp")
     assert read_votes(write(tmp_path, text), ["tstamp"]).features == ["tstamp"]
     assert len(votes.rows(np.arange(12) < 5).weights) == 5
     with pytest.raises(DataError, match=r"votes.tsv:4: weight: got 'much', wanted a number from 0"):
@@ -218,3 +224,20 @@ def test_other_names_of_sides_and_a_header_of_four_other_names(tmp_path):
     assert votes.players == ["x", "y", "z"] and votes.outcomes.tolist() == [1, 2]
     with pytest.raises(DataError, match="names no left column, got llm_1, .*; --columns left=NAME,right=NAME names it"):
         read_votes(write(tmp_path, "llm_1\tllm_2\tchoice\tuser\nx\ty\ty\tann\n"))
+
+
+def test_numbered_models_are_sides_and_numbered_answers_are_not(tmp_path):
+    """AlpacaEval's annotations and FastChat's judgments; numbered answers are texts, which are no players."""
+    record = '{"output_1": "a", "generator_1": "x", "output_2": "b", "generator_2": "y", "preference": 2.0}'
+    votes = read_votes(write(tmp_path, f"[{record}]"))
+    assert votes.players == ["x", "y"] and votes.outcomes.tolist() == [1]
+    judged = '{"model_1": "x", "model_2": "y", "g1_winner": "model_2", "g2_winner": "model_1"}\n'
+    with pytest.raises(DataError, match="names no winner column, got model_1, .*; --columns winner=NAME names it"):
+        read_votes(write(tmp_path, judged))
+    assert read_votes(write(tmp_path, judged), columns="winner=g1_winner").outcomes.tolist() == [1]
+
+
+def test_a_column_of_one_value_is_no_context(tmp_path):
+    text = "left,right,winner,anony,language\n" + "x,y,left,True,en\ny,x,tie,True,de\n" * 20
+    votes = read_votes(write(tmp_path, text))
+    assert votes.features == ["language"] and votes.form.endswith("ids, times, or always the same: anony")

@@ -73,7 +73,7 @@ def run(options: CrowdOptions, method: str) -> None:
         summary["bridges"] = [{"left": one, "right": other} for one, other in pairs]
     if options.next:
         summary["next"] = report.next_pairs(state, tally, options.next)
-    said = sentences(rows, int(tally.outcomes.sum()))
+    said = sentences(rows, int(tally.outcomes.sum()), *report.about_sides(state, tally))
     command = next_command("--next", "10") if rows and not options.next and options.labels != "-" else ""
     summary |= Verdict(said, command).as_json()
     text = dumps(summary) if options.json else "\n".join(_lines(summary))

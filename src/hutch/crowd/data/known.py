@@ -34,9 +34,11 @@ BESIDE = AGAIN | set(
     "duration seconds leadtime worktime comment comments note notes text language lang country".split()
 )
 """Names of columns that hold neither workers, tasks, labels nor questions."""
-SIDES = (
-    {"left", "a", "first", "modela", "playera", "answera", "responsea", "optiona", "leftmodel", "modelleft"},
-    {"right", "b", "second", "modelb", "playerb", "answerb", "responseb", "optionb", "rightmodel", "modelright"},
+_NAMED, _TEXTS = ("model", "player", "team", "system", "generator"), ("answer", "response", "option")
+SIDES = tuple(
+    {side, letter, nth, f"{side}model", f"model{side}", *(f"{each}{number}" for each in _NAMED)}
+    | {f"{each}{letter}" for each in _NAMED + _TEXTS}
+    for side, letter, nth, number in (("left", "a", "first", 1), ("right", "b", "second", 2))
 )
 """Names of the two sides of votes on pairs."""
 

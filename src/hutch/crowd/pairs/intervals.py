@@ -22,8 +22,9 @@ def covariance_of(
 ) -> Array:
     """Covariance of the players' strengths (players, players), all else integrated out (Laplace's approximation).
 
-    With more than `MOST` players and contexts, variance between contexts is added as the variance of a mean over the
-    contexts in which a player was seen; with more than `MOST` players, strengths count as independent.
+    Strengths are sums of units, see `PairState.shares`. With more than `MOST` players and contexts, variance between
+    contexts is added as the variance of a mean over the contexts in which a player was seen; with more than `MOST`
+    players, strengths count as independent.
     """
     units, values, workers = state.sizes
     players = state.player_units
@@ -54,8 +55,9 @@ def covariance_of(
     )  # fmt: skip
     matrix += np.tril(matrix, -1).T
     wanted = np.zeros((size, len(players)))
-    wanted[2 + code[players], np.arange(len(players))] = 1.0
-    found = np.linalg.solve(matrix, wanted)[2 + code[players]]
+    taken = np.arange(1, units) if whole else players
+    wanted[2 + code[taken], state.owners[taken]] = state.shares[taken]
+    found = wanted.T @ np.linalg.solve(matrix, wanted)
     return np.asarray((found + found.T) / 2 + (0.0 if whole else _contexts(state, design)))
 
 
@@ -68,9 +70,7 @@ def _first(code: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 def _contexts(state: PairState, design: Design) -> Array:
     """Variance of each player's strength through the contexts in which they were seen."""
-    place = np.full(state.sizes[0], -1)
-    place[state.player_units] = np.arange(len(state.players))
-    extra = np.zeros(len(state.players))
+    extra, place, is_whole = np.zeros(len(state.players)), state.owners, state.shares > 0
     for level in range(1, design.left.shape[1]):
         units = np.concatenate([design.left[:, level], design.right[:, level]])
         owners = place[np.concatenate([design.left[:, 0], design.right[:, 0]])]
@@ -78,6 +78,8 @@ def _contexts(state: PairState, design: Design) -> Array:
         total = np.bincount(owners, minlength=len(extra))
         owner = np.zeros(state.sizes[0], np.int64)
         owner[units] = owners
+        if is_whole[units].any():
+            continue  # no sample: the strength is an average over all contexts
         shares = (counts / np.maximum(total[owner], 1)) ** 2
         extra += state.scales.get(f"strength.{level}", 0.0) * np.bincount(owner, shares, minlength=len(extra))
     return np.diag(extra)

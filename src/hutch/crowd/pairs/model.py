@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.crowd.pairs import kernels
 from hutch.crowd.pairs.intervals import covariance_of
-from hutch.crowd.pairs.state import Array, Design, PairState
+from hutch.crowd.pairs.state import UNSEEN, Array, Design, PairState
 from hutch.crowd.pairs.votes import Votes
 
 WEAK = 100.0
@@ -21,6 +21,8 @@ WORKER_SCALES = {"reliability": 0.15, "side": 0.1, "worker_tie": 1.0}
 """Prior variances of workers to begin with."""
 FIXED = ("reliability",)
 """Groups whose prior variance is not learned: strengths times reliabilities have no separate scale."""
+_SPAM = 0.25
+"""Share of the median reliability up to which a worker's is no part of the average one."""
 TRUST = 4.0
 """Pseudo-observations of each of these variances."""
 ROUNDS, CONJUGATE, ENOUGH = 15, 12, 1e-6
@@ -94,10 +96,15 @@ class PairModel(ABC):
     def fit(self, votes: Votes) -> PairFit:
         """The mode of the posterior of all votes, variances of priors included, and the covariance of the strengths.
 
+        Where all votes went to one side, it is taken for a way of writing votes down, and there is no side bias.
+
         Begins with one pass, then Newton's method with conjugate gradients on Fisher's information. After each step
         the prior variance of each group becomes the mean of x² + var(x).
         """
         state = self.start(votes.features)
+        if votes.written_by_winner:
+            state.variance["shared"][0] = 0.0
+            state.scales |= {"side": 0.0} if self.workers else {}
         design = state.encode(votes, grow=True)
         shared, start = state.variance["shared"].copy(), state.vector(state.variance)
         self._learn(design, state)
@@ -139,6 +146,9 @@ class PairModel(ABC):
                 state.scales[name] = float(new)
             if gain < ENOUGH * len(votes) and moved < 0.05:
                 break
+        if self.workers:
+            _level(x, variance, groups, state, design)
+            objective = evaluate(x)
         state.keep(state.mean, x)
         posterior = np.where(free, 1 / diagonal, 0.0)
         state.covariance = covariance_of(state, design, x, 1 / variance, free, curvature, diagonal, self.ties)
@@ -205,6 +215,29 @@ def create(name: str | None = None) -> PairModel:
 
 def _arguments(design: Design) -> tuple[NDArray[np.int32], ...]:
     return design.left, design.right, design.values, design.workers
+
+
+def _level(x: Array, variance: Array, groups: dict[str, NDArray[np.int64]], state: PairState, design: Design) -> None:
+    """Make reliabilities 1 on average again, and strengths larger for it; no vote becomes less probable.
+
+    At the mode of all parameters at once, many strengths have shrunk and few reliabilities have grown instead. Workers
+    whose votes say little, or the opposite, do not count: they would make all others more reliable than 1.
+    """
+    units, _, workers = state.sizes
+    reliability = x[len(x) - 3 * workers :][:workers]
+    votes = np.bincount(design.workers, design.weights, minlength=workers)
+    if votes[UNSEEN] or not votes.any():
+        return  # votes without a worker have the reliability 1, which is a scale
+    counted = votes * (1 + reliability > _SPAM * (1 + np.median(reliability[votes > 0])))
+    mean = 1 + float(reliability @ counted) / float(counted.sum())
+    if not mean > 0:
+        return
+    reliability[1:] = (1 + reliability[1:]) / mean - 1
+    x[2 : 2 + units] *= mean
+    for name, members in groups.items():
+        if name.startswith("strength."):
+            variance[members] *= mean**2
+            state.scales[name] *= mean**2
 
 
 def _scale(name: str) -> float:

@@ -1,5 +1,6 @@
 """Outputs of `hutch crowd --pairs`: strengths, workers, a summary, the next pairs to request."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -13,7 +14,7 @@ from hutch.crowd.pairs.islands import Compared, places_of
 from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
 from hutch.crowd.pairs.model import PairModel
 from hutch.crowd.pairs.state import Array, PairState
-from hutch.crowd.pairs.votes import Votes
+from hutch.crowd.pairs.votes import Votes, is_one_way
 
 NORMAL_95 = 1.959963984540054
 _CLEAN = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
@@ -101,8 +102,7 @@ def strengths(state: PairState, groups: Sequence[Sequence[str]] = ()) -> Strengt
         state: of the model.
         groups: of players that were compared; strengths are less the mean of their group. Empty: all were.
     """
-    units, names = state.player_units, list(state.players)
-    mean, variance = state.mean["strength"][units].copy(), state.variance["strength"][units].copy()
+    names, (mean, variance) = list(state.players), state.strengths()
     group = places_of(groups, names) if len(groups) > 1 else np.zeros(len(names), np.int64)
     for number in np.unique(group).tolist():
         inside = np.flatnonzero(group == number)
@@ -163,6 +163,20 @@ def votes_of(state: PairState, tally: Tally) -> dict[str, int]:
     return {name: int(tally.results[unit].sum()) for name, unit in state.players.items() if unit < len(tally.results)}
 
 
+def about_sides(state: PairState, tally: Tally) -> tuple[list[str], str, bool]:
+    """What the verdict says of sides.
+
+    Returns:
+        the players in more than half of the votes that always stood on the same side, which looks like strength; the
+        side that won all votes; and whether the model takes that for a preference for the side.
+    """
+    if is_one_way(tally.outcomes):
+        return [], ("left", "right")[int(tally.outcomes[RIGHT] > 0)], bool(state.variance["shared"][0])
+    sides = {name: tally.sides[unit] for name, unit in state.players.items() if unit < len(tally.sides)}
+    half = tally.outcomes.sum() / 2 if len(sides) > 2 else math.inf
+    return [name for name, (left, right) in sides.items() if left + right > half and not min(left, right)], "", False
+
+
 def summary(model: PairModel, method: str, state: PairState, tally: Tally) -> dict[str, Any]:
     """The numbers of a run."""
     bias = float(state.mean["shared"][0])
@@ -207,10 +221,8 @@ def next_pairs(state: PairState, tally: Tally, count: int) -> list[dict[str, Any
         raise UsageError(f"--next: got {len(players)} players, wanted at most {MOST}")
     if len(players) < 2:
         return []
-    units = state.player_units
-    mean = state.mean["strength"][units]
-    known = state.covariance
-    covariance = np.diag(state.variance["strength"][units]) if known is None else known.copy()
+    units, (mean, variance), known = state.player_units, state.strengths(), state.covariance
+    covariance = np.diag(variance) if known is None else known.copy()
     ties = float(state.mean["shared"][1]) if state.variance["shared"][1] > 0 else -np.inf
     z = mean[:, None] - mean
     total = 2 * np.cosh(z / 2) + np.exp(ties)

@@ -17,6 +17,8 @@ UNSEEN = 0
 """Code of an unknown unit, value or worker; their parameters stay 0."""
 KINDS = ("shared", "strength", "tie", "value", "reliability", "side", "worker_tie")
 """The parts of the parameter vector, in its order; see `hutch.crowd.pairs.kernels`."""
+FEW = 5
+"""A context with so many values at most has no others: strengths are averages over them. One with more is a sample."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class PairState:
         mean, variance: by kind of parameter.
         votes: number of votes learned.
         covariance: of the players' strengths, in the order of `players`; None where only variances are known.
+        value_votes: number of votes with each value (values).
     """
 
     model: str
@@ -70,6 +73,7 @@ class PairState:
     variance: dict[str, Array] = field(default_factory=lambda: _start(0.0))
     votes: int = 0
     covariance: Array | None = None
+    value_votes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -80,6 +84,45 @@ class PairState:
     def player_units(self) -> NDArray[np.int64]:
         """The unit of each player."""
         return np.fromiter(self.players.values(), np.int64, len(self.players))
+
+    @property
+    def shares(self) -> Array:
+        """What each unit adds to the strength of its player (units): 1 for the player; a context, if it has `FEW`
+        values at most, the share of the votes that had its value.
+        """
+        features = 1 + self.value_feature  # 0: the unseen value's
+        count, total = np.bincount(features), np.bincount(features, self.value_votes)
+        value = np.where((count <= FEW)[features], self.value_votes / np.maximum(total, 1)[features], 0.0)
+        shares: Array = np.where(self.unit_level == 0, 1.0, 0.0)
+        for (_, code), unit in self.cells.items():
+            shares[unit] = value[code]
+        return shares
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The place of each unit's player in `players` (units); that of the unseen one is 0."""
+        owner, place = (
+            np.zeros(len(self.unit_level), np.int64),
+            {unit: k for k, unit in enumerate(self.players.values())},
+        )
+        for unit, k in place.items():
+            owner[unit] = k
+        for (player, _), unit in self.cells.items():
+            owner[unit] = place[player]
+        return owner
+
+    def strengths(self) -> tuple[Array, Array]:
+        """Mean and variance of the strength of each player, without what is common to them (players)."""
+        owners, shares = self.owners, self.shares
+        mean, variance = np.zeros((2, len(self.players)))
+        np.add.at(mean, owners[1:], (shares * self.mean["strength"])[1:])
+        if self.covariance is not None:
+            return mean, np.diag(self.covariance).copy()
+        np.add.at(variance, owners[1:], (shares**2 * self.variance["strength"])[1:])
+        for level in range(1, 1 + len(self.features)):  # of a sample of contexts, the variance of its mean
+            sample = np.bincount(owners[(self.unit_level == level) & (shares == 0)], minlength=len(mean))
+            variance[sample > 0] += self.scales.get(f"strength.{level}", 0.0) / sample[sample > 0]
+        return mean, variance
 
     def vector(self, which: dict[str, Array]) -> Array:
         """`mean` or `variance` as one vector."""
@@ -135,6 +178,8 @@ class PairState:
             both = codes[places].reshape(2, -1)
             left, right = np.column_stack([left, both[0]]), np.column_stack([right, both[1]])
         self._grow(levels)
+        if grow:
+            self.value_votes += np.bincount(values.ravel(), minlength=len(self.value_votes))
         left, right = np.ascontiguousarray(left, np.int32), np.ascontiguousarray(right, np.int32)
         weights = votes.weights if len(votes.weights) else np.ones(len(votes))
         return Design(left, right, values, workers[votes.workers], votes.outcomes, weights)
@@ -144,6 +189,7 @@ class PairState:
         fresh = [feature for feature, _ in list(self.values)[len(self.value_feature) - 1 :]]
         self.unit_level = np.append(self.unit_level, levels).astype(np.int64)
         self.value_feature = np.append(self.value_feature, fresh).astype(np.int64)
+        self.value_votes = np.append(self.value_votes, np.zeros(len(fresh), np.int64))
         people = ["workers"] * (len(self.workers) + 1 - len(self.mean["side"]))
         groups = {
             "strength": [f"strength.{level}" for level in levels],
@@ -164,6 +210,7 @@ class PairState:
         arrays: dict[str, NDArray[Any]] = {f"mean.{kind}": array for kind, array in self.mean.items()}
         arrays |= {f"variance.{kind}": array for kind, array in self.variance.items()}
         arrays |= {"unit_level": self.unit_level, "value_feature": self.value_feature}
+        arrays["value_votes"] = self.value_votes
         arrays["cells"] = np.array([(*key, unit) for key, unit in self.cells.items()], np.int64).reshape(-1, 3)
         if self.covariance is not None:
             arrays["covariance"] = self.covariance
@@ -200,6 +247,7 @@ class PairState:
                 {kind: arrays[f"variance.{kind}"] for kind in KINDS},
                 metadata["votes"],
                 arrays.get("covariance"),
+                arrays.get("value_votes", np.zeros(len(arrays["value_feature"]), np.int64)),  # none in the first format
             )
         except (KeyError, ValueError) as error:
             raise ModelError(at(path, None, None, f"the model of pairs lacks {error}")) from None

@@ -15,7 +15,7 @@ from hutch.crowd.data.codes import coded, recoded, used_names
 from hutch.crowd.data.known import HEADERS, SIDES, WINNER
 from hutch.crowd.data.values import MISSING, Problems, name_of, number_in
 from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
-from hutch.crowd.read.evidence import Column, columns_of
+from hutch.crowd.read.evidence import ENOUGH, Column, columns_of
 from hutch.crowd.read.form import Table, is_json, table_of
 from hutch.crowd.read.form import read_votes as read_json_votes
 from hutch.crowd.read.rows import read_rows
@@ -33,15 +33,17 @@ COLUMNS = {
 WEIGHT = "weight"
 """The column of how much a vote counts."""
 WINNERS = {
-    **dict.fromkeys((*SIDES[0], "a>b", "a>>b"), LEFT),
-    **dict.fromkeys((*SIDES[1], "b>a", "b>>a", "a<b", "a<<b"), RIGHT),
-    **dict.fromkeys(("tie", "tied", "draw", "equal", "both", "neither", "same", "tiebothbad", "bothbad", "a=b"), TIE),
+    **dict.fromkeys((*SIDES[0], "1", "1.0", "a>b", "a>>b"), LEFT),
+    **dict.fromkeys((*SIDES[1], "2", "2.0", "b>a", "b>>a", "a<b", "a<<b"), RIGHT),
+    **dict.fromkeys(("tie", "tied", "draw", "equal", "both", "neither", "same", "bothbad", "1.5", "a=b"), TIE),
 }
 """Allowed texts of a vote, in normalised spelling; it may also be the name of one of the two players."""
 _TIMES = {"timestamp", "tstamp", "time", "date", "datetime", "createdat", "created", "updatedat", "submittedat"}
 NO_VOTE = "without a side or a winner"
 """A reason for leaving a vote out, as in messages."""
 _BAD = 3
+_ONE_WAY = 10
+"""Votes for one side and none for the other from which on it is no chance: below .002 if both were alike."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,11 @@ class Votes:
     def __len__(self) -> int:
         return len(self.outcomes)
 
+    @property
+    def written_by_winner(self) -> bool:
+        """Whether all votes went to one side, which says how they were written down, and nothing of a preference."""
+        return is_one_way(np.bincount(self.outcomes, minlength=3))
+
     def rows(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> "Votes":
         """Some of the votes; all names stay."""
         return replace(
@@ -81,6 +88,18 @@ class Votes:
             outcomes=self.outcomes[keep], values=self.values[keep],
             weights=self.weights[keep] if len(self.weights) else self.weights,
         )  # fmt: skip
+
+
+def is_one_way(outcomes: NDArray[np.int64]) -> bool:
+    """Whether so many votes went to one side and none to the other that this is no chance.
+
+    Args:
+        outcomes: numbers of votes for left, right and tie.
+
+    >>> is_one_way(np.array([12, 0, 3])), is_one_way(np.array([5, 0, 3]))
+    (True, False)
+    """
+    return int(outcomes[LEFT] + outcomes[RIGHT]) >= _ONE_WAY and not outcomes[[LEFT, RIGHT]].all()
 
 
 def from_rows(rows: Iterable[Sequence[str]], features: Sequence[str] = ()) -> Votes:
@@ -186,11 +205,16 @@ class _Columns:
         names = [repr(name) if self.header else f"column {place}" for place, name in enumerate(self.table.first, 1)]
         parts = [f"{role} {names[place]}" for role, place in self.at.items() if not role.startswith("feature ")]
         parts += [f"contexts {', '.join(self.features)}"] if self.features else []
-        return ", ".join(parts) + (f"; ids or times: {', '.join(self.beside)}" if self.beside else "")
+        return ", ".join(parts) + (f"; ids, times, or always the same: {', '.join(self.beside)}" if self.beside else "")
 
 
 def _key(field: str) -> str:
     return re.sub(r"[\s_()-]", "", field.lower())
+
+
+def _outcome(said: str) -> int:
+    """Who won in words, which a remark in brackets may follow: `tie (bothbad)`, `model_a (much better)`."""
+    return WINNERS.get(_key(said), WINNERS.get(_key(re.sub(r"\([^()]*\)\s*$", "", said)), _BAD))
 
 
 def _layout(source: Source, features: Sequence[str] | None, named: Mapping[str, str]) -> _Columns | None:
@@ -222,9 +246,11 @@ def _layout(source: Source, features: Sequence[str] | None, named: Mapping[str, 
 
 
 def _is_beside(name: str, column: Column) -> bool:
-    """Whether a column holds ids or times, and no contexts."""
-    key = _key(name)
-    return key == "id" or key in _TIMES or column.unique or (len(column.cells) > 20 and column.singles > 0.5)
+    """Whether a column holds ids, times or one value alone, and no contexts."""
+    key, alike = _key(name), len(column.cells) >= ENOUGH and column.given in (0, len(column.cells))
+    if key == "id" or key in _TIMES or column.unique or (alike and len(column.counts) < 2):
+        return True
+    return len(column.cells) > 20 and column.singles > 0.5
 
 
 def _places(fields: Sequence[str], named: Mapping[str, str]) -> dict[str, list[int]]:
@@ -342,7 +368,7 @@ def _votes(
     players = list(dict.fromkeys([*names[1], *names[2]]))
     number = {name: code for code, name in enumerate(players)}
     left, right = (recoded(codes[:, role], names[role], players) for role in (1, 2))
-    words = np.array([WINNERS.get(_key(name), _BAD) for name in names[3]] or [_BAD], np.uint8)
+    words = np.array([_outcome(name) for name in names[3]] or [_BAD], np.uint8)
     named = np.array([number.get(name, -1) for name in names[3]] or [-1], np.int32)
     outcomes = words[codes[:, 3]] if len(codes) else np.zeros(0, np.uint8)
     winner = named[codes[:, 3]] if len(codes) else np.zeros(0, np.int32)

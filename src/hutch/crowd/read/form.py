@@ -8,6 +8,7 @@ from typing import Any
 from hutch.core.data.cells import BYTE_ORDER_MARK, first_record, first_rows, records_in
 from hutch.core.errors import DataError, Problem, at
 from hutch.core.strict_json import NotJson, loads
+from hutch.crowd.data.known import holds_pairs
 from hutch.crowd.data.values import name_of
 from hutch.crowd.read.source import Source
 from hutch.crowd.read.tools import label_studio, zooniverse
@@ -172,6 +173,8 @@ def _of_json(source: Source) -> Form | None:
         found = next(((each, records) for each in RECORDS if (records := each.records(value)) is not None), None)
         records = found[1] if found else _flat(value)
         if records is None:
+            if value and isinstance(value, list) and isinstance(value[0], dict) and holds_pairs(list(value[0])):
+                raise Problem(f"{unit} 1: got {', '.join(value[0])}: votes on pairs need --pairs")
             names = ", ".join(dict.fromkeys(each.name for each in RECORDS))
             raise Problem(f"got JSON of another kind, wanted an export of {names}, or a list of flat records")
         for number, record in enumerate(records, 1):
