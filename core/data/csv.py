@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hutch.core.batch import Batch
 from hutch.core.data.assemble import WANTED, Groups, Namespaces, as_labels, assemble, hash_names, joined_texts
 from hutch.core.data.cells import Records, blank, names_of, read_records
+from hutch.core.data.choices import Choices
 from hutch.core.data.class_names import class_names, numbers_wanted
 from hutch.core.data.disguises import COARSE, coarse, disguise, numbers_for_names, row_numbers
 from hutch.core.data.label_lists import label_lists
@@ -269,12 +270,19 @@ def read_csv(path: str, options: ParserOptions, columns: AnyRoles = None, delimi
             number.
     """
     reader: CsvReader | None = None
+    choices: Choices | None = None
     for records in read_records(path, delimiter, options.longest_line, partial(_refuse_delimiter, delimiter)):
         with reading(records.source):
             if reader is None:
-                reader = CsvReader(names_of(records), options, columns, records.source)
+                names, roles = names_of(records), Roles.of(columns)
+                if roles.are_choices(options.label, names):
+                    choices = Choices(names, options, roles)
+                    options, roles = choices.options, choices.roles
+                reader = CsvReader(names, options, roles, records.source)
                 records = records.after(1)
             batch = reader.batch(records) if len(records) else None
+            if choices is not None and batch is not None:
+                batch = choices.decisions(batch, records.lines)
         if batch is not None:
             yield batch
     if reader is None:

@@ -6,9 +6,19 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from hutch.core.data.watch import Watch
 from hutch.core.errors import ConfigError, Problem, did_you_mean
+from hutch.core.text.parser import LabelKind
 
 REST = "*"
 """Stands for all columns that no other role names."""
+CHOICE = ("action", "cost", "reward", "probability")
+"""The roles of a table of choices, which only chains that decide have."""
+CHOICE_NAMES = {
+    "action": ("action", "arm", "treatment", "variant"),
+    "cost": ("cost",),
+    "reward": ("reward", "click", "clicked", "converted", "conversion"),
+    "probability": ("probability", "propensity", "propensity_score", "pscore"),
+}
+"""Names by which their columns are known where none is given."""
 
 
 class FeatureColumn(NamedTuple):
@@ -39,6 +49,8 @@ class Roles:
             namespace of its own name.
         categorical: columns whose values are always words, as ids are, even where they look like numbers.
         ignore: columns to leave out.
+        action, cost, reward, probability: of a table of choices, see `hutch.core.data.choices`: the action that was
+            chosen, what it cost or earned, and with which probability it was chosen.
         decimal: the mark before the decimals of numbers in separated text, `.` or `,`, as spreadsheets of many
             languages write it.
     """
@@ -55,6 +67,10 @@ class Roles:
     text: tuple[str | int, ...] = ()
     categorical: tuple[str | int, ...] = ()
     ignore: tuple[str | int, ...] = ()
+    action: str | None = None
+    cost: str | None = None
+    reward: str | None = None
+    probability: str | None = None
     decimal: Literal[".", ","] = "."
 
     @classmethod
@@ -88,6 +104,21 @@ class Roles:
             return names.index(role) if role in names else None
         return None if wanted == "" else position_of(f"columns.{role}", str(wanted), names)
 
+    def choice(self, role: str, names: Sequence[str]) -> str | None:
+        """The column of a role of choices: the one that is given, or one that is known by its name; None if none is."""
+        if getattr(self, role) is not None:
+            at = self.position(role, names)
+            return None if at is None else names[at]
+        return next((name for known in CHOICE_NAMES[role] for name in names if name.lower() == known), None)
+
+    def are_choices(self, kind: LabelKind, names: Sequence[str]) -> bool:
+        """Whether the rows of a table are choices, for a chain that takes a kind of labels."""
+        if kind not in ("logged_action", "logged_class") or self.position("label", names) is not None:
+            return False
+        if kind == "logged_class":
+            return self.choice("action", names) is not None
+        return "actions" not in names and self.position("group", names) is None  # rows of a group are its actions
+
     def key(self, role: str) -> str:
         """The key of a record that plays a role."""
         wanted = getattr(self, role)
@@ -100,6 +131,7 @@ class Roles:
             ConfigError: a column that does not exist or that is named twice.
         """
         taken = {self.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
+        taken |= {self.position(role, names) for role in CHOICE if getattr(self, role)}
         taken |= {position_of("columns.ignore", str(name), names) for name in self.ignore}
         for name in self.categorical:
             position_of("columns.categorical", str(name), names)
@@ -137,6 +169,11 @@ class Roles:
                 raise ConfigError(f"columns.text: column {name!r} is categorical, too, wanted one of the two")
         return {position_of("columns.text", str(name), names) for name in self.text}
 
+    @property
+    def for_learning(self) -> bool:
+        """Whether the columns that only learning needs must be there."""
+        return True
+
     def plain(self) -> dict[str, Any]:
         """The roles alone, by name."""
         return {field.name: getattr(self, field.name) for field in fields(Roles)}
@@ -147,7 +184,7 @@ class Roles:
 
     def watched(self, watch: Watch) -> "Roles":
         """The same for tables whose columns are watched."""
-        return _InUse(**self.plain(), learns=getattr(self, "learns", True), watch=watch)
+        return _InUse(**self.plain(), learns=self.for_learning, watch=watch)
 
     def see(self, source: str, names: Sequence[str], whole: bool = True) -> Watch | None:
         """Tell who watches about the columns of features of a table, as `Watch.table`; returns who watches."""
@@ -180,9 +217,13 @@ class _InUse(Roles):
     learns: bool = True
     watch: Watch | None = None
 
+    @property
+    def for_learning(self) -> bool:
+        return self.learns
+
     def position(self, role: str, names: Sequence[str]) -> int | None:
         wanted = getattr(self, role)
-        if not self.learns and role in ("label", "importance") and wanted and wanted not in names:
+        if not self.learns and role in ("label", "importance", *CHOICE) and wanted and wanted not in names:
             return None
         return Roles.position(self, role, names)
 

@@ -2,8 +2,8 @@
 
 from fault import Fault
 
-_CSV, _CELLS, _RECORDS, _LABELS, _CHUNKS = (
-    f"core/data/{name}.py" for name in ("csv", "cells", "records", "label_lists", "chunks")
+_CSV, _CELLS, _RECORDS, _LABELS, _CHUNKS, _CHOICES = (
+    f"core/data/{name}.py" for name in ("csv", "cells", "records", "label_lists", "chunks", "choices")
 )
 _ONE, _CONSTANT, _PROGRESS = (f"core/run/{name}.py" for name in ("one", "best_constant", "progress"))
 _STORE, _UNDO, _LOOP = (f"src/hutch/{name}.py" for name in ("durable/store", "durable/undo", "active/loop"))
@@ -45,6 +45,7 @@ TESTS: dict[str, list[str]] = {
         "tests/test_public_api.py",
     ],
     _LABELS: [f"{_DATA}label_lists.py", f"{_DATA}record_values.py"],
+    _CHOICES: [f"{_DATA}choices.py"],
     _CHUNKS: [f"{_DATA}chunks.py", f"{_DATA}ahead.py", "tests/core/run/test_bar.py"],
     _ONE: ["tests/core/run/test_one.py"],
     _CONSTANT: ["tests/core/run/test_progress.py", "tests/vw/test_peer.py", "tests/vw/test_cases.py"],
@@ -80,6 +81,11 @@ FAULTS: tuple[Fault, ...] = (
     Fault("files", "long cells are cut", _VW_CSV, "    while target + 32 < end:", "    while target + 32 < start:"),
     Fault("files", "a line feed in a tag ends a line", _VW_CSV, " or clean[i] == _FEED or clean[i] == _BAR", ""),
     Fault("files", "line feeds in quotes are no lines", _CELLS, "line += byte_at(place) == _LINE_FEED", "pass"),
+    Fault("files", "a reward is a cost", _CHOICES, "-1.0 if reward", "1.0 if reward"),
+    Fault("files", "decisions of a table's second piece go on with those of the first", _CHOICES,
+          "self._decisions += count", "self._decisions += 0"),
+    Fault("files", "the action that was chosen is the one before", _CHOICES, "np.arange(-1, lines - 1)",
+          "np.arange(0, lines)"),
     Fault("files", "the label is the dearest class", _LABELS, "min(known, key", "max(known, key"),
     Fault("files", "the position begins anew in every file", _CHUNKS, "before = place()", "before = 0"),
     Fault("runs", "a prediction alone moves the counters", _ONE, "self.counters[:] = kept", "pass"),

@@ -59,7 +59,8 @@ def evaluate(
     value = of_batches(found, files, model is None, confidence, propensities, final)
     better = value.best.high < value.logged and not value.warnings and chain is not None and final is None
     by = ["evaluate", "--propensities", "estimated"] if propensities == "estimated" else ["train"]
-    following = other_command("hutch", *by, *log, "-C", chain or "", "-f", "policy.model") if better else ""
+    how = [word for given in overrides or () for word in ("--set", given)] + (["--format", format] if format else [])
+    following = other_command("hutch", *by, *log, "-C", chain or "", *how, "-f", "policy.model") if better else ""
     verdict = Verdict((*sentences(value, confidence), *about_propensities(value)), following)
     if json:
         print(json_text.dumps(asdict(value) | verdict.as_json()))

@@ -1,0 +1,151 @@
+"""Tables of choices: a row has a context, the action that was chosen, what came of it, and the choice's probability.
+
+The names of all actions are `classes`. A row becomes a decision: a line of the context that all actions share, and one
+for each action, whose only feature is its name, in the namespace `action`. Where the actions of a chain are classes, it
+becomes an example whose label is the action.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from shlex import quote
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hutch.core.batch import SHARED_ROW, Batch, chosen, joined
+from hutch.core.data.records import RecordReader
+from hutch.core.data.roles import CHOICE, Roles
+from hutch.core.errors import ConfigError, Problem, did_you_mean, shortened
+from hutch.core.kernel.abi import UNLABELED
+from hutch.core.text.parser import ParserOptions
+
+_LISTED = 20  # actions in a message
+
+
+class Choices:
+    """Turns the rows of a table into decisions.
+
+    Args:
+        names: of the columns.
+        options: how names are hashed, and the kind of the labels.
+        roles: of the columns.
+
+    Attributes:
+        options, roles: with which a reader takes the rows for plain examples first: what came of a choice is their
+            label, its probability their base, the action their tag.
+
+    Raises:
+        ConfigError: a column is missing, or there are both costs and rewards.
+    """
+
+    def __init__(self, names: Sequence[str], options: ParserOptions, roles: Roles) -> None:
+        self._kind, self._alone = options.label, options.chosen_alone
+        self._at = {role: roles.choice(role, names) for role in CHOICE}
+        action, cost, reward, probability = self._at.values()
+        if cost and reward:
+            raise ConfigError(f"got the columns {cost!r} and {reward!r}, wanted costs or rewards: {_set('cost', cost)}")
+        if roles.for_learning:
+            self._refuse_missing(names)
+        self._sign = -1.0 if reward else 1.0
+        self.options = replace(options, label="simple", chosen_alone=False)
+        places = {"label": cost or reward or "", "base": probability or "", "tag": action or ""}
+        given: dict[str, Any] = {**dict.fromkeys(CHOICE), **places, "classes": ()}
+        self.roles = replace(roles, **given)
+        self._names = tuple(map(str, roles.classes))
+        self._actions = RecordReader(self.options).batch([{"action": name} for name in self._names])
+        self._codes = {name: code for code, name in enumerate(self._names)}
+        self._decisions = 0
+
+    def _refuse_missing(self, names: Sequence[str]) -> None:
+        action, cost, reward, probability = self._at.values()
+        missing = ["action"] * (not action) + ["reward"] * (not (cost or reward))
+        missing += ["probability"] * (not (probability or self._alone))
+        if missing:
+            more = "; `hutch evaluate --propensities estimated` does without" * (missing == ["probability"])
+            wanted = f"columns of {' and '.join(missing)}: {' '.join(_set(role, 'NAME') for role in missing)}"
+            raise ConfigError(f"got the columns {', '.join(names)}, wanted {wanted}{more}")
+
+    def go_on(self, after: "Choices") -> None:
+        """Count decisions on from those of a table before."""
+        self._decisions = after._decisions
+
+    def decisions(self, rows: Batch, places: NDArray[np.int64]) -> Batch:
+        """The decisions of some rows.
+
+        Args:
+            rows: as the reader with `options` and `roles` made them.
+            places: the line or number of each row in messages.
+
+        Raises:
+            ConfigError: no names of actions.
+            Problem: an action without a name among them, a cost or a probability that cannot be one.
+        """
+        if not self._names:
+            names = sorted({rows.tag(i).decode(errors="replace").strip() for i in range(len(rows))} - {""})[:_LISTED]
+            raise ConfigError(
+                f"wanted the names of all actions: {_set('classes', json.dumps(names or ['NAME', 'NAME']))}"
+            )
+        found = self._labels(rows, places)
+        count, first = len(rows), self._decisions
+        self._decisions += count
+        plain = replace(
+            rows,
+            labels=np.full(count, UNLABELED, np.float32),
+            base=np.zeros(count, np.float32),
+            tags=np.zeros(0, np.uint8),
+            tag_ptr=np.zeros(count + 1, np.int64),
+        )
+        if self._kind == "logged_class":
+            return replace(plain, **_costs((found.action >= 0)[:, None], found, 1))
+        lines = len(self._names) + 1
+        order = np.tile(np.arange(count - 1, count + lines - 1), (count, 1))
+        order[:, 0] = np.arange(count)
+        labelled = np.arange(-1, lines - 1) == found.action[:, None]
+        labelled[:, 0] = True  # the context's line is labelled as shared
+        return replace(
+            chosen(joined(plain, self._actions), order.ravel()),
+            importance=np.repeat(rows.importance, lines),
+            group=np.repeat(np.arange(first, first + count), lines),
+            **_costs(labelled, found, 0),
+        )
+
+    def _labels(self, rows: Batch, places: NDArray[np.int64]) -> "_Found":
+        """What was chosen in each row, and what came of it; -1 where that is not known."""
+        names = [rows.tag(i).decode(errors="replace").strip() for i in range(len(rows))]
+        action = np.array([self._codes.get(name, -1) for name in names], np.int64)
+        for i in np.flatnonzero(action < 0).tolist():
+            if names[i]:
+                text = f"got {shortened(names[i])!r}, wanted an action; {did_you_mean(names[i], self._names)}"
+                raise Problem(f"column {self._at['action']!r}: {text}", int(places[i]))
+        action[rows.labels == UNLABELED] = -1
+        probability = np.zeros(len(rows), np.float32) if self._alone else rows.base
+        wrong = np.flatnonzero((action >= 0) & ~((probability > 0) & (probability <= 1)))
+        if len(wrong) and not self._alone:
+            got = f"column {self._at['probability']!r}: got {probability[wrong[0]]:g}"
+            raise Problem(f"{got}, wanted a number above 0, at most 1", int(places[wrong[0]]))
+        return _Found(action, (self._sign * rows.labels).astype(np.float32), probability)
+
+
+class _Found(NamedTuple):
+    action: NDArray[np.int64]
+    cost: NDArray[np.float32]
+    probability: NDArray[np.float32]
+
+
+def _costs(labelled: NDArray[np.bool_], found: _Found, first: int) -> dict[str, NDArray[Any]]:
+    """The costs of the lines (decisions, lines) that have one; the first of several is the context's."""
+    decision, line = np.nonzero(labelled)
+    shared = (line == 0) & (labelled.shape[1] > 1)
+    return {
+        "cost_ptr": np.concatenate([[0], np.cumsum(labelled)]),
+        "cost_classes": np.where(shared, 0, first + found.action[decision]).astype(np.uint32),
+        "costs": np.where(shared, UNLABELED, found.cost[decision]).astype(np.float32),
+        "probabilities": np.where(shared, SHARED_ROW, found.probability[decision]).astype(np.float32),
+    }
+
+
+def _set(role: str, name: str | None) -> str:
+    """The option that names a column, or the actions."""
+    return f"--set {quote(f'input.columns.{role}={name}')}"
