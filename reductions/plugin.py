@@ -50,6 +50,7 @@ REDUCTIONS = {
     "freegrad": "ftrl.freegrad:FreeGrad",
     "ftrl_proximal": "ftrl.ftrl_proximal:FtrlProximal",
     "hedge": "hedge:Hedge",
+    "interaction_grounded": "interaction_grounded:InteractionGrounded",
     "interact": "features.interact:Interact",
     "kernel_svm": "kernel_svm.layer:KernelSvm",
     "latent_dirichlet_allocation": "latent_dirichlet_allocation.layer:LatentDirichletAllocation",

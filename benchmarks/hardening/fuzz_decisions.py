@@ -99,7 +99,7 @@ class Case:
     @property
     def other_loss(self) -> bool:
         """Whether docs/coming-from-vw.md says that its loss differs, and predictions do not."""
-        return bool(re.search(r"--(replay_\w|oaa_subsample) ", self.command))
+        return bool(re.search(r"--(replay_\w|oaa_subsample) |--experimental_igl.*--squarecb", self.command))
 
     @property
     def explained(self) -> bool:

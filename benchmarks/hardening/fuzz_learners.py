@@ -7,6 +7,7 @@ Equal is what `fuzz_decisions.py` beside it calls so. Each command runs once.
 """
 
 import argparse
+import json
 import os
 import random
 import re
@@ -200,6 +201,34 @@ def epsilon_decay(rng: random.Random) -> Case:
     return Case(" ".join(words), "\n\n".join(block for block in blocks if re.search(r"^\d+:", block, re.M)) + "\n\n")
 
 
+def feedback(rng: random.Random) -> Case:
+    """Logs of decisions with what was observed after each in place of costs."""
+    names, lines = [f"w{k}" for k in range(rng.randint(1, 4))], []
+    count, actions = rng.randint(1, 60), rng.randint(2, 5)
+    bare = rng.random() < 0.2
+
+    def some(letter: str) -> dict[str, float]:
+        return {f"{letter}{rng.randrange(4)}": rng.choice((1, 1, 0.5, -2)) for _ in range(rng.randint(1, 3))}
+
+    for _ in range(count):
+        chosen = rng.randrange(actions)
+        seen: dict[str, object] = {"v": {rng.choice(names): rng.choice((1, 1, 2))}}
+        seen |= {"w": some("w")} if rng.random() < 0.3 else {}
+        seen |= {"_definitely_bad": rng.random() < 0.3} if rng.random() < 0.7 else {}
+        context: dict[str, object] = {} if bare else {"User": some("u")}
+        context["_multi"] = [{"Action": some("a") | {f"n{a}": 1}} for a in range(actions)]
+        label = {"_label_cost": 0, "_label_probability": rng.choice((0.25, 0.5, 1)), "_label_Action": chosen + 1}
+        rest = {"a": [*range(1, actions + 1)], "c": context, "p": [1 / actions] * actions}
+        lines.append({**label, "_labelIndex": chosen, "o": [seen], **rest})
+    words = ["--dsjson --coin --experimental_igl --cb_explore_adf"]
+    words.append(
+        rng.choice(("--epsilon 0.2", "--softmax --lambda 2", "--squarecb", "--bag 2 --epsilon 0.1", "--epsilon 0.5"))
+    )
+    words += _some(rng, ("-q UA", "-q AA", "--interactions UUA", "-q AU", "--cb_type ips", "--cb_type dm"), 3)
+    words += _some(rng, ("--noconstant", "-b 10", "--ftrl_alpha 2", "--hash all", "--ignore_linear U", "--ignore A"), 2)
+    return Case(" ".join(words), "".join(f"{json.dumps(line)}\n" for line in lines))
+
+
 def any_order(text: str) -> str:
     """Predictions whose labels are sorted: VW's order of those that are equally probable follows from its search."""
     return "\n".join(",".join(sorted(line.strip().split(","))) for line in text.splitlines())
@@ -343,6 +372,7 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "cs_active": cs_active,
     "epsilon_decay": epsilon_decay,
     "evaluated": evaluated,
+    "feedback": feedback,
     "label_trees": label_trees,
     "oja_newton": oja_newton,
     "policies": policies,

@@ -48,8 +48,8 @@ def _bet(state, weights, at, scale):
 
 
 @helper
-def _measure(state, features, shared, p):
-    """The score with the weights that the sums give now, and Σ (x / m)²."""
+def bet(state, features, shared, importance, p):
+    """Score the features gathered last with the weights that their sums give now; returns the mean Σ (x / m)², too."""
     n = features.length
     rows, values, weights, norm = rows_of(features, n), values_of(features, n), weights_of(shared), _0
     for i in range(n):
@@ -58,7 +58,10 @@ def _measure(state, features, shared, p):
         p += _bet(state, weights, at, weights[at + uint64(5)] * most) * x
         if most > _0:
             norm += (x / most) * (x / most)
-    return p, norm
+    state.norm += np.float64(importance) * np.float64(norm)
+    state.importance += np.float64(importance)
+    mean = np.float32((state.norm + 1e-6) / state.importance)
+    return p / mean, mean
 
 
 @helper
@@ -75,6 +78,15 @@ def _update(state, weights, at, x, slope, mean):
     weights[at] = w / mean
 
 
+@helper
+def move(state, features, shared, slope, mean):
+    """Move the features gathered last, whose score had this slope of the loss, importance included."""
+    n, weights = features.length, weights_of(shared)
+    rows, values = rows_of(features, n), values_of(features, n)
+    for i in range(n):
+        _update(state, weights, uint64(rows[i]) * shared.stride, values[i], slope, mean)
+
+
 @kernel
 def learn(layer, example, label, importance, offset):
     """Predict, then learn."""
@@ -86,15 +98,9 @@ def learn(layer, example, label, importance, offset):
     if not learns(shared, label, importance):
         judge(layer, example, label, importance, raw, before, raw)
         return before
-    p, norm = _measure(state, features, shared, e.base)
-    state.norm += np.float64(importance) * np.float64(norm)
-    state.importance += np.float64(importance)
-    mean = np.float32((state.norm + 1e-6) / state.importance)
-    slope = gradient(state, judge(layer, example, label, importance, p / mean, before, raw), label, importance)
-    n, weights = features.length, weights_of(shared)
-    rows, values = rows_of(features, n), values_of(features, n)
-    for i in range(n):
-        _update(state, weights, uint64(rows[i]) * shared.stride, values[i], slope, mean)
+    p, mean = bet(state, features, shared, importance, e.base)
+    slope = gradient(state, judge(layer, example, label, importance, p, before, raw), label, importance)
+    move(state, features, shared, slope, mean)
     return before
 
 

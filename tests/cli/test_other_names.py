@@ -23,6 +23,7 @@ KINDS = ("reductions", "crowd_models")
 _LONG = (
     "search_",
     "explore_decaying",
+    "interaction_grounded",
     "recall_tree",
     "simulate_",
     "warm_start_",

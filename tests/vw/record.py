@@ -102,6 +102,25 @@ def drifting(count: int = 180, change: int = 100) -> str:
     return "".join(blocks)
 
 
+def observed(count: int = 40) -> str:
+    """Lines of logs of decisions with feedback: a click tells of a good one, and `skip` of one that is bad."""
+    draw, lines = random.Random(count), []
+    for _ in range(count):
+        user, chosen = draw.choice("ab"), draw.randrange(3)
+        good = (chosen + (user == "a")) % 3 == 0
+        word = draw.choice(("click", "none") if good else ("none", "none", "skip"))
+        seen = {"v": {word: 1, "seconds": draw.randrange(1, 4) / 2}, "_definitely_bad": word == "skip"}
+        label = {"_label_cost": 0, "_label_probability": draw.choice((0.25, 0.5)), "_label_Action": chosen + 1}
+        features = {
+            "User": {user: 1, "age": draw.randrange(1, 4) / 2},
+            "_multi": [{"A": {f"a{a}": 1}} for a in range(3)],
+        }
+        lines.append(
+            {**label, "_labelIndex": chosen, "o": [seen], "a": [1, 2, 3], "c": features, "p": [0.25, 0.5, 0.25]}
+        )
+    return "".join(f"{json.dumps(line)}\n" for line in lines)
+
+
 def classes_logged(count: int = 10) -> str:
     """Lines whose label is one of three actions with cost and probability."""
     draw, lines = random.Random(count), []
@@ -360,6 +379,14 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "-t -i {M}",
             "--cb_explore_adf --epsilon_decay --model_count 4 -q ua --challenger_epsilon --shift_model_bounds 3 "
             "--initial_epsilon 0.5 --min_scope 5 --tol_x 0.01 --sgd -l 0.1 --cb_type ips",
+        ),
+    ),
+    "feedback": (
+        observed(),
+        (
+            "--dsjson --cb_explore_adf --coin --experimental_igl --epsilon 0.2 -q UA",
+            "--dsjson --coin --experimental_igl --softmax --lambda 2 -q UA -q UU --cubic UUA --noconstant "
+            "--cb_type ips --ftrl_alpha 2 --ftrl_beta 0.5 -b 12",
         ),
     ),
     "cover of models": (

@@ -10,13 +10,13 @@ CASES = json.loads(Path(__file__).with_name("recorded.json").read_text())
 
 OTHER_TABLES = {"logged actions", "logged, doubly robust", "decisions guessed"} | {
     "numbers guessed", "support vectors", "support vectors tested", "best of groups", "classes guessed after a start",
-    "costs guessed after a start", "policies", "replayed", "some negatives"}  # fmt: skip
+    "costs guessed after a start", "policies", "replayed", "some negatives", "feedback"}  # fmt: skip
 """Without an explorer VW counts the features of a decision's shared line once in the footer, and per action in rows;
 in rows of `--top` VW shows whole groups; in tables of `--cbify_ldf` it shows the prediction of a decision's last
 line, mostly 0; below those of `--ksvm` it counts support vectors and kernels; below those of `--warm_cb` it adds
 lines about variances; it reports the loss of predicting 0 for `--replay_b`, and none for `--oaa_subsample`; in
 those of `--multiworld_test` it shows no labels, or no rows; for `--cbify_reg` it sums the numbers drawn as if they
-were labels."""
+were labels; for `--experimental_igl` it shows costs that its decoder found, and counts features of feedback, too."""
 
 
 OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"} | {
@@ -25,7 +25,7 @@ OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"} | {
 other rows, as VW hashes the copies of `--warm_cb` otherwise than those of `--cbify`."""
 
 
-SLOW = ("labels by a tree", "labels by a tree, all known", "recalled classes", "exploring less")
+SLOW = ("labels by a tree", "labels by a tree, all known", "recalled classes", "exploring less", "feedback")
 
 
 @pytest.mark.filterwarnings("ignore:--.* no effect without:UserWarning", "ignore:--feature_limit a:UserWarning")

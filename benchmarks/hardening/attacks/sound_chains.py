@@ -14,6 +14,11 @@ RELATIONS = [
     for line in (f"{1 + i % 4} 'E_0 |w a{i % 5}", f"4 'E_1 |w b{i % 3}", f"{5 + i % 6} 'R_0_1 |w c{i % 2}", "")
 ]
 DECISIONS = [line for i in range(10) for line in (f"0:{i % 3}:0.5 |w a{i % 5}", f"|w b{i % 3}", f"|w c{i % 2}", "")]
+OBSERVED = [
+    line
+    for i in range(10)
+    for line in (f"shared |u r{i % 4} |feedback f{i % 2}", f"0:0:0.5 |w a{i % 5}", f"|w b{i % 3}", "")
+]
 ACTIONS = [line for i in range(10) for line in (f"0:{i % 3} |w a{i % 5}", f"1:{i % 2} |w b{i % 3}", "")]
 LOGGED = [f"{1 + i % 3}:{i % 2}:0.5 |w a{i % 5}" for i in range(20)]
 SLOTS = [
@@ -126,6 +131,10 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     ),
     "explore_distillation": ([{"explore_distillation": {"models": 2}}, *_ADF], DECISIONS),
     "explore_decaying": ([{"explore_decaying": {"models": 2, "scope": 3}}, *_ADF], DECISIONS),
+    "interaction_grounded": (
+        ["interaction_grounded", "explore_epsilon", *_ADF[:-1], {"coin_betting": {"interactions": [["u", "w"]]}}],
+        OBSERVED,
+    ),
     "explore_synthetic_cover": (["explore_synthetic_cover", *_ADF], DECISIONS),
     "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
     "weighted_metrics": (

@@ -30,6 +30,7 @@ _NOT_KEPT = (
     "cost_sensitive_active",
     "distributionally_",
     "explore_decaying",
+    "interaction_",
     "kernel_svm",
     "latent_",
     "lbfgs",

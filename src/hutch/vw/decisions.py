@@ -9,6 +9,7 @@ from hutch.core.config.override import layer_name
 from hutch.core.errors import UsageError, warn
 from hutch.vw.class_bandits import class_bandit_layers, policy_layers
 from hutch.vw.declared_layer import declared_layer
+from hutch.vw.json.line import BAD_NAMESPACE, FEEDBACK_NAMESPACE
 from hutch.vw.numbers import number_layers
 from hutch.vw.options.declared import BASES, DECLARED
 from hutch.vw.options.option import EXPLORING
@@ -43,6 +44,7 @@ def decision_layers(options: Namespace) -> list[Any]:
     slots = [name for name in ("ccb_explore_adf", "slates") if _is_given(options, name)]
     chooser = "choose_slate" if "slates" in slots else "choose_slots"
     layers = [declared_layer(chooser, options)] if slots else _actions(options)
+    layers += [_grounded(options)] if options.experimental_igl else []
     layers += _explorer(options) if exploring else []
     if options.cb_dro:
         if slots:
@@ -128,6 +130,22 @@ def _explorer(options: Namespace) -> list[Any]:
     above = ["sample_action"] if options.cb_sample else []
     above += [declared_layer("rejection_sampling", options)] if options.explore_eval else []
     return [*above, declared_layer(name, options, **more)]
+
+
+def _grounded(options: Namespace) -> Any:
+    """The layer that learns from feedback in place of costs.
+
+    Raises:
+        UsageError: options that it does not go with, or a format that has no feedback.
+    """
+    others = ("ccb_explore_adf", "slates", "cb_explore", "cbify", "cbify_ldf", "cb_sample", "explore_eval", "cb_dro")
+    if given := [name for name in (*others, "epsilon_decay", "warm_cb") if _is_given(options, name)]:
+        raise UsageError(f"got --experimental_igl and --{given[0]}, wanted one of them")
+    if not options.dsjson:
+        raise UsageError("--experimental_igl: got data without feedback, wanted --dsjson, which has it under 'o'")
+    if not options.coin:
+        raise UsageError("--experimental_igl: got another learner, wanted --coin, whose bets its decoder makes, too")
+    return declared_layer("interaction_grounded", options, feedback=FEEDBACK_NAMESPACE, bad=BAD_NAMESPACE)
 
 
 def _of_decay(options: Namespace) -> dict[str, Any]:

@@ -57,6 +57,7 @@ _LOST = {
     "cost_sensitive_active": "--cs_active",
     "explore_decaying": "--epsilon_decay",
     "experience_replay": "--replay_b, --replay_m or --replay_c",
+    "interaction_grounded": "--experimental_igl",
     "kernel_svm": "--ksvm",
     "latent_dirichlet_allocation": "--lda",
     "lbfgs": "--bfgs",

@@ -101,6 +101,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             words.append(word)
     found, unknown = _parser().parse_known_args(words)
     refuse([word for word in unknown if re.match("-+[^-.0-9]", word)] or unknown)
+    found.cb_explore_adf |= found.experimental_igl  # which VW adds, too
     return found
 
 

@@ -44,6 +44,7 @@ def is_slow(check: Check) -> bool:
         "probabilistic_label_tree",
         "recall_tree",
         "explore_decaying",
+        "interaction_grounded",
     ):  # their own tests check them, above few
         return True
     reduction = BUILT_IN.registry.reductions.get(check.subject)

@@ -14,6 +14,7 @@ REGISTRY = Plugins(only=()).registry
 _LONG = (
     "search_",
     "explore_decaying",
+    "interaction_grounded",
     "recall_tree",
     "simulate_",
     "warm_start_",

@@ -141,7 +141,12 @@ def _namespace(s, start, stop, at):
         number += 1
     if number == s.id_count:
         return BAD
-    seed = hash_name(start, stop, s.seed, s.hash_all == 1)
+    return _object(s, hash_name(start, stop, s.seed, s.hash_all == 1), number, at)
+
+
+@helper
+def _object(s, seed, number, at):
+    """Read the features of a namespace, whose object begins at `at`; where it ends."""
     at = skip_blanks(at + 1)
     more = byte_at(at) != CLOSE
     if not more:
@@ -339,6 +344,49 @@ def _choose(s, action, cost, probability):
     s.choices += 1
 
 
+_BAD = tuple(b"_definitely_bad")
+
+
+@helper
+def _observation(s, at):
+    """Read what was observed after a decision, whose object begins at `at`; where it ends."""
+    at = skip_blanks(at + 1)
+    more = byte_at(at) != CLOSE
+    if not more:
+        return at + 1
+    while more:
+        start, (stop, value) = at + 1, read_key(at)
+        if value < 0 or byte_at(value) == LIST or (byte_at(start) == UNDERSCORE and stop - start != len(_BAD)):
+            return BAD
+        if byte_at(start) == UNDERSCORE:
+            if not says(start, _BAD, False) or (byte_at(value) != T and byte_at(value) != F):
+                return BAD
+            end = end_of_literal(value)
+            if byte_at(value) == T:
+                _put(s, uint32(0), float32(1), s.bad)
+        elif byte_at(value) == OPEN:
+            end = _object(s, hash_name(start, stop, s.seed, s.hash_all == 1), s.feedback, value)
+        else:
+            end = _feature(s, start, stop, value, s.anonymous_hash, s.feedback)
+        at, more = _next(end, CLOSE)
+    return at
+
+
+@helper
+def _observations(s, at):
+    """Read the list of what was observed after a decision; where it ends."""
+    if byte_at(at) != LIST:
+        return BAD
+    at = skip_blanks(at + 1)
+    more = byte_at(at) != END
+    if not more:
+        return at + 1
+    while more:
+        at = _observation(s, at) if byte_at(at) == OPEN else BAD
+        at, more = _next(at, END)
+    return at
+
+
 _A, _C, _DROPPED, _LEARNS = (tuple(word) for word in (b"a", b"c", b"pdrop", b"_skiplearn"))
 
 
@@ -355,6 +403,8 @@ def _open_log(s, at):
         if size == len(_C) and byte == ord("c"):
             end = BAD if found else _example(s, value, True)
             found = True
+        elif size == 1 and byte == ord("o") and s.feedback >= 0:
+            end = _observations(s, value)
         elif size == len(_A) and byte == ord("a"):
             chosen = byte_at(value) == LIST and byte_at(skip_blanks(value + 1)) != END
             end = end_of_value(s, value) if chosen else BAD

@@ -1,6 +1,7 @@
 """One line of JSON, as the reader in Python reads it."""
 
 import json
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,11 @@ from hutch.core.text.names import CONSTANT
 from hutch.core.text.parser import ParserOptions, TextParser
 from hutch.vw.json.rows import UNGIVEN, Example, Label, Space
 
+FEEDBACK_NAMESPACE, BAD_NAMESPACE = "\x7f", "\U0010ffff"
+"""Namespaces of what was observed after a decision, and that it was definitely bad; wildcards do not match them.
+
+The first one comes behind all letters, and before the constant, so that interactions have the order of VW.
+"""
 WITHIN = str.maketrans(dict.fromkeys(" \t|:", "_"))
 """Replacement of a blank, a bar or a colon within a word."""
 _LARGEST = float(np.finfo(np.float32).max)
@@ -67,6 +73,8 @@ class Names:
         zeros: features of value 0 are kept, too.
         kept: features' names are kept.
         left_out: names of namespaces, ` ` for none, and keys in them whose texts are skipped.
+        observed: names of all features observed after a decision, which are of one namespace; None to skip them.
+        bad: the number of the namespace that says that the outcome was definitely bad.
         by_index: the names of features, as far as they were kept.
     """
 
@@ -82,13 +90,29 @@ class Names:
         self.classes, self.numbers = options.label == "multiclass", options.label == "logged_number"
         self.zeros, self.kept = options.zeros, False
         self.left_out: frozenset[tuple[str, str]] = frozenset()
+        self.observed: Names | None = None
+        self.bad = -1
+        self._only: str | None = None
         self.by_index = {CONSTANT_INDEX & self._mask: CONSTANT}
+
+    def observe(self, feedback: str, bad: str) -> None:
+        """Read what was observed after a decision, too.
+
+        Args:
+            feedback: the namespace that gets its features.
+            bad: the namespace that says that the outcome was definitely bad.
+        """
+        self.observed = copy(self)
+        self.observed._spaces, self.observed._only = {}, feedback
+        self.observed.space(" ")
+        self.bad = self.space(bad).number
 
     def space(self, name: str) -> Space:
         """The namespace of a name."""
         found = self._spaces.get(name)
         if found is None:
-            identity, options = namespace_id(name, self._options.namespaces), self._options
+            options = self._options
+            identity = namespace_id(name if self._only is None else self._only, options.namespaces)
             if identity not in self.ids:
                 self.ids.append(identity)
             number = self.ids.index(identity)
@@ -191,6 +215,29 @@ class Line:
             self._object(self._pairs, self._names.space(" "), self.shared, top=True)
         except Wrong as error:
             raise error.within(*self._context) from None
+        if self._names.observed is not None:
+            self._observe(self._names.observed, dict(self._line).get("o", []))
+
+    def _observe(self, names: Names, observed: Any) -> None:
+        """Add what was observed after a decision to the features that all actions share."""
+        if type(observed) is not list:
+            raise Wrong("o, wanted a list of objects", "o")
+        whole, self._names, given = self._names, names, self._given
+        self._given = {}
+        for k, one in enumerate(observed):
+            if type(one) is not tuple:
+                raise Wrong("o, wanted a list of objects", "o", k)
+            bad = dict(one).get("_definitely_bad", False)
+            if type(bad) is not bool:
+                raise Wrong(f"_definitely_bad: {json.dumps(bad)[:30]}, wanted true or false", "o", k, "_definitely_bad")
+            if bad:
+                self.shared.features[whole.bad] = [0], [1.0]
+                self.shared.order += [whole.bad] if whole.bad not in self.shared.order else []
+            try:
+                self._object(one, names.space(" "), self.shared)
+            except Wrong as error:
+                raise error.within("o", k) from None
+        self._names, self._given = whole, given
 
     @property
     def _context(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from hutch.core.strict_json import HALF_PAIR, column_of, column_of_no_number, ha
 from hutch.core.text import problems
 from hutch.core.text.parser import PADDING, ParserOptions, TextParser
 from hutch.core.text.problems import Problem
-from hutch.vw.json.line import Line, Names, Path, Wrong, refuse
+from hutch.vw.json.line import BAD_NAMESPACE, FEEDBACK_NAMESPACE, Line, Names, Path, Wrong, refuse
 from hutch.vw.json.rows import UNGIVEN, Label, Rows, Store
 
 _SHARED = float(SHARED_ROW)
@@ -47,6 +47,7 @@ class JsonReader:
         log: lines are those of `--dsjson`.
         chained: a text's hash begins with that of its key; else both are one name.
         left_out: names of namespaces, ` ` for none, and keys in them whose texts are skipped.
+        observed: names of namespaces for what was observed after a decision, and for that it was definitely bad.
 
     Attributes:
         names: meaning of the words of lines.
@@ -54,11 +55,19 @@ class JsonReader:
     """
 
     def __init__(
-        self, options: ParserOptions, *, log: bool, chained: bool, left_out: Iterable[tuple[str, str]] = ()
+        self,
+        options: ParserOptions,
+        *,
+        log: bool,
+        chained: bool,
+        left_out: Iterable[tuple[str, str]] = (),
+        observed: tuple[str, str] | None = None,
     ) -> None:
         self._options, self._log, self._chained = options, log, chained
         self.names = Names(options, chained)
         self.names.left_out = frozenset(left_out)
+        if observed:
+            self.names.observe(*observed)
         self._groups = 0
         self._of_slots = self.names.slots
         self._decides = options.label in ("action_costs", "logged_action") or self._of_slots
@@ -100,7 +109,7 @@ class JsonReader:
 
     @cached_property
     def _store(self) -> Store:
-        return Store(self._options, self._log, self._chained, self.names.space(" "))
+        return Store(self._options, self._log, self._chained, self.names)
 
     def _read_chunk(self, chunk: Chunk, number: int, parser: TextParser) -> int:
         """Read a chunk, usual lines by the kernel; returns the number of its last line."""
@@ -206,7 +215,8 @@ def reader_of(given: Namespace, options: ParserOptions) -> JsonReader:
     if wrong := next((space for space, _, name in pairs if not name), None):
         raise UsageError(f"--ignore_features_dsjson_experimental: got {wrong!r}, wanted NAMESPACE|FEATURE")
     left_out = [(space or " ", name) for space, _, name in pairs]
-    return JsonReader(options, log=given.dsjson, chained=given.chain_hash, left_out=left_out)
+    observed = (FEEDBACK_NAMESPACE, BAD_NAMESPACE) if given.experimental_igl else None
+    return JsonReader(options, log=given.dsjson, chained=given.chain_hash, left_out=left_out, observed=observed)
 
 
 def read_decision_log(path: str, options: ParserOptions, columns: AnyRoles = None) -> Iterator[Batch]:

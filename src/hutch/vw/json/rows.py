@@ -1,6 +1,7 @@
 """The content of lines of JSON, as columns of a batch."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -82,11 +83,11 @@ class Store:
     Args:
         options: how names are hashed.
         log, chained: as for `JsonReader`.
-        space: of features without a namespace.
+        names: meaning of the words of lines.
     """
 
-    def __init__(self, options: ParserOptions, log: bool, chained: bool, space: Space) -> None:
-        self._room = -1
+    def __init__(self, options: ParserOptions, log: bool, chained: bool, names: Any) -> None:
+        self._room, space, observed = -1, names.space(" "), names.observed
         self._options = options
         self.record = Record(
             JSON,
@@ -100,6 +101,8 @@ class Store:
             single={"simple": 1, "multiclass": 2}.get(options.label, 0),
             anonymous=space.number,
             anonymous_hash=space.hash,
+            feedback=-1 if observed is None else observed.space(" ").number,
+            bad=names.bad,
         )
 
     def begin(self, size: int) -> None:

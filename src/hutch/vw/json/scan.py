@@ -56,6 +56,8 @@ JSON = np.dtype(
         ("base", "f8"),
         ("tag", "i8"),  # address
         ("tag_length", "i8"),
+        ("feedback", "i8"),  # number of the namespace of what was observed after a decision; -1: skipped
+        ("bad", "i8"),  # of the one that says that the outcome was definitely bad
         ("zeros", "u8"),  # 1: features of value 0 are kept
         ("number", "f8"),  # read last
         ("whole", "u8"),  # whether it was written as an integer

@@ -32,7 +32,6 @@ graph_feedback: use --cb_explore_adf with --squarecb
 large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
   --cb_explore_adf with --squarecb, however many actions there are
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
-experimental_igl: use --cb_explore_adf, with the costs of chosen actions
 para_active: use --ksvm without it
 sendto: use `hutch serve`, which predicts and learns over HTTP
 search_metatask search_total_nb_policies search_trained_nb_policies search_active_verify

@@ -102,6 +102,10 @@ LAYERS: dict[str, VwLayer] = {
             new_float("cb_dro_wmax", "the largest 1 / p there can be.", sets="greatest_weight", needs=("cb_dro",)),
         ),
     ),
+    "interaction_grounded": VwLayer(
+        learner="experimental_igl",
+        options=(new_flag("experimental_igl", "Learn from feedback without rewards, that of --dsjson, with --coin."),),
+    ),
     "offset_tree": VwLayer(
         learner="offset_tree", options=(new_int("ot", "Choose among N actions by a tree of choices.", sets="classes"),)
     ),
