@@ -49,3 +49,8 @@ def test_votes_for_one_side_alone_are_told():
         "All votes went to the left: it counts as where winners are written, not as a preference."
     )
     assert "strength and a preference for that side look alike" in sentences(rows(A, B, C), 40, [], "left", True)[1]
+
+
+def test_players_that_never_come_twice_are_texts():
+    (sentence,) = sentences(rows(A, B, C, ("d", 0, -1, 1)), 2)
+    assert sentence.startswith("No player comes twice, as texts or ids would not: name the columns")

@@ -241,3 +241,33 @@ def test_a_column_of_one_value_is_no_context(tmp_path):
     text = "left,right,winner,anony,language\n" + "x,y,left,True,en\ny,x,tie,True,de\n" * 20
     votes = read_votes(write(tmp_path, text))
     assert votes.features == ["language"] and votes.form.endswith("ids, times, or always the same: anony")
+
+
+def test_the_greater_score_wins(tmp_path):
+    """Scores of both sides, goals, and columns of 0 and 1, as Kaggle's file of an arena has them."""
+    text = "home_team,away_team,home_goals,away_goals,league\nx,y,2,1,n\ny,x,0,3,n\nx,z,1,1,n\nz,x,,2,s\n"
+    problems = Problems()
+    votes = read_votes(write(tmp_path, text), problems=problems)
+    assert votes.outcomes.tolist() == [0, 1, 2] and votes.features == ["league"] and problems.total == 1
+    text = "model_a,model_b,prompt_a,winner_model_a,winner_model_b,winner_tie,weight\n"
+    votes = read_votes(write(tmp_path, text + "x,y,p,1,0,0,2\ny,z,p,0,0,1,1\nx,z,p,0,1,0,1\n"))
+    assert votes.outcomes.tolist() == [0, 2, 1] and votes.weights.tolist() == [2, 1, 1]
+    assert "winner_tie" not in votes.features
+    records = '[{"model_a": "x", "model_b": "y", "score_a": 4, "score_b": 2.5}]'
+    assert read_votes(write(tmp_path, records)).outcomes.tolist() == [0]
+    with pytest.raises(DataError, match="score_b: got 'good', wanted a number: the side with the greater one wins"):
+        read_votes(write(tmp_path, "model_a,model_b,score_a,score_b\nx,y,1,good\n"))
+
+
+@pytest.mark.parametrize("header", ["chosen_model,rejected_model", "winner,loser", "chosen,rejected"])
+def test_winners_may_stand_in_a_column_of_their_own(tmp_path, header):
+    votes = read_votes(write(tmp_path, f"user,{header},topic\nann,x,y,a\nbob,z,x,b\nann,z,y,a\n"))
+    assert votes.players == ["x", "z", "y"] and votes.outcomes.tolist() == [0, 0, 0]
+    assert votes.worker_names == ["ann", "bob"] and votes.features == ["topic"]
+
+
+@pytest.mark.parametrize("header", ["prompt,chosen_model,rejected_model", "prompt,model_a,model_b,score_a,score_b"])
+def test_other_tables_of_votes_need_the_option_too(tmp_path, header):
+    row = ",".join("pxy12"[: header.count(",") + 1])
+    with pytest.raises(DataError, match="votes on pairs need --pairs"):
+        read_labels(write(tmp_path, f"{header}\n{row}\n"))

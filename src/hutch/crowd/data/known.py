@@ -34,17 +34,6 @@ BESIDE = AGAIN | set(
     "duration seconds leadtime worktime comment comments note notes text language lang country".split()
 )
 """Names of columns that hold neither workers, tasks, labels nor questions."""
-_NAMED, _TEXTS = ("model", "player", "team", "system", "generator"), ("answer", "response", "option")
-SIDES = tuple(
-    {side, letter, nth, f"{side}model", f"model{side}", *(f"{each}{number}" for each in _NAMED)}
-    | {f"{each}{letter}" for each in _NAMED + _TEXTS}
-    for side, letter, nth, number in (("left", "a", "first", 1), ("right", "b", "second", 2))
-)
-"""Names of the two sides of votes on pairs."""
-
-
-WINNER = {"winner", "preference", "choice", "vote", "preferred", "outcome", "verdict"}
-"""Names of the column of the side that won."""
 _ID = re.compile(r"([\s_-](id|ID|Id|no|number|nr)|(?<=[a-z])I[dD])$")
 """The end of a name of ids, such as `ticket_id` and `ticketId`."""
 _PEOPLE = HEADERS["worker"] | USUAL["worker"] | {"person", "email", "labelset", "account"}
@@ -76,9 +65,3 @@ def usual_of(fields: Sequence[str], role: str) -> list[int]:
 def _stem(field: str) -> set[str]:
     """The key of a field, with and without its end."""
     return {key_of(field), key_of(_ID.sub("", field))}
-
-
-def holds_pairs(fields: Sequence[str]) -> bool:
-    """Whether a header names the two sides and the winner of votes on pairs."""
-    keys = {key_of(field) for field in fields}
-    return all(keys & names for names in (*SIDES, WINNER))

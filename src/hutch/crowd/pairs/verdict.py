@@ -30,6 +30,9 @@ def sentences(
     """
     if not rows or not votes:
         return ("There are no votes.",)
+    if len(rows) == 2 * votes > 2:
+        named = "name the columns of what is compared, left=NAME,right=NAME, with --columns"
+        return (f"No player comes twice, as texts or ids would not: {named}.",)
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row.get("group", 1), []).append(row)

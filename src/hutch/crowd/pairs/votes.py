@@ -12,9 +12,11 @@ from hutch.core.data.chunks import CHUNK_BYTES, source_name
 from hutch.core.errors import Problem, UsageError, counted, did_you_mean, reading
 from hutch.crowd.data.asked import named_roles
 from hutch.crowd.data.codes import coded, recoded, used_names
-from hutch.crowd.data.known import HEADERS, SIDES, WINNER
+from hutch.crowd.data.known import HEADERS
+from hutch.crowd.data.sides import SIDES, WINNER, key_of, say_the_outcome, scores_of, sorted_sides
 from hutch.crowd.data.values import MISSING, Problems, name_of, number_in
-from hutch.crowd.pairs.kernels import LEFT, RIGHT, TIE
+from hutch.crowd.pairs.kernels import LEFT, RIGHT
+from hutch.crowd.pairs.winners import NONE, SCORES, by_scores, outcome_of
 from hutch.crowd.read.evidence import ENOUGH, Column, columns_of
 from hutch.crowd.read.form import Table, is_json, table_of
 from hutch.crowd.read.form import read_votes as read_json_votes
@@ -32,16 +34,11 @@ COLUMNS = {
 """Names by which the columns of votes are known, without case, blanks, `-` and `_`."""
 WEIGHT = "weight"
 """The column of how much a vote counts."""
-WINNERS = {
-    **dict.fromkeys((*SIDES[0], "1", "1.0", "a>b", "a>>b"), LEFT),
-    **dict.fromkeys((*SIDES[1], "2", "2.0", "b>a", "b>>a", "a<b", "a<<b"), RIGHT),
-    **dict.fromkeys(("tie", "tied", "draw", "equal", "both", "neither", "same", "bothbad", "1.5", "a=b"), TIE),
-}
-"""Allowed texts of a vote, in normalised spelling; it may also be the name of one of the two players."""
+_DECIDED = "decided"
+"""Not a column: the winner follows from others."""
 _TIMES = {"timestamp", "tstamp", "time", "date", "datetime", "createdat", "created", "updatedat", "submittedat"}
 NO_VOTE = "without a side or a winner"
 """A reason for leaving a vote out, as in messages."""
-_BAD = 3
 _ONE_WAY = 10
 """Votes for one side and none for the other from which on it is no chance: below .002 if both were alike."""
 
@@ -208,15 +205,6 @@ class _Columns:
         return ", ".join(parts) + (f"; ids, times, or always the same: {', '.join(self.beside)}" if self.beside else "")
 
 
-def _key(field: str) -> str:
-    return re.sub(r"[\s_()-]", "", field.lower())
-
-
-def _outcome(said: str) -> int:
-    """Who won in words, which a remark in brackets may follow: `tie (bothbad)`, `model_a (much better)`."""
-    return WINNERS.get(_key(said), WINNERS.get(_key(re.sub(r"\([^()]*\)\s*$", "", said)), _BAD))
-
-
 def _layout(source: Source, features: Sequence[str] | None, named: Mapping[str, str]) -> _Columns | None:
     """Where the columns stand, and where the rows begin; None for a blank text."""
     table = table_of(source.data, 3, source.line)
@@ -224,7 +212,7 @@ def _layout(source: Source, features: Sequence[str] | None, named: Mapping[str, 
         return None
     fields, line = table.first, table.line
     found = _places(fields, named)
-    told = sum(bool(found[role]) for role in COLUMNS) > 2 or (found["worker"] and found["winner"])
+    told = sum(bool(found[role]) for role in COLUMNS) > 2 or (found["worker"] and found["winner"]) or found[_DECIDED]
     if not told and not named:
         if len(fields) != 4:
             wanted = "wanted 4 (worker, left, right, winner) or a header that names them"
@@ -247,7 +235,7 @@ def _layout(source: Source, features: Sequence[str] | None, named: Mapping[str, 
 
 def _is_beside(name: str, column: Column) -> bool:
     """Whether a column holds ids, times or one value alone, and no contexts."""
-    key, alike = _key(name), len(column.cells) >= ENOUGH and column.given in (0, len(column.cells))
+    key, alike = key_of(name), len(column.cells) >= ENOUGH and column.given in (0, len(column.cells))
     if key == "id" or key in _TIMES or column.unique or (alike and len(column.counts) < 2):
         return True
     return len(column.cells) > 20 and column.singles > 0.5
@@ -258,32 +246,39 @@ def _places(fields: Sequence[str], named: Mapping[str, str]) -> dict[str, list[i
     for role, name in named.items():
         if name not in fields:
             raise Problem(f"no column {name!r} for the {role}; {did_you_mean(name, fields)}")
-    keys = [_key(field) for field in fields]
+    keys = [key_of(field) for field in fields]
     places = {role: [i for i, key in enumerate(keys) if key in known] for role, known in COLUMNS.items()}
     found = {role: sorted(here, key=lambda i: keys[i] not in COLUMNS) for role, here in places.items()}
     found[WEIGHT] = [i for i, key in enumerate(keys) if key == WEIGHT]
-    return found | {role: [fields.index(name)] for role, name in named.items()}
+    found |= {role: [fields.index(name)] for role, name in named.items()} | {role: [] for role in (*SCORES, _DECIDED)}
+    if not found["left"] and not found["right"] and (sides := sorted_sides(fields)):
+        found |= {"left": [sides[0]], "right": [sides[1]], "winner": [], _DECIDED: [0]}
+    elif not found["winner"] and found["left"] and found["right"] and (scores := scores_of(fields)):
+        found |= {role: [place] for role, place in zip(SCORES, scores, strict=True)} | {_DECIDED: [0]}
+    return found
 
 
 def _chosen(
     fields: Sequence[str], found: Mapping[str, list[int]], features: Sequence[str] | None
 ) -> tuple[dict[str, str], list[str]]:
     """The field of each role, and those of the features; None: all others."""
-    for role in ("left", "right", "winner"):
+    needed = ("left", "right") if found[_DECIDED] else ("left", "right", "winner")
+    for role in needed:
         if not found[role]:
-            wanted = ",".join(f"{each}=NAME" for each in ("left", "right", "winner") if not found[each])
+            wanted = ",".join(f"{each}=NAME" for each in needed if not found[each])
             raise Problem(f"the header names no {role} column, got {', '.join(fields)}; --columns {wanted} names it")
     for name in fields:
         if fields.count(name) > 1:
             raise Problem(f"column {name!r} appears twice, wanted it once")
-    roles = {role: fields[found[role][0]] for role in (*COLUMNS, WEIGHT) if found[role]}
+    roles = {role: fields[found[role][0]] for role in (*COLUMNS, *SCORES, WEIGHT) if found[role]}
     if features and roles.get(WEIGHT) in features:
         del roles[WEIGHT]
     others = [name for name in fields if name not in roles.values()]
     for feature in features or ():
         if feature not in others:
             raise UsageError(f"--features: the file has no column {feature!r}; {did_you_mean(feature, others)}")
-    return roles, others if features is None else list(features)
+    told = say_the_outcome(fields)
+    return roles, [name for name in others if name not in told] if features is None else list(features)
 
 
 def _read(source: Source, found: _Columns, begins: bool, problems: Problems) -> Votes:
@@ -298,7 +293,24 @@ def _read(source: Source, found: _Columns, begins: bool, problems: Problems) -> 
         place = roles.index(WEIGHT) + ("worker" not in roles)
         weights = _weights(codes[:, place], names.pop(place), rows.where)
         codes = np.delete(codes, place, axis=1)
+    codes, names = _with_winner(codes, names, {role: found.table.first[at] for role, at in found.at.items()})
     return replace(_votes(codes, names, found.features, rows.where, problems, weights), form=found.told)
+
+
+def _with_winner(
+    codes: Codes, names: list[Sequence[str]], roles: Mapping[str, str]
+) -> tuple[Codes, list[Sequence[str]]]:
+    """Worker, left, right and winner, where scores decide, or the winner stands on the left."""
+    if SCORES[0] in roles:
+        winner, texts = by_scores((codes[:, 3], codes[:, 4]), names[3:5], roles)
+        return np.insert(codes[:, [0, 1, 2, *range(5, codes.shape[1])]], 3, winner, axis=1), [
+            *names[:3],
+            texts,
+            *names[5:],
+        ]
+    if "winner" not in roles:
+        return np.insert(codes, 3, 0, axis=1), [*names[:3], ["left"], *names[3:]]
+    return codes, names
 
 
 def _weights(codes: Codes, names: Sequence[str], where: Callable[[int], str | int]) -> NDArray[np.float64]:
@@ -330,13 +342,18 @@ def _of_records(source: Source, features: Sequence[str], named: Mapping[str, str
     if not fields:
         return _votes(np.zeros((0, 4), np.int32), [[]] * 4, [], str, problems)
     roles, chosen = _chosen(fields, _places(fields, named), features)
-    wanted = [roles.get(role, "") for role in COLUMNS] + chosen
+    wanted = [
+        roles.get("worker", ""),
+        *(name for role, name in roles.items() if role not in ("worker", WEIGHT)),
+        *chosen,
+    ]
     codes, names = coded(([name_of(vote.get(field)) for field in wanted] for _, vote in records), len(wanted))
     weights = None
     if WEIGHT in roles:
         of, (texts,) = coded(([name_of(vote.get(roles[WEIGHT]))] for _, vote in records), 1)
         weights = _weights(of[:, 0], texts, lambda row: records[row][0])
     told = ", ".join(f"{role} {name!r}" for role, name in roles.items())
+    codes, names = _with_winner(codes, names, roles)
     return replace(_votes(codes, names, chosen, lambda row: records[row][0], problems, weights), form=told)
 
 
@@ -368,12 +385,12 @@ def _votes(
     players = list(dict.fromkeys([*names[1], *names[2]]))
     number = {name: code for code, name in enumerate(players)}
     left, right = (recoded(codes[:, role], names[role], players) for role in (1, 2))
-    words = np.array([_outcome(name) for name in names[3]] or [_BAD], np.uint8)
+    words = np.array([outcome_of(name) for name in names[3]] or [NONE], np.uint8)
     named = np.array([number.get(name, -1) for name in names[3]] or [-1], np.int32)
     outcomes = words[codes[:, 3]] if len(codes) else np.zeros(0, np.uint8)
     winner = named[codes[:, 3]] if len(codes) else np.zeros(0, np.int32)
     outcomes = np.where(winner == left, LEFT, np.where(winner == right, RIGHT, outcomes)).astype(np.uint8)
-    for wrong, text in ((outcomes == _BAD, "winner"), (left == right, "sides")):
+    for wrong, text in ((outcomes == NONE, "winner"), (left == right, "sides")):
         if wrong.any():
             row = int(np.argmax(wrong))
             sides = f"{players[left[row]]!r} and {players[right[row]]!r}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from hutch.core.errors import Problem, UsageError, counted
 from hutch.crowd.data.asked import ColumnNames
-from hutch.crowd.data.known import holds_pairs
+from hutch.crowd.data.sides import holds_pairs
 from hutch.crowd.data.values import MISSING
 from hutch.crowd.read import evidence
 from hutch.crowd.read.evidence import ENOUGH, FREE, REPEATED

@@ -8,7 +8,7 @@ from typing import Any
 from hutch.core.data.cells import BYTE_ORDER_MARK, first_record, first_rows, records_in
 from hutch.core.errors import DataError, Problem, at
 from hutch.core.strict_json import NotJson, loads
-from hutch.crowd.data.known import holds_pairs
+from hutch.crowd.data.sides import holds_pairs
 from hutch.crowd.data.values import name_of
 from hutch.crowd.read.source import Source
 from hutch.crowd.read.tools import label_studio, zooniverse
