@@ -268,6 +268,6 @@ def test_winners_may_stand_in_a_column_of_their_own(tmp_path, header):
 
 @pytest.mark.parametrize("header", ["prompt,chosen_model,rejected_model", "prompt,model_a,model_b,score_a,score_b"])
 def test_other_tables_of_votes_need_the_option_too(tmp_path, header):
-    row = ",".join("pxy12"[: header.count(",") + 1])
+    rows = [",".join([f"p{k}", *("xy12", "yz31", "zx22")[k % 3][: header.count(",")]]) for k in range(12)]
     with pytest.raises(DataError, match="votes on pairs need --pairs"):
-        read_labels(write(tmp_path, f"{header}\n{row}\n"))
+        read_labels(write(tmp_path, "\n".join([header, *rows])))
