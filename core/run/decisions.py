@@ -1,6 +1,7 @@
 """Decisions as text: lines of predictions, and cells of the progress table."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,28 +67,35 @@ def ranked_actions(batch: Batch, outputs: Outputs) -> Iterator[tuple[int, list[i
         yield start, order[first:stop], values[first:stop]
 
 
-def decision_lines(batch: Batch, outputs: Outputs) -> bytes:
-    """A line `action:value,action:value` for each decision, the best action first, and an empty line."""
+def decision_lines(batch: Batch, outputs: Outputs, names: Sequence[str] = ()) -> bytes:
+    """A line `action:value,action:value` for each decision, the best action first, and an empty line.
+
+    Args:
+        batch, outputs: the decisions.
+        names: of the actions, if they have any, in place of their numbers.
+    """
     found = []
     for row, ranked, values in ranked_actions(batch, outputs):
-        found.append(decision_line(ranked, values, tail(batch, row)))
+        found.append(decision_line(ranked, values, tail(batch, row), names))
     return b"".join(found)
 
 
-def decision_line(ranked: Sequence[int], values: Sequence[float], end: bytes) -> bytes:
+def decision_line(ranked: Sequence[int], values: Sequence[float], end: bytes, names: Sequence[str] = ()) -> bytes:
     """The line of one decision, and an empty one.
 
-    >>> decision_line([1, 0], [0.25, 0.75], b" visit7\\n")
-    b'1:0.75,0:0.25 visit7\\n\\n'
+    >>> decision_line([1, 0], [0.25, 0.75], b" visit7\\n"), decision_line([1, 0], [0.25, 0.75], b"\\n", ["red", "blue"])
+    (b'1:0.75,0:0.25 visit7\\n\\n', b'blue:0.75,red:0.25\\n\\n')
     """
-    return ",".join(f"{k}:{number_text(values[k])}" for k in ranked).encode() + end + b"\n"
+    shown = names if len(names) == len(ranked) else range(len(values))
+    return ",".join(f"{shown[k]}:{number_text(values[k])}" for k in ranked).encode() + end + b"\n"
 
 
-def best_actions(batch: Batch, outputs: Outputs) -> bytes:
-    """The best action of each decision, and an empty line."""
+def best_actions(batch: Batch, outputs: Outputs, names: Sequence[str] = ()) -> bytes:
+    """The best action of each decision, and an empty line; arguments as of `decision_lines`."""
     found = []
     for row, ranked, _ in ranked_actions(batch, outputs):
-        found.append((b"%d" % ranked[0] if ranked else b"") + tail(batch, row) + b"\n")
+        best = "" if not ranked else names[ranked[0]] if len(names) == len(ranked) else str(ranked[0])
+        found.append(best.encode() + tail(batch, row) + b"\n")
     return b"".join(found)
 
 
@@ -124,12 +132,18 @@ def slot_lines(batch: Batch, outputs: Outputs) -> bytes:
     return b"".join(found)
 
 
-def lines_of(chain: Engine) -> Callable[[Batch, Outputs], bytes]:
-    """The writer of a chain's predictions: all actions, or the best one where a layer asks for it."""
+def lines_of(chain: Engine, names: Sequence[str] = ()) -> Callable[[Batch, Outputs], bytes]:
+    """The writer of a chain's predictions: all actions, or the best one where a layer asks for it.
+
+    Args:
+        chain: decides.
+        names: of the actions, if they have any.
+    """
     if chain.takes.of_slots:
         return slot_lines
     top = next(layer for layer in chain.layers if layer.takes not in (None, Labels.LOGGED_CLASS))
-    return best_actions if getattr(top.parameters, "lists", "all") == "best" else decision_lines
+    write = best_actions if getattr(top.parameters, "lists", "all") == "best" else decision_lines
+    return partial(write, names=names)
 
 
 def class_cell(values: NDArray[np.float32], batch: Batch, row: int) -> str | None:

@@ -166,7 +166,7 @@ def _prediction_lines(engine: Engine, names: Sequence[str]) -> Lines:
         return number_lines(predictions_of)
     from hutch.core.run.decisions import lines_of
 
-    return lines_of(engine)
+    return lines_of(engine, names)
 
 
 def usual_reporters(engine: Engine, options: RunOptions, names: Sequence[str] = ()) -> list[Reporter]:
