@@ -18,11 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from hutch.crowd.aggregate import Options, aggregate
+from hutch.crowd.data.degrees import are_degrees
 from hutch.crowd.data.labels import Labels, from_triples
 from hutch.crowd.mixed.model import Mixed
 from hutch.crowd.models.calibration import log_loss
 from hutch.crowd.models.dawid_skene import DawidSkene
-from hutch.crowd.models.ordered import ratings, scale, whole_numbers
+from hutch.crowd.models.ordered import ratings, scale
 from hutch.crowd.models.ordinal import Ordinal
 from hutch.crowd.models.two_level import TwoLevel
 from hutch.crowd.read.labels import read_gold, read_labels
@@ -59,7 +60,7 @@ def measure(folder: Path, seeds: int) -> None:
     """One set."""
     people, judged, truth = triples(folder / "one.tsv"), triples(folder / "judges.tsv"), read_gold(folder / "truth.tsv")
     names = sorted({row[2] for row in people + judged} | set(truth.values()), key=lambda name: (len(name), name))
-    if not whole_numbers(names):
+    if not are_degrees(names):
         return
     labels = from_triples(people + judged, classes=names)
     alphas = [krippendorff_alpha(labels, level) for level in ("nominal", "ordinal", "interval")]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from hutch.core.errors import DataError, UsageError, counted, did_you_mean, reading
 from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.data.codes import known_first, recoded
+from hutch.crowd.data.degrees import all_numbers
 from hutch.crowd.data.labels import Labels, almost_alike, class_order, from_codes, probably_misspelt
 from hutch.crowd.data.spelling import DECIMAL_COMMA, told_alike, with_decimal_comma
 from hutch.crowd.mixed.model import matches
-from hutch.crowd.models.ordered import all_numbers
 from hutch.crowd.read.kinds import reference_workers
 from hutch.crowd.read.labels import Read, check_unsure, read_all, read_gold
 from hutch.crowd.read.source import called

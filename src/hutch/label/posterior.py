@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hutch.crowd.data.degrees import are_degrees
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.data.names import Names
 from hutch.crowd.mixed import forecast
-from hutch.crowd.models.ordered import whole_numbers
 from hutch.crowd.models.two_level import TwoLevel
 
 Array = NDArray[np.float64]
@@ -116,7 +116,7 @@ def _sources(
     if workers <= FEW_JUDGES and len(known):
         targets = np.zeros((labels.items, classes))
         targets[known, truth] = 1.0
-        ordered = whole_numbers(labels.classes)
+        ordered = are_degrees(labels.classes)
         found.append((there, forecast.learn(labels, targets, forecast.fresh(workers, classes), ordered)[0]))
     elif workers < CROWD:
         found.append((there, np.log(np.maximum(labels.vote_share(), _LEAST))))

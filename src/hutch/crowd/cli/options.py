@@ -286,15 +286,15 @@ class CrowdOptions:
 
     def notice_numbers(self, classes: list[str], question: str = "") -> None:
         """Tell of many classes that are numbers, unless an option says what they are, and of decimal commas."""
+        from hutch.crowd.data.degrees import MOST, all_numbers
         from hutch.crowd.data.spelling import (
             DECIMAL_COMMA,
             with_decimal_comma,
         )  # not at the top: not every help needs it
-        from hutch.crowd.models.ordered import MOST_DEGREES, all_numbers
 
         if not self.classes and (name := with_decimal_comma(classes)) is not None:
             self.notice(f"{self.labels}: {question}the class {name!r} {DECIMAL_COMMA}")
-        if self.ordered is None and not self.classes and len(classes) > MOST_DEGREES and all_numbers(classes):
+        if self.ordered is None and not self.classes and len(classes) > MOST and all_numbers(classes):
             wanted = "--model numbers if they are measurements, --ordered if they are degrees, --no-ordered if names"
             self.notice(f"{self.labels}: {question}{len(classes)} numbers, each taken as a class; {wanted}")
 

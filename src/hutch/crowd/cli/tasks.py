@@ -19,11 +19,12 @@ from hutch.crowd.cli.model import suited_model
 from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.verdict import verdict_on
 from hutch.crowd.data.asked import ColumnNames
+from hutch.crowd.data.degrees import ranks_of
 from hutch.crowd.data.labels import Labels, almost_alike, probably_misspelt, restricted
 from hutch.crowd.data.values import unsure_in
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.models.online import Table
-from hutch.crowd.models.ordered import UNKNOWN_LEVEL, all_numbers, level_error
+from hutch.crowd.models.ordered import UNKNOWN_LEVEL, has_known_order, level_error
 from hutch.crowd.read.labels import ALL_COUNT, THE_LAST_COUNTS, read_gold, read_questions
 from hutch.crowd.read.prices import read_prices
 from hutch.crowd.returning import Finished, warning
@@ -57,11 +58,14 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
     if result.scale is not None and options.ordered is None:
         span = f"{data.classes[0]} to {data.classes[-1]}"
         given.notice(f"{given.labels}: the classes {span} are taken as ordered; --no-ordered if they are only names")
-    elif result.scale is not None and not (given.classes or history or all_numbers(data.classes)):
+    elif result.scale is not None and not (given.classes or history or has_known_order(data.classes)):
         order = ", ".join(data.classes)
         given.notice(
             f"{given.labels}: the order of the classes is that of the alphabet: {order}; --classes sets another"
         )
+    elif options.ordered is None and ranks_of(data.classes) is not None:
+        order = ", ".join(data.classes)
+        given.notice(f"{given.labels}: the classes may be degrees: {order}; --ordered if they are")
     if result.scale is not None and model.ordinal:
         shift = level_error(data, result.confusions, result.class_prior, result.scale)
         if shift > UNKNOWN_LEVEL * (result.scale[-1] - result.scale[0]):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hutch.crowd.data import scan
 from hutch.crowd.data.codes import coded, known_first, recoded
+from hutch.crowd.data.degrees import numbers_of, ranks_of
 from hutch.crowd.data.names import Names
 from hutch.crowd.data.unsure import Unsure
 from hutch.crowd.data.values import Problems
@@ -153,17 +154,20 @@ def restricted(labels: Labels, classes: int) -> tuple[Labels, int]:
 
 
 def class_order(names: Iterable[str]) -> list[str]:
-    """Distinct names in the order of their values: numbers first.
+    """Distinct names in the order of their values: numbers first; degrees from the least to the greatest.
 
-    >>> class_order(["10", "9", "cat"])
-    ['9', '10', 'cat']
+    >>> class_order(["10", "9", "cat"]), class_order(["100%", "25%"]), class_order(["high", "low", "medium"])
+    (['9', '10', 'cat'], ['25%', '100%'], ['low', 'medium', 'high'])
     """
+    distinct = sorted(set(names))
+    if (degrees := numbers_of(distinct) or ranks_of(distinct)) is not None:
+        return [distinct[k] for k in sorted(range(len(distinct)), key=lambda k: degrees[k])]
 
     def key(name: str) -> tuple[bool, float, str]:
         number = _NUMBER.fullmatch(name)
         return (number is None, float(name) if number else 0.0, name)
 
-    return sorted(set(names), key=key)
+    return sorted(distinct, key=key)
 
 
 def almost_alike(names: Iterable[str], case: bool = True) -> list[list[str]]:

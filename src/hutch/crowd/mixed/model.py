@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hutch.core.errors import UsageError, did_you_mean
 from hutch.core.parameters import Within
+from hutch.crowd.data.degrees import are_degrees
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.mixed import forecast, kernels, panel
 from hutch.crowd.models.confusion_kernels import add_labels
@@ -25,7 +26,6 @@ from hutch.crowd.models.model import (
     grown,
     without_own,
 )
-from hutch.crowd.models.ordered import whole_numbers
 
 _MAGIC = re.compile(r"[*?\[]")  # marks a pattern as a glob
 NO_REFERENCE = "mixed: wanted a reference: whose labels define the classes (--reference NAME)"
@@ -220,7 +220,7 @@ class Mixed(CrowdModel):
 
     def ordered(self, classes: list[str]) -> bool:
         """Whether the classes are ordered."""
-        return whole_numbers(classes) if self.parameters.ordered is None else self.parameters.ordered
+        return are_degrees(classes) if self.parameters.ordered is None else self.parameters.ordered
 
     def _pooled(self, state: State) -> Array:
         """P(label | class) of all people (labels, classes)."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hutch.crowd.data.degrees import are_degrees, numbers_of, ranks_of
 from hutch.crowd.data.labels import Labels
 from hutch.crowd.models.model import Array
 
@@ -13,33 +14,16 @@ MANY_VALUES = 8
 """Above this number of classes, each is too rare to estimate its meaning: posteriors are compared with means."""
 UNKNOWN_LEVEL = 0.04
 """Standard error of the crowd's level, as a share of the scale, from which people should hear of it."""
-MOST_DEGREES = 12
-"""Whole numbers are taken as ordered classes up to so many."""
 _STEPS = 60
 
 
-def whole_numbers(classes: list[str]) -> bool:
-    """Classes are 3 to 12 whole numbers in ascending order.
+def has_known_order(classes: list[str]) -> bool:
+    """Whether the classes are numbers, or words of a usual scale, whose order is known.
 
-    >>> whole_numbers(["1", "2", "3"]), whole_numbers(["no", "yes"])
-    (True, False)
+    >>> has_known_order(["0.5", "1"]), has_known_order(["low", "medium", "high"]), has_known_order(["cat", "dog"])
+    (True, True, False)
     """
-    if not 3 <= len(classes) <= MOST_DEGREES or not all(name.lstrip("+-").isdecimal() for name in classes):
-        return False
-    values = [int(name) for name in classes]
-    return values == sorted(set(values))
-
-
-def all_numbers(classes: list[str]) -> bool:
-    """Whether the classes are numbers, whose order is known.
-
-    >>> all_numbers(["0.5", "1"]), all_numbers(["bad", "good"])
-    (True, False)
-    """
-    try:
-        return bool(np.isfinite([float(name) for name in classes]).all())
-    except ValueError:
-        return False
+    return numbers_of(classes) is not None or ranks_of(classes) is not None
 
 
 def scale(classes: list[str]) -> Array:
@@ -48,17 +32,14 @@ def scale(classes: list[str]) -> Array:
     >>> scale(["1", "2", "5"]).tolist(), scale(["bad", "fair", "good"]).tolist()
     ([1.0, 2.0, 5.0], [1.0, 2.0, 3.0])
     """
-    try:
-        values = np.array([float(name) for name in classes])
-    except ValueError:
-        values = np.full(len(classes), np.nan)
+    values = np.array(numbers_of(classes) or [])
     rising = len(values) > 0 and np.isfinite(values).all() and bool((np.diff(values) > 0).all())
     return values if rising else np.arange(1.0, len(classes) + 1)
 
 
 def scale_of(classes: list[str], ordered: bool | None) -> Array | None:
-    """`scale`, or None if the classes are only names: not declared as ordered, and no `whole_numbers`."""
-    return scale(classes) if (whole_numbers(classes) if ordered is None else ordered) else None
+    """`scale`, or None if the classes are only names: not declared as ordered, and no degrees by themselves."""
+    return scale(classes) if (are_degrees(classes) if ordered is None else ordered) else None
 
 
 @dataclass(frozen=True)
