@@ -381,14 +381,14 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--initial_epsilon 0.5 --min_scope 5 --tol_x 0.01 --sgd -l 0.1 --cb_type ips",
         ),
     ),
-<<<<<<< HEAD
     "feedback": (
         observed(),
         (
             "--dsjson --cb_explore_adf --coin --experimental_igl --epsilon 0.2 -q UA",
             "--dsjson --coin --experimental_igl --softmax --lambda 2 -q UA -q UU --cubic UUA --noconstant "
             "--cb_type ips --ftrl_alpha 2 --ftrl_beta 0.5 -b 12",
-=======
+        ),
+    ),
     "classes by memories": (
         simple("class", 40).replace(":-", ":"),
         (
@@ -397,7 +397,6 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--emt --emt_leaf 3 --emt_scorer not_self_consistent_rank --emt_router random -b 8",
             "--emt --emt_leaf 5 --emt_initial gaussian --random_seed 3 -f {M}",
             "-t -i {M}",
->>>>>>> 1058111e (Classes by memory: page, recorded cases, faults)
         ),
     ),
     "cover of models": (
