@@ -30,6 +30,7 @@ REDUCTIONS = {
     "crowd_em": "crowd_em.layer:CrowdEM",
     "distributionally_robust": "bandits.distributionally_robust:DistributionallyRobust",
     "dyadic": "dyadic.layer:Dyadic",
+    "eigen_memory_tree": "memory_trees.eigen_memory_tree:EigenMemoryTree",
     "error_correcting_tournament": "error_correcting_tournament:ErrorCorrectingTournament",
     "experience_replay": "experience_replay:ExperienceReplay",
     "explore_bag": "bandits.explore_bag:ExploreBag",

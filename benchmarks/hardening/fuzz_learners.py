@@ -229,6 +229,37 @@ def feedback(rng: random.Random) -> Case:
     return Case(" ".join(words), "".join(f"{json.dumps(line)}\n" for line in lines))
 
 
+def eigen_memories(rng: random.Random) -> Case:
+    """Classes by memories in a tree; none comes twice, and no value is below 0."""
+    words = ["--emt", f"--emt_leaf {rng.choice((1, 2, 5, 10, 100))}"]
+    words += [f"--emt_scorer {rng.choice(('self_consistent_rank', 'not_self_consistent_rank', 'distance', 'random'))}"]
+    words += _some(rng, (f"--emt_initial {rng.choice(('cosine', 'euclidean', 'gaussian', 'none'))}",), 1)
+    words += _some(
+        rng,
+        ("--emt_router random", f"--emt_tree {rng.choice((1, 5, 30))}", "--random_seed 5", "-l 0.1", "--power_t 0.3"),
+        3,
+    )
+    words += _some(
+        rng,
+        (
+            "--noconstant",
+            "-b 9",
+            "--hash all",
+            "-q ab",
+            "--cubic aab",
+            "--ignore b",
+            rng.choice(("--ftrl", "--sgd", "--nn 2")),
+        ),
+        2,
+    )
+    words += _some(rng, ("--passes 3 -c -k --holdout_off", "--loss_function logistic"), 1)
+    lines = [
+        f"{rng.randint(1, 5)}{rng.choice(('', ' 2', ' 0.5'))} {_features(rng)} |d x:{rng.random():.4f}\n"
+        for _ in range(rng.randint(20, 200))
+    ]
+    return Case(" ".join(words), "".join(lines).replace(":-", ":"))
+
+
 def any_order(text: str) -> str:
     """Predictions whose labels are sorted: VW's order of those that are equally probable follows from its search."""
     return "\n".join(",".join(sorted(line.strip().split(","))) for line in text.splitlines())
@@ -370,6 +401,7 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "all_pairs": all_pairs,
     "bfgs": bfgs,
     "cs_active": cs_active,
+    "eigen_memories": eigen_memories,
     "epsilon_decay": epsilon_decay,
     "evaluated": evaluated,
     "feedback": feedback,

@@ -35,6 +35,7 @@ from hutch.core.kernel.abi import (
 from hutch.core.kernel.cache import compiled
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.record import Record
+from hutch.core.learner.flat import flat_of, flatten
 from hutch.core.learner.memory import Buffer, reserve
 from hutch.core.loss.losses import LossChoice
 from hutch.core.parameters import Within
@@ -43,11 +44,9 @@ from hutch.reductions.kernel_svm.memory import (
     SLOT,
     column_of,
     compare,
-    flatten,
     order_of,
     similarity,
     slots_of,
-    sorted_of,
     store,
 )
 from hutch.reductions.kernel_svm.steps import append, pool_of, score_of, take
@@ -115,8 +114,8 @@ def _report(layer, example, label, importance, score):
 def _score(layer, example, label, importance, offset):
     """The score of an example that is not kept."""
     state = own(layer)
-    count, square = flatten(state, state.features, example, offset)
-    rows, values = sorted_of(state, count)
+    count, square = flatten(state.features, state.sorted, example, offset)
+    rows, values = flat_of(state.sorted, count)
     slots, order, total = slots_of(state), order_of(state), _0
     for position in range(state.supports):
         slot = slots[order[position]]
@@ -137,7 +136,7 @@ def learn(layer, example, label, importance, offset):
     if label == UNLABELED or not importance > _0 or shared.testing == 1:
         return _score(layer, example, label, importance, offset)
     widen(shared, label)
-    count, square = flatten(state, state.features, example, offset)
+    count, square = flatten(state.features, state.sorted, example, offset)
     k, found = store(state, count, square, label, importance)
     if not found:
         return _report(layer, example, label, importance, _0)
@@ -176,7 +175,7 @@ def restore(address, ends, supports, rows, values, numbers):
         place = reserve(state.sorted, uint64(8) * max(length, uint64(1)))
         if place == uint64(0):
             return j
-        own_rows, own_values = sorted_of(state, length)
+        own_rows, own_values = flat_of(state.sorted, length)
         for i in range(length):
             own_rows[i], own_values[i] = rows[uint64(start) + i], values[uint64(start) + i]
             square += own_values[i] * own_values[i]

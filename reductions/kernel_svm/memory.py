@@ -12,9 +12,8 @@ from numpy import uint64
 
 from hutch.core.kernel.abi import array_at, float32s_at, uint32s_at, uint64s_at
 from hutch.core.kernel.copying import copy
-from hutch.core.kernel.decision import sort_actions
 from hutch.core.kernel.decorators import helper, inlined
-from hutch.core.learner.features import features_of, gather, rows_of, values_of
+from hutch.core.learner.flat import dot, flat_of
 from hutch.core.learner.memory import buffer_of, reserve
 
 LINEAR, RBF, POLY = range(3)
@@ -72,62 +71,6 @@ def order_of(state):
     return uint64s_at(buffer_of(state.order).address, state.supports)
 
 
-@helper
-def _sort(rows, values):
-    """Sort features in place by row, those of one row by value."""
-    is_sorted = True
-    for k in range(1, len(rows)):
-        is_sorted = is_sorted and rows[k - 1] < rows[k]
-    if not is_sorted:
-        sort_actions(values, rows, len(rows))  # which sorts by its second array, and equal entries by the first
-
-
-@helper
-def _merge(rows, values):
-    """Add up the values of one row; returns the number of rows, and the sum of squares."""
-    count, square = 0, _0
-    for k in range(len(rows)):
-        if count > 0 and rows[count - 1] == rows[k]:
-            values[count - 1] += values[k]
-            continue
-        if count > 0:
-            square += values[count - 1] * values[count - 1]
-        rows[count], values[count] = rows[k], values[k]
-        count += 1
-    if count > 0:
-        square += values[count - 1] * values[count - 1]
-    return uint64(count), square
-
-
-@helper
-def flatten(state, features_at, example, offset):
-    """Sort the example's features into `sorted`; returns their number, and the sum of squares of their values.
-
-    The number is 0 without memory.
-    """
-    features = features_of(features_at)
-    n = uint64(gather(features, example, offset))
-    address = reserve(state.sorted, uint64(8) * max(n, uint64(1)))
-    if address == uint64(0):
-        return uint64(0), _0
-    rows, values = uint32s_at(address, n), float32s_at(address + uint64(4) * n, n)
-    copy(rows_of(features, n), rows)
-    copy(values_of(features, n), values)
-    _sort(rows, values)
-    count, square = _merge(rows, values)
-    moved = float32s_at(address + uint64(4) * count, count)
-    for k in range(count):  # values go right behind the rows that are left
-        moved[k] = values[k]
-    return count, square
-
-
-@inlined
-def sorted_of(state, count):
-    """Rows and values that `flatten` left."""
-    address = buffer_of(state.sorted).address
-    return uint32s_at(address, count), float32s_at(address + uint64(4) * count, count)
-
-
 @inlined
 def features_in(state, slot):
     """Rows and values of a slot."""
@@ -137,25 +80,10 @@ def features_in(state, slot):
 
 
 @helper
-def _dot(rows, values, others, their_values):
-    """The product of two examples, whose rows rise."""
-    total, i, j = _0, 0, 0
-    while i < len(rows) and j < len(others):
-        if rows[i] == others[j]:
-            total += values[i] * their_values[j]
-            i, j = i + 1, j + 1
-        elif rows[i] < others[j]:
-            i += 1
-        else:
-            j += 1
-    return total
-
-
-@helper
 def similarity(state, rows, values, square, slot):
     """The kernel of an example and that of a slot."""
     others, their_values = features_in(state, slot)
-    product = _dot(rows, values, others, their_values)
+    product = dot(rows, values, others, their_values)
     if state.kernel == RBF:
         return np.float32(math.exp(-(square + slot.square - _2 * product) * state.bandwidth))
     if state.kernel == POLY:
@@ -225,7 +153,7 @@ def store(state, count, square, label, importance):
     slot.label, slot.importance, slot.square, slot.alpha, slot.delta = label, importance, square, _0, _0
     state.used, state.live = total, state.live + count
     own_rows, own_values = features_in(state, slot)
-    rows, values = sorted_of(state, count)
+    rows, values = flat_of(state.sorted, count)
     copy(rows, own_rows)
     copy(values, own_values)
     at, gram = pair(state, k, k)

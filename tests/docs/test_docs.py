@@ -34,7 +34,8 @@ PAGES = REGENERATE.pages()
 COMPILING = {f"writing-a{name}.md" for name in ("-base-learner", "-loss", "-reduction", "n-em-layer", "n-explorer")}
 """They make kernels of their own, which several processes compile."""
 LONG = {"moving-from-personalizer.md", "machines.md", "crowd/cheapest.md", "crowd/judges.md", "going-back.md"} | {
-    "reductions/recall_tree.md", "reductions/bandits/explore_decaying.md"}  # fmt: skip
+    "reductions/recall_tree.md", "reductions/bandits/explore_decaying.md",
+    "reductions/memory_trees/eigen_memory_tree.md"}  # fmt: skip
 """They hold a thousand conversations with a server, or take seconds otherwise."""
 
 

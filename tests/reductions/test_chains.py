@@ -174,6 +174,7 @@ CHAINS: dict[str, list[Any]] = {
     ],
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
     "recall_tree over linear": [{"recall_tree": {**CLASSES, "randomized": True}}, LINEAR],
+    "eigen_memory_tree over linear": [{"eigen_memory_tree": {"memories": 9, "leaf": 2}}, LINEAR],
     "cost_sensitive_active over linear": [{"cost_sensitive_active": CLASSES}, {"linear": {"adapt_to": "values"}}],
     "active_cover over linear": [{"active_cover": {"policies": 2}}, {"linear": {"loss": "logistic"}}],
     "sketched_newton": [{"sketched_newton": {"loss": "logistic", "sketch": 3}}],
@@ -317,7 +318,12 @@ def test_every_shipped_reduction_is_in_a_chain() -> None:
     assert used | decide == set(shipped)
 
 
-SLOW = ("latent_dirichlet_allocation", "probabilistic_label_tree over linear", "recall_tree over linear")
+SLOW = (
+    "latent_dirichlet_allocation",
+    "probabilistic_label_tree over linear",
+    "recall_tree over linear",
+    "eigen_memory_tree over linear",
+)
 
 
 def marked(names: Iterable[str]) -> list[Any]:

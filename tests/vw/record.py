@@ -389,6 +389,16 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--cb_type ips --ftrl_alpha 2 --ftrl_beta 0.5 -b 12",
         ),
     ),
+    "classes by memories": (
+        simple("class", 40).replace(":-", ":"),
+        (
+            "--emt",
+            "--emt --emt_tree 12 --emt_leaf 4 --emt_scorer distance --emt_initial euclidean -q ab",
+            "--emt --emt_leaf 3 --emt_scorer not_self_consistent_rank --emt_router random -b 8",
+            "--emt --emt_leaf 5 --emt_initial gaussian --random_seed 3 -f {M}",
+            "-t -i {M}",
+        ),
+    ),
     "cover of models": (
         BINARY,
         (

@@ -107,6 +107,7 @@ MODELS = {
     "--active_cover --mellowness 0.1": "binary",
     "--log_multi 4": "class",
     "--recall_tree 4": "class",
+    "--emt": "class",
     "--search 4 --search_task sequence --search_alpha 0.01": "sequence",
     "--search 5 --search_task sequencespan": "sequence",
     "--search 10 --search_task entity_relation": "relations",

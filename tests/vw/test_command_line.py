@@ -267,10 +267,10 @@ def test_several_options_in_one_word_are_taken_apart(capsys):
 
 def test_all_options_that_are_missing_are_named_at_once():
     with pytest.raises(UsageError) as caught:
-        parse(["--emt", "--automl", "3", "--progres", "5"])
+        parse(["--new_mf", "2", "--automl", "3", "--progres", "5"])
     lines = str(caught.value).splitlines()
     assert [line.partition(" is")[0].partition(";")[0] for line in lines] == [
-        "--emt",
+        "--new_mf",
         "--automl",
         "unknown option '--progres'",
     ]

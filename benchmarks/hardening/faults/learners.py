@@ -33,6 +33,17 @@ TESTS: dict[str, list[str]] = {
     ],
     "feedback": ["tests/reductions/test_interaction_grounded.py"],
     "recalling": ["tests/reductions/test_recall_tree.py::test_predictions_by_a_tree_of_python"],
+    "memories": [
+        f"tests/reductions/memory_trees/test_eigen_memory_tree.py::test_{name}"
+        for name in (
+            "the_memory_used_least_recently_leaves_first",
+            "a_tree_without_nodes_divides_no_more_leaves_until_two_are_empty",
+            "resuming_is_exact_whatever_the_gaps_in_memory",
+        )
+    ],
+    "nearest memories": [
+        "tests/reductions/memory_trees/test_eigen_memory_tree.py::test_predictions_by_a_tree_of_python"
+    ],
     "label tree": ["tests/reductions/test_probabilistic_label_tree.py"],
     "topics": ["tests/reductions/latent_dirichlet_allocation"],
     "searching": ["tests/reductions/search", "tests/vw/test_recorded.py"],
@@ -247,6 +258,18 @@ FAULTS: tuple[Fault, ...] = (
           "return state.penalty > _0 and", "return state.penalty < _0 and"),
     Fault("recalling", "scores do not know the path", "reductions/recall_tree.py",
           "uint32(_SPREAD * k & shared.mask), _1", "uint32(_SPREAD * k & shared.mask), _0"),
+    Fault("memories", "a memory that is predicted from is not used", "reductions/memory_trees/store.py",
+          "if state.newest != k:", "if False:"),
+    Fault("memories", "words of memories stay where they are", "reductions/memory_trees/store.py",
+          "words[end + i] = words[slot.start + i]", "words[end + i] = words[end + i]"),
+    Fault("memories", "empty leaves are not joined", "reductions/memory_trees/eigen_leaves.py",
+          "left.count + right.count == 0:", "left.count + right.count < 0:"),
+    Fault("nearest memories", "the direction of a leaf is that of its first draw", "reductions/memory_trees/routers.py",
+          "weights[u] += step * centred[first + u]", "weights[u] += _0 * centred[first + u]"),
+    Fault("nearest memories", "the right memory is told to be far", "reductions/memory_trees/eigen_leaves.py",
+          "target = _1 if mistakes[0] == nearest else _0", "target = _0 if mistakes[0] == nearest else _1"),
+    Fault("nearest memories", "the learner begins at 0", "reductions/memory_trees/scoring.py",
+          "there, e.base = _point(state, e, one, other), distance", "there, e.base = _point(state, e, one, other), _0"),
     Fault("label tree", "children of a node that holds nothing learn, too", "reductions/probabilistic_label_tree.py",
           "while node >= 0 and marks[node] == 0:", "if node >= 0 and marks[node] == 0:"),
     Fault("label tree", "a path has the probability of its end", "reductions/probabilistic_label_tree.py",
@@ -265,7 +288,7 @@ FAULTS: tuple[Fault, ...] = (
           "abs(slot.delta) > most", "abs(slot.delta) < most"),
     Fault("kernel", "other scores stay as they were", "reductions/kernel_svm/steps.py",
           "other.delta += change * column[place]", "other.delta += _0 * column[place]"),
-    Fault("kernel", "words of a row do not add up", "reductions/kernel_svm/memory.py",
+    Fault("kernel", "words of a row do not add up", "core/learner/flat.py",
           "values[count - 1] += values[k]", "values[count - 1] = values[k]"),
     Fault("kernel", "gaps stay", "reductions/kernel_svm/memory.py", "state.used - state.live > state.live + _FEW",
           "False"),

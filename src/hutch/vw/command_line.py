@@ -37,6 +37,7 @@ _NOT_KEPT = (
     "logarithmic_",
     "marginal",
     "matrix_",
+    "eigen_memory",
     "policy_values",
     "probabilistic_",
     "polynomial_",

@@ -66,6 +66,7 @@ _LOST = {
     "policy_values": "--multiworld_test",
     "polynomial_link": "--autolink",
     "probabilistic_label_tree": "--plt",
+    "eigen_memory_tree": "--emt",
     "recall_tree": "--recall_tree",
     **dict.fromkeys(
         ("search_bits", "search_maximum", "search_relations", "search_sequence", "search_spans"), "--search"

@@ -88,10 +88,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     >>> options = parse(["-q", "ab", "cd", "-l", "0.1", "train.vw"])
     >>> options.quadratic, options.learning_rate, options.files
     (['ab', 'cd'], 0.1, ['train.vw'])
-    >>> parse(["--memory_tree", "3"])
+    >>> parse(["--automl", "3"])
     Traceback (most recent call last):
     ...
-    hutch.core.errors.UsageError: --memory_tree is not supported: use --oaa, --ect or the `filter_tree` layer
+    hutch.core.errors.UsageError: --automl is not supported: compare chains on one log with `hutch evaluate`
     """
     words: list[str] = []
     for word in _with_file(arguments):

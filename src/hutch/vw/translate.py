@@ -19,7 +19,9 @@ from hutch.vw.search import imply as imply_search
 MADE = ("affix", "spelling", "dictionary", "redefine")
 """The options for features made of names, and for namespaces under other names."""
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "recall_tree", "multilabel_oaa", "plt")
+_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "recall_tree", "multilabel_oaa", "plt", "emt")
+_OF_ANY_CLASS = ("emt",)
+"""Those that need not be told how many classes there are."""
 
 
 def decode(text: str) -> str:
@@ -263,11 +265,17 @@ def _check_needs(options: Namespace) -> None:
     if missing:
         verb = {True: "needs", False: "need"}
         raise UsageError("\n".join(f"{' and '.join(n)} {verb[len(n) == 1]} --{m}" for m, n in missing.items()))
-    asked = [name for name in _MULTICLASS if getattr(options, name) is not None]
+    asked = [name for name in _MULTICLASS if NAMED[name].given(options) is not None]
     if len(asked) > 1:
         raise UsageError(f"got {' and '.join('--' + name for name in asked)}, wanted one of them")
     names = options.named_labels.split(",") if options.named_labels else []
-    if asked and names and len(names) != getattr(options, *asked) and options.initial_regressor is None:
+    if (
+        asked
+        and asked[0] not in _OF_ANY_CLASS
+        and names
+        and len(names) != getattr(options, *asked)
+        and options.initial_regressor is None
+    ):
         raise UsageError(
             f"--{asked[0]}: got {getattr(options, *asked)}, wanted {len(names)}: --named_labels names so many"
         )

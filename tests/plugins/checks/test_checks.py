@@ -43,6 +43,7 @@ def is_slow(check: Check) -> bool:
         "latent_dirichlet_allocation",
         "probabilistic_label_tree",
         "recall_tree",
+        "eigen_memory_tree",
         "explore_decaying",
         "interaction_grounded",
     ):  # their own tests check them, above few

@@ -16,6 +16,7 @@ _LONG = (
     "explore_decaying",
     "interaction_grounded",
     "recall_tree",
+    "eigen_memory",
     "simulate_",
     "warm_start_",
     "bandit_per_class",

@@ -204,7 +204,7 @@ def test_names_of_the_package() -> None:
     options = {option.name for groups in pyvw.get_all_vw_options().values() for _, each in groups for option in each}
     assert pyvw.pylibvw.vw.lContextualBandit == 4 and vw.version.__version__ == pyvw.__version__
     assert sklearn_vw.VWClassifier is vw.sklearn.VWClassifier
-    assert {"oaa", "learning_rate", "quadratic", "squarecb"} <= options and "emt" not in options
+    assert {"oaa", "learning_rate", "quadratic", "squarecb"} <= options and "automl" not in options
 
 
 def test_labels_of_a_policy_that_is_evaluated():

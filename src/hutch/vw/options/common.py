@@ -8,6 +8,7 @@ from hutch.vw.options.active import ACTIVE
 from hutch.vw.options.classes import CLASSES
 from hutch.vw.options.features import FEATURES, GRAMS, LEARNED, NETWORKS
 from hutch.vw.options.linear import LOSS, RATES, WEIGHTS
+from hutch.vw.options.memories import MEMORIES
 from hutch.vw.options.option import Option
 from hutch.vw.options.predictions import PREDICTIONS
 from hutch.vw.options.replay import REPLAYS
@@ -23,7 +24,7 @@ COMMON: dict[str, tuple[Option, ...]] = {
     "Learner": RATES,
     "Loss": LOSS,
     "Features": FEATURES,
-    "Layers, from top to base": (*GRAMS, *CLASSES, *PREDICTIONS, *LEARNED, *ACTIVE, *REPLAYS, *NETWORKS),
+    "Layers, from top to base": (*GRAMS, *CLASSES, *MEMORIES, *PREDICTIONS, *LEARNED, *ACTIVE, *REPLAYS, *NETWORKS),
     DECISIONS: (),
     BASES: (),
     "Daemon": DAEMON,
