@@ -6,7 +6,7 @@ becomes an example whose label is the action.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
 from typing import Any, NamedTuple
@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SHARED_ROW, Batch, chosen, joined
+from hutch.core.data.assemble import is_number
 from hutch.core.data.records import RecordReader
 from hutch.core.data.roles import CHOICE, Roles
-from hutch.core.errors import ConfigError, Problem, did_you_mean, shortened
+from hutch.core.data.rows import Rows
+from hutch.core.errors import ConfigError, DataError, Problem, did_you_mean, shortened
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import ParserOptions
 
@@ -123,7 +125,7 @@ class Choices:
         probability = np.zeros(len(rows), np.float32) if self._alone else rows.base
         wrong = np.flatnonzero((action >= 0) & ~((probability > 0) & (probability <= 1)))
         if len(wrong) and not self._alone:
-            got = f"column {self._at['probability']!r}: got {probability[wrong[0]]:g}"
+            got = f"column {self._at['probability']!r}: got {_number(probability[wrong[0]])}"
             raise Problem(f"{got}, wanted a number above 0, at most 1", int(places[wrong[0]]))
         return _Found(action, (self._sign * rows.labels).astype(np.float32), probability)
 
@@ -144,6 +146,44 @@ def _costs(labelled: NDArray[np.bool_], found: _Found, first: int) -> dict[str, 
         "costs": np.where(shared, UNLABELED, found.cost[decision]).astype(np.float32),
         "probabilities": np.where(shared, SHARED_ROW, found.probability[decision]).astype(np.float32),
     }
+
+
+class ChoiceRecords:
+    """Turns mappings with a choice, the rows of a table, into records of decisions.
+
+    Args:
+        options: the kind of the labels.
+        roles: of the keys; `classes` names all actions.
+    """
+
+    def __init__(self, options: ParserOptions, roles: Roles) -> None:
+        self._roles, self._alone = roles, options.chosen_alone
+        self._names = tuple(map(str, roles.classes))
+        self._rows = Rows(replace(roles, classes=(), action=None, cost=None, reward=None, probability=None))
+
+    def decision(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The record of a decision; one without an action or an outcome has no label.
+
+        Raises:
+            DataError: an action without a name.
+        """
+        keys = [key for key in record if isinstance(key, str)]
+        at = {role: self._roles.choice(role, keys) for role in CHOICE}
+        action, cost, reward, probability = (None if key is None else record[key] for key in at.values())
+        context = {key: value for key, value in record.items() if key not in at.values()}
+        found: dict[str, Any] = {"shared": self._rows.record(context), "actions": [{"action": n} for n in self._names]}
+        if action is None or action == "" or (cost is None and reward is None):
+            return found
+        name = str(int(action)) if isinstance(action, float) and action.is_integer() else str(action)
+        if name not in self._names:
+            raise DataError(f"{at['action']}: got {name!r:.60}, wanted an action; {did_you_mean(name, self._names)}")
+        if is_number(reward) and cost is None:
+            cost = -reward
+        return found | {"chosen": self._names.index(name), "cost": cost, "probability": probability}
+
+
+def _number(value: float) -> str:
+    return f"{value:g}" if value else "none"
 
 
 def _set(role: str, name: str | None) -> str:

@@ -80,8 +80,8 @@ class ClassNames:
 
 
 def class_names(names: Sequence[str | int], kind: LabelKind) -> ClassNames | None:
-    """The names of classes, None if the list is empty."""
-    return ClassNames(names, kind) if names else None
+    """The names of classes, None if there are none, or they are those of actions, see `hutch.core.data.choices`."""
+    return ClassNames(names, kind) if names and kind not in ("logged_action", "logged_class") else None
 
 
 def numbers_wanted(labels: Iterable[bytes], wanted: str = "a number") -> str:

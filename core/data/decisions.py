@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import SHARED_ROW, Batch
 from hutch.core.data.assemble import is_number
+from hutch.core.data.choices import ChoiceRecords
 from hutch.core.data.records import RecordReader
 from hutch.core.data.roles import AnyRoles, Roles
-from hutch.core.errors import Problem, did_you_mean, reading
+from hutch.core.errors import DataError, Problem, did_you_mean, reading
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import ParserOptions
 
@@ -36,8 +37,14 @@ class DecisionReader(RecordReader):
     A record holds `actions`, a list of mappings from namespaces to features, and perhaps `shared`, one such mapping of
     features that all of them have. Its label is `chosen`, the action that was chosen counted from 0, with its `cost`
     and its `probability`, unless the options do without; or `costs`, one per action. It may have an `importance` and
-    a `tag`.
+    a `tag`. Where the columns name the actions, a record may be the row of a table of choices.
     """
+
+    def __init__(self, options: ParserOptions, columns: AnyRoles = None) -> None:
+        roles = Roles.of(columns)
+        super().__init__(options, roles)
+        named = bool(roles.classes) and options.label == "logged_action"
+        self._choices = ChoiceRecords(options, roles) if named else None
 
     def batch(self, records: list[Mapping[str, Any]]) -> Batch:
         """One batch of decisions.
@@ -52,6 +59,11 @@ class DecisionReader(RecordReader):
         for i, record in enumerate(records):
             if not isinstance(record, Mapping):
                 raise Problem(f"got {record!r:.60}, wanted {_WANTED}", first + i)
+            if self._choices is not None and "actions" not in record:
+                try:
+                    record = self._choices.decision(record)
+                except DataError as error:
+                    raise Problem(str(error), first + i) from None
             rows += self._rows(first + i, record)
         found = super().batch(rows)
         self._row = first + len(records)

@@ -1,5 +1,6 @@
 """Tables of choices: the same decisions as records of them, from files and frames, and what is wrong with its place."""
 
+import json
 import random
 
 import numpy as np
@@ -92,6 +93,25 @@ def test_frames_and_parquet_are_read_alike(log, tmp_path):
     assert np.array_equal(chain.predict(frame[:5]), whole.predict(frame[:5]))
 
 
+def test_rows_and_lines_of_json_are_read_alike(log, tmp_path):
+    keys = ("segment", "age", "action", "propensity", "click")
+    given = [dict(zip(keys, row, strict=True)) for row in rows()]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in given))
+    wanted = evaluate(log, config())
+    assert evaluate(given, config()) == wanted and evaluate(path, config()) == wanted
+    asked = [{"segment": "new", "age": 20}]
+    chain = Chain.from_config(config())
+    chain.learn(given)
+    assert chain.predict(asked).shape == (3,)
+    with pytest.raises(DataError, match="<records>:2: action: got 'mauve', wanted an action; valid: blue, green, red"):
+        chain.learn([given[0], given[1] | {"action": "mauve"}])
+    with pytest.raises(DataError, match="<records>:1: cost: got None, wanted a number"):
+        chain.learn([given[0] | {"click": "yes"}])
+    with pytest.raises(DataError, match="<records>:1: probability: got None, wanted a number above 0, at most 1"):
+        chain.learn([given[0] | {"propensity": None}])
+
+
 def test_several_batches_hold_whole_decisions(tmp_path):
     path = tmp_path / "log.csv"
     given = rows(60_000)
@@ -134,7 +154,7 @@ USUAL = "x,action,propensity,click"
             "log.csv:2: column 'action': got 'mauve', wanted an action; valid: blue, green, red",
         ),
         (USUAL, "a,red,1.5,1", {}, "log.csv:2: column 'propensity': got 1.5, wanted a number above 0, at most 1"),
-        (USUAL, "a,red,,1", {}, "log.csv:2: column 'propensity': got 0, wanted a number above 0, at most 1"),
+        (USUAL, "a,red,,1", {}, "log.csv:2: column 'propensity': got none, wanted a number above 0, at most 1"),
         (USUAL, "a,red,0.5,yes", {}, "log.csv:2: column 'click' (label): got 'yes', wanted a number"),
         (
             "x,action,click",
