@@ -102,6 +102,8 @@ def _examples(takes: Labels, classes: int, labels: tuple[float, float], count: i
 def _label(takes: Labels, truth: int, classes: int) -> Any:
     if takes.of_one_line == Labels.MULTICLASS:
         return truth + 1
+    if takes is Labels.NUMBERS_OF_LINES:
+        return [truth + 1]
     if takes.of_decisions:  # the cost of an action; each line is one
         return float(truth > 0)
     if takes == Labels.MULTILABEL:

@@ -234,7 +234,7 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
 
 
 def block_lines(layer: Any, labels: Sequence[str], batch: Batch, outputs: Outputs) -> bytes:
-    """`--search`: the class of each line of a block, or its only one, and the tag of its first line.
+    """`--search`: the classes of a block's lines, its only one, or lines `head:label`; then the tag of its first line.
 
     Args:
         layer: that searches.
@@ -243,6 +243,11 @@ def block_lines(layer: Any, labels: Sequence[str], batch: Batch, outputs: Output
     """
     found, start = [], 0
     for stop in ends_of_groups(batch).tolist():
+        if layer.finds_arcs:
+            arcs = zip(outputs.predictions[start:stop].tolist(), outputs.raw[start:stop].tolist(), strict=True)
+            found.append("".join(f"{head:.0f}:{label:.0f}\n" for head, label in arcs).encode() + tail(batch, start))
+            start = stop
+            continue
         classes = outputs.predictions[start : start + 1 if layer.of_blocks else stop].tolist()
         words = [class_name(int(one), labels if layer.name == "search_sequence" else ()) for one in classes]
         text = " ".join(words) + ("" if layer.name == "search_maximum" else " ")
