@@ -118,7 +118,6 @@ class Search(Reduction):
         conditioned: whether features are made of the actions that the task names.
         hamming: whether the loss is the number of wrong actions; else the task declares it.
         of_blocks: whether all lines of a block get the same class.
-        finds_arcs: whether the prediction of a line is its head, and its raw score the label of the arc to it.
 
     Raises:
         ConfigError: another layer above, or a layer below without as many classes.
@@ -138,7 +137,6 @@ class Search(Reduction):
     conditioned: ClassVar[bool] = True
     hamming: ClassVar[bool] = True
     of_blocks: ClassVar[bool] = False
-    finds_arcs: ClassVar[bool] = False
 
     def __init__(self, parameters: Any, context: Context, **fields: Any) -> None:
         super().__init__(parameters, context)
@@ -180,7 +178,10 @@ class Search(Reduction):
             **{name: getattr(p, name) for name in ("alpha", "subsample", "perturbation")},
             **{name: np.zeros(room, np.uint32) for name in _ROOMS},
             **{name: np.zeros(room, np.float32) for name in ("prices", "costs", "roll_losses")},
-            **{name: Buffer() for name in ("built", "beside", "shown", "made", "kept", "memo", "trajectory", "order", "tagged")},
+            **{
+                name: Buffer()
+                for name in ("built", "beside", "shown", "made", "kept", "memo", "trajectory", "order", "tagged")
+            },
             **fields,
         )
 

@@ -2,11 +2,12 @@
 
 A label is the line of the head, from 1 on and 0 for the root, and the label of the arc: `3,2`.
 
-Sources: K.-W. Chang, H. He, H. Daumé III and J. Langford, "Learning to search for dependencies", arXiv:1503.05615, 2015;
-VW 9.11.9, `--search_task dep_parser`; of the transitions see `hutch.reductions.search.transitions`.
+Sources: K.-W. Chang, H. He, H. Daumé III and J. Langford, "Learning to search for dependencies", arXiv:1503.05615,
+2015; VW 9.11.9, `--search_task dep_parser`; of the transitions see `hutch.reductions.search.transitions`.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy import uint32, uint64
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
+from hutch.core.chain.declarations import Answers
 from hutch.core.chain.limits import Limits
 from hutch.core.chain.reduction import Context, Labels
 from hutch.core.errors import DataError
@@ -70,8 +72,8 @@ class SearchDependenciesParameters(SearchParameters):
     """Parameters of `search_dependencies`.
 
     Attributes:
-        classes: number of classes of the layer below: at least 3, with `arc_eager` 4, and as many as there are labels of arcs; with
-            `one_model` twice as many and 1, or 2.
+        classes: number of classes of the layer below: at least 3, or 4 with `arc_eager`, and as many as there are
+            labels of arcs; with `one_model` twice as many and 1, or 2.
         labels: of arcs, counted from 1; 0: as many as the classes have room for.
         root: the label of the arc to the root; 0: it is none of them, and with `arc_hybrid` several words may have it.
         transitions: the system by which a tree is built.
@@ -98,6 +100,8 @@ class SearchDependenciesParameters(SearchParameters):
             raise ValueError(f"classes: got {self.classes}, wanted at least {self.needed(max(labels, 1))}")
         if self.root > labels and not self.as_vw:
             raise ValueError(f"root: got {self.root}, wanted at most {labels}, the labels of arcs")
+        if self.one_model and labels == self.root == 1:
+            raise ValueError("root: got 1, wanted 0 or more labels: with one_model no other arc has the root's")
 
     def needed(self, labels: int) -> int:
         """Classes needed for so many labels of arcs."""
@@ -134,7 +138,8 @@ def _read_tree(p, d):
 
 
 @helper
-def _begin_question(s):
+def _begin_question(s, peeks):
+    s.peeks = uint64(peeks)
     s.allowed_count = s.oracle_count = s.on_count = uint64(0)
 
 
@@ -175,7 +180,9 @@ def _offer_arcs(s, p, costs, right, left_label, right_label):
             wanted = left_label if k == LEFT else right_label
             for label in range(uint64(1), labels + uint64(1)):
                 if eager or label != p.root:
-                    _offer(s, uint64(1) + label + uint64(k - RIGHT) * labels, costs[k] + (_0 if label == wanted else _1))
+                    _offer(
+                        s, uint64(1) + label + uint64(k - RIGHT) * labels, costs[k] + (_0 if label == wanted else _1)
+                    )
     if is_valid(p, REDUCE) and s.priced == uint64(1):
         _offer(s, reduce, costs[REDUCE])
     for k in (SHIFT, REDUCE, RIGHT, LEFT):
@@ -199,7 +206,7 @@ def _ask_label(layer, example, offset, transition, right):
     s = search_of(layer)
     p = parse_of(s.own)
     labels = p.labels
-    _begin_question(s)
+    _begin_question(s, 0)
     if s.priced == uint64(1):
         for label in range(uint64(1), labels + uint64(1)):
             _offer(s, label, _0 if label == right else _1)
@@ -208,6 +215,15 @@ def _ask_label(layer, example, offset, transition, right):
             allow(s, label)
         _is_right_one(s, right)
     return _ask_next(layer, example, offset, transition - 1)
+
+
+@helper
+def _valid(p, transition):
+    """A transition, or the first that there is, if a layer below has chosen one that there is not."""
+    for k in range(SHIFT, REDUCE + 1):
+        if not is_valid(p, transition) and is_valid(p, k):
+            transition = uint64(k)
+    return transition
 
 
 @helper
@@ -224,10 +240,10 @@ def _choose(layer, example, offset):
     right_label = left_label
     if p.system == uint64(ARC_EAGER):
         right_label = uint64(labels[p.next]) if p.next <= p.words else p.root
-    _begin_question(s)
+    _begin_question(s, 1)
     if p.one_model == uint64(0):
         _offer_transitions(s, p, costs, right)
-        transition = _ask_next(layer, example, offset, 0)
+        transition = _valid(p, _ask_next(layer, example, offset, 0))
         if transition == uint64(SHIFT) or transition == uint64(REDUCE):
             s.tag += uint64(1)  # that of the label which it has not
             return transition, uint64(0)
@@ -235,13 +251,12 @@ def _choose(layer, example, offset):
         return transition, label
     _offer_arcs(s, p, costs, right, left_label, right_label)
     action = _ask_next(layer, example, offset, 0)
-    if action == uint64(SHIFT):
-        return action, uint64(0)
+    transition = uint64(SHIFT)
     if action == uint64(2) + uint64(2) * p.labels:
-        return uint64(REDUCE), uint64(0)
-    if action - uint64(1) <= p.labels:
-        return uint64(RIGHT), action - uint64(1)
-    return uint64(LEFT), action - p.labels - uint64(1)
+        transition = uint64(REDUCE)
+    elif action > uint64(SHIFT):
+        transition = uint64(RIGHT) if action - uint64(1) <= p.labels else uint64(LEFT)
+    return _valid(p, transition), (action - uint64(1)) - (p.labels if transition == uint64(LEFT) else uint64(0))
 
 
 @kernel
@@ -278,7 +293,6 @@ class SearchDependencies(Search):
     Parameters: ClassVar[type[SearchDependenciesParameters]] = SearchDependenciesParameters
     takes = Labels.NUMBERS_OF_LINES
     hamming = False
-    finds_arcs = True
     keeps: ClassVar[Mapping[str, Limits]] = {**Search.keeps, "stuck": Limits(0, 31)}
     task = parse_sentence
 
@@ -308,6 +322,15 @@ class SearchDependencies(Search):
         """One for transitions, one for the labels of each kind of arc."""
         return 1 if parameters.one_model else 3
 
+    @property
+    def answers(self) -> Answers:
+        """As many classes as there are labels of arcs."""
+        return replace(super().answers, classes=self._labels)
+
+    def arcs(self, predictions: NDArray[np.float32], raw: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Heads, which are predicted, and labels, which are the raw scores, int64 (lines, 2)."""
+        return np.stack([predictions, raw], 1).astype(np.int64)
+
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Refuse labels of arcs that there are not.
 
@@ -316,8 +339,11 @@ class SearchDependencies(Search):
         """
         super().begin_batch(batch, learn)
         ends, numbers = batch.cost_ptr, batch.cost_classes
-        found: NDArray[np.uint32] = numbers[ends[:-1][np.diff(ends) > 1] + 1]
-        if self.parameters.packed:
-            found = numbers[ends[:-1][np.diff(ends) > 0]] >> 8
-        if len(found) and (most := int(found.max())) > self._labels:
-            raise DataError(f"label: got an arc with the label {most}, wanted at most {self._labels}")
+        packed = int(self.parameters.packed)
+        found = numbers[ends[:-1][np.diff(ends) > 1 - packed] + 1 - packed] >> np.uint32(8 * packed)
+        for label in found[(found < 1) | (found > self._labels)]:
+            raise DataError(f"label: got an arc with the label {label}, wanted 1 to {self._labels}")
+        if self.parameters.root == 0 and (np.diff(ends) == 1).any() and not packed:
+            raise DataError(
+                "label: got a head alone, wanted the label of its arc, too: with root 0 there is none to take"
+            )

@@ -74,7 +74,7 @@ def policy_here(s, shared):
         if s.run_policy == -2:
             state = shared.random_state
             s.run_policy = _drawn(s, shared, True)
-            if s.make != uint64(0) and (s.phase == uint64(ROLL_OUT) or s.rollout != uint64(NONE)):
+            if s.peeks == uint64(1) and (s.phase == uint64(ROLL_OUT) or s.rollout != uint64(NONE)):
                 shared.random_state = state  # VW has drawn it before, to see whether features are needed
         return s.run_policy
     return _drawn(s, shared, method != uint64(POLICY))

@@ -84,6 +84,7 @@ SEARCH = np.dtype(
         ("line", "u8"),
         ("tag", "u8"),  # of this action, for those that are conditioned on it; 0: none
         ("learner", "u8"),
+        ("peeks", "u8"),  # 1: VW draws the policy of a run before this step, to see whether features are needed
         ("oracles", "u8"),  # address of uint32[room]: right actions
         ("oracle_count", "u8"),
         ("allowed", "u8"),  # address of uint32[room]: actions that there are here; none: all

@@ -26,8 +26,9 @@ from hutch.reductions.search.transitions import (
 )
 
 LETTERS = "dBCDEFGHIJKLMN"
-"""The namespaces, Vowpal Wabbit's: the shape of the tree; the top three of the stack and the next three words; the two
-leftmost and rightmost dependents of the top, the two leftmost of the next word; the leftmost of the second on the stack."""
+"""The namespaces, Vowpal Wabbit's: the shape of the tree; the top three of the stack, and the next three words; the two
+leftmost and the two rightmost dependents of the top; the two leftmost of the next word, and that of the second word on
+the stack."""
 _PAIRS = "BC BE BB CC DD EE FF GG EF BH BJ EL dB dC dD dE dF dG dd"
 _TRIPLES = "EFG BEF BCE BCD BEL ELM BHI BCC BEJ BEH BJK BEN"
 _TERMS = [[LETTERS.index(letter) for letter in term] for term in f"{_PAIRS} {_TRIPLES}".split()]

@@ -1,9 +1,9 @@
 """Two systems of transitions that build a dependency tree, what each transition costs, and the tree so far.
 
-Words count from 1. A word waits in the buffer, from `next` on; SHIFT puts it on the stack. `ARC_HYBRID`: LEFT gives the
-top of the stack the next word as its head, RIGHT the word below it, and both take it off. `ARC_EAGER`: RIGHT gives the
-next word the top of the stack as its head and puts it there, LEFT as above, and REDUCE takes off a word that has a head.
-The cost of a transition is the number of right arcs that are out of reach after it.
+Words count from 1. A word waits in the buffer, from `next` on; SHIFT puts it on the stack. `ARC_HYBRID`: LEFT gives
+the top of the stack the next word as its head, RIGHT the word below it, and both take it off. `ARC_EAGER`: RIGHT gives
+the next word the top of the stack as its head and puts it there, LEFT is as above, and REDUCE takes off a word that has
+a head. The cost of a transition is the number of right arcs that are out of reach after it.
 
 Sources: M. Kuhlmann, C. Gómez-Rodríguez and G. Satta, "Dynamic programming algorithms for transition-based dependency
 parsers", ACL 2011; Y. Goldberg and J. Nivre, "Training deterministic parsers with non-deterministic oracles", TACL 1,

@@ -152,6 +152,11 @@ CHAINS: dict[str, list[Any]] = {
         {"cost_sensitive_one_against_all": CLASSES},
         LINEAR,
     ],
+    "search_dependencies over cost_sensitive_one_against_all": [
+        {"search_dependencies": {**CLASSES, "alpha": 0.02, "as_vw": True}},
+        {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
     "search_maximum over cost_sensitive_one_against_all": [
         {"search_maximum": {**CLASSES, "alpha": 0.02}},
         {"cost_sensitive_one_against_all": CLASSES},
@@ -287,6 +292,8 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
             return f"{label},{label % 4 + 1}"
         if takes == "cost_sensitive":
             return f"{label}:0 {label % 4 + 1}:{importance:g}"
+        if takes == "numbers_of_lines":
+            return f"{label % 3},{label}"
         if takes == "classes_of_lines":
             return f"{label}"
         if takes == "logged_number":
@@ -297,7 +304,7 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
         f"{label_of(label, importance)} |rater r{rater} |task t{task} u:{task / 3:g}"
         for label, rater, task, importance in pairs
     ]
-    if "crowd_em" in name or takes == "classes_of_lines":
+    if "crowd_em" in name or takes.endswith("_of_lines"):
         found = [line for first in range(0, len(found), 2) for line in [*found[first : first + 2], ""]]
     return found
 
@@ -317,7 +324,12 @@ def test_every_shipped_reduction_is_in_a_chain() -> None:
     assert used | decide == set(shipped)
 
 
-SLOW = ("latent_dirichlet_allocation", "probabilistic_label_tree over linear", "recall_tree over linear")
+SLOW = (
+    "latent_dirichlet_allocation",
+    "probabilistic_label_tree over linear",
+    "recall_tree over linear",
+    "search_dependencies over cost_sensitive_one_against_all",
+)
 
 
 def marked(names: Iterable[str]) -> list[Any]:

@@ -68,7 +68,8 @@ _LOST = {
     "probabilistic_label_tree": "--plt",
     "recall_tree": "--recall_tree",
     **dict.fromkeys(
-        ("search_bits", "search_dependencies", "search_maximum", "search_relations", "search_sequence", "search_spans"), "--search"
+        ("search_bits", "search_dependencies", "search_maximum", "search_relations", "search_sequence", "search_spans"),
+        "--search",
     ),
     "sketched_newton": "--OjaNewton",
     "stagewise_polynomial": "--stage_poly",

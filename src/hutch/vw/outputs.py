@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch, ends_of_groups
-from hutch.core.chain.capabilities import FindsTopics, SearchesLabels, has
+from hutch.core.chain.capabilities import FindsArcs, FindsTopics, SearchesLabels, has
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.kernel.abi import UNLABELED
@@ -243,9 +243,9 @@ def block_lines(layer: Any, labels: Sequence[str], batch: Batch, outputs: Output
     """
     found, start = [], 0
     for stop in ends_of_groups(batch).tolist():
-        if layer.finds_arcs:
-            arcs = zip(outputs.predictions[start:stop].tolist(), outputs.raw[start:stop].tolist(), strict=True)
-            found.append("".join(f"{head:.0f}:{label:.0f}\n" for head, label in arcs).encode() + tail(batch, start))
+        if has(layer, FindsArcs):
+            arcs = layer.arcs(outputs.predictions[start:stop], outputs.raw[start:stop]).tolist()
+            found.append("".join(f"{head}:{label}\n" for head, label in arcs).encode() + tail(batch, start))
             start = stop
             continue
         classes = outputs.predictions[start : start + 1 if layer.of_blocks else stop].tolist()

@@ -34,6 +34,9 @@ def imply(options: Namespace) -> None:
     for name in _OTHERS:
         if getattr(options, name) not in (None, False):
             raise UsageError(f"--search: got --{name}, wanted --csoaa or none, which is the same")
+    if options.search_task == "dep_parser" and options.cost_to_go:  # VW makes room for all arcs with their labels
+        arcs = 2 * (_OF_TREES["labels"] if options.num_label is None else options.num_label)
+        options.search = max(options.search, arcs + int(options.transition_system or 1))
     if options.csoaa is None:
         options.csoaa = 2 * options.search - 1 if options.search_span_bilou else options.search
 
