@@ -21,9 +21,10 @@ from fuzz_decisions import Case, decisions, difference, loss_of, ours, theirs
 _ANY = ("--noconstant", "-b 9", "--hash all", "-q ab", "-q ::", "--ignore_linear a", "--cubic aab", "--ignore b")
 
 
-def features(rng: random.Random) -> str:
+def features(rng: random.Random, letters: tuple[str, ...] = ("a", "ab", "ab", "abc")) -> str:
+    """Some features in some namespaces."""
     found = []
-    for letter in rng.choice(("a", "ab", "ab", "abc")):
+    for letter in rng.choice(letters):
         names = rng.sample(range(8), rng.randint(1, 4))
         numbers = (f"{letter}{k}" + rng.choice(("", f":{rng.uniform(-1, 2):.2f}")) for k in names)
         found.append(f"|{letter} {' '.join(numbers)}")

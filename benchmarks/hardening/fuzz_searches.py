@@ -98,7 +98,27 @@ def trees(rng: random.Random) -> Case:
     return _case(rng, words, blocks, ("--search_max_quad_ngram_length",))
 
 
-KINDS: dict[str, Callable[[random.Random], Case]] = {"search": search, "trees": trees}
+def graphs(rng: random.Random) -> Case:
+    """Classes of the nodes of small graphs, some of whose edges join more than two; all have the same namespaces, as VW
+    multiplies those that a node has not with those of a node before."""
+    classes, blocks = rng.choice((2, 3, 5)), []
+    for _ in range(rng.randint(5, 30)):
+        nodes = rng.randint(1, 6)
+        lines = [f"{rng.randint(1, classes)} 't{i} {features(rng, ('ab',))}\n" for i in range(nodes)]
+        for _ in range(rng.randint(0, 6) if nodes > 1 else 0):
+            ends = rng.sample(range(1, nodes + 1), min(nodes, rng.choice((2, 2, 2, 3, 4))))
+            if len(ends) > 2 and rng.random() < 0.3:
+                ends.insert(2, 0)
+            lines.append(f"{','.join(map(str, ends))} {features(rng, ('ab',))}\n")
+        blocks.append("".join(lines) + "\n")
+    words = [f"--search {classes} --search_task graph", *some(rng, ("--search_graph_num_loops 3", "-q ab", "-q aa"), 2)]
+    words += some(
+        rng, ("--search_graph_no_structure", "--search_graph_separate_learners", "--search_graph_directed"), 2
+    )
+    return _case(rng, words, blocks, ("--search_neighbor_features", "--search_max_quad_ngram_length"))
+
+
+KINDS: dict[str, Callable[[random.Random], Case]] = {"graphs": graphs, "search": search, "trees": trees}
 
 
 if __name__ == "__main__":

@@ -157,6 +157,11 @@ CHAINS: dict[str, list[Any]] = {
         {"cost_sensitive_one_against_all": CLASSES},
         LINEAR,
     ],
+    "search_graph over cost_sensitive_one_against_all": [
+        {"search_graph": {**CLASSES, "alpha": 0.02, "as_vw": True}},
+        {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
     "search_maximum over cost_sensitive_one_against_all": [
         {"search_maximum": {**CLASSES, "alpha": 0.02}},
         {"cost_sensitive_one_against_all": CLASSES},
@@ -293,7 +298,7 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
         if takes == "cost_sensitive":
             return f"{label}:0 {label % 4 + 1}:{importance:g}"
         if takes == "numbers_of_lines":
-            return f"{label % 3},{label}"
+            return f"{label}" if "graph" in name else f"{label % 3},{label}"
         if takes == "classes_of_lines":
             return f"{label}"
         if takes == "logged_number":
@@ -305,7 +310,9 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
         for label, rater, task, importance in pairs
     ]
     if "crowd_em" in name or takes.endswith("_of_lines"):
-        found = [line for first in range(0, len(found), 2) for line in [*found[first : first + 2], ""]]
+        pairs_of = [found[first : first + 2] for first in range(0, len(found), 2)]
+        edge = ["1,2 |edge between"] if "graph" in name else []
+        found = [line for pair in pairs_of for line in [*pair, *edge[: len(pair) - 1], ""]]
     return found
 
 
@@ -329,6 +336,7 @@ SLOW = (
     "probabilistic_label_tree over linear",
     "recall_tree over linear",
     "search_dependencies over cost_sensitive_one_against_all",
+    "search_graph over cost_sensitive_one_against_all",
 )
 
 

@@ -63,6 +63,20 @@ def parsed(labels: int, count: int = 10) -> str:
     return "".join(found)
 
 
+def graphs(classes: int, count: int = 8) -> str:
+    """Small graphs, some of whose edges join more than two nodes."""
+    draw, found = random.Random(classes), []
+    for number in range(count):
+        nodes = draw.randint(1, 5)
+        found += [f"{draw.randint(1, classes)} 'g{number} |n w{draw.randrange(6)} x:0.5\n" for _ in range(nodes)]
+        for _ in range(draw.randint(0, 4) if nodes > 1 else 0):
+            ends = draw.sample(range(1, nodes + 1), min(nodes, draw.choice((2, 2, 3, 4))))
+            ends[2:2] = [0] * (len(ends) > 2 and draw.random() < 0.5)
+            found.append(f"{','.join(map(str, ends))} |e v{draw.randrange(3)} |f y:{draw.uniform(0.1, 2):.2f}\n")
+        found.append("\n")
+    return "".join(found)
+
+
 def related(count: int = 12) -> str:
     """Blocks of up to four entities and the relations between them."""
     draw, found = random.Random(count), []
@@ -382,6 +396,18 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--search 4 --search_task dep_parser --num_label 3 --root_label 3 --cost_to_go --search_rollout none",
             "--search 4 --search_task dep_parser --num_label 3 --root_label 3 --cost_to_go --transition_system 2 "
             "--one_learner --search_alpha 0.02",
+        ),
+    ),
+    "graphs": (
+        graphs(3),
+        (
+            "--search 3 --search_task graph",
+            "--search 3 --search_task graph --search_alpha 0.02 --search_graph_num_loops 3 "
+            "--search_graph_separate_learners -q ef -c -k --passes 2 --holdout_off",
+            "--search 3 --search_task graph --search_alpha 0.02 --search_graph_directed --search_rollout mix_per_roll",
+            "--search 4 --search_task graph --search_alpha 0.02 --search_graph_no_structure --search_rollout none "
+            "--search_rollin policy",
+            "--search 3 --search_task graph --search_graph_num_loops 1 --search_no_caching -q ::",
         ),
     ),
     "logarithmic": (

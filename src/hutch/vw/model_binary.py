@@ -68,7 +68,15 @@ _LOST = {
     "probabilistic_label_tree": "--plt",
     "recall_tree": "--recall_tree",
     **dict.fromkeys(
-        ("search_bits", "search_dependencies", "search_maximum", "search_relations", "search_sequence", "search_spans"),
+        (
+            "search_bits",
+            "search_dependencies",
+            "search_graph",
+            "search_maximum",
+            "search_relations",
+            "search_sequence",
+            "search_spans",
+        ),
         "--search",
     ),
     "sketched_newton": "--OjaNewton",

@@ -249,7 +249,8 @@ def block_lines(layer: Any, labels: Sequence[str], batch: Batch, outputs: Output
             start = stop
             continue
         classes = outputs.predictions[start : start + 1 if layer.of_blocks else stop].tolist()
-        words = [class_name(int(one), labels if layer.name == "search_sequence" else ()) for one in classes]
+        names = labels if layer.name == "search_sequence" else ()
+        words = [class_name(int(one), names) for one in classes if one]  # an edge of a graph has no class
         text = " ".join(words) + ("" if layer.name == "search_maximum" else " ")
         found.append(text.encode() + tail(batch, start))
         start = stop

@@ -68,6 +68,9 @@ def search_layers(options: Namespace) -> list[Any]:
         given = {"labels": options.num_label, "root": options.root_label}
         more |= {name: default if given[name] is None else given[name] for name, default in _OF_TREES.items()}
         more["as_vw"] = True
+    if options.search_task == "graph":
+        loops = 2 if options.search_graph_num_loops is None else max(1, options.search_graph_num_loops)
+        more |= {"loops": loops, "as_vw": True}
     return [declared_layer(TASKS[options.search_task], options, **more)]
 
 

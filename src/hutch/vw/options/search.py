@@ -14,6 +14,7 @@ TASKS: Mapping[str, str] = {
     "multiclasstask": "search_bits",
     "entity_relation": "search_relations",
     "dep_parser": "search_dependencies",
+    "graph": "search_graph",
 }
 """The layer of each task."""
 _ROLLS = (("learn", "policy"), ("ref", "oracle"), ("mix", "mix_per_roll"))
@@ -114,6 +115,16 @@ LAYERS: dict[str, VwLayer] = {
             new_flag("one_learner", "choose transitions and labels together.", sets="one_model", needs=_TASK),
             new_flag("cost_to_go", "learn costs by a dynamic oracle.", sets="cost_to_go", needs=_TASK),
             new_flag("old_style_labels", "labels are 256 · label + head + 1.", sets="packed", needs=_TASK),
+        ),
+        beside=_BESIDE,
+    ),
+    "search_graph": VwLayer(
+        learner="search_task",
+        options=(
+            new_int("search_graph_num_loops", "times to go through the nodes.", default=2, least=0, needs=_TASK),
+            new_flag("search_graph_no_structure", "see edges alone.", sets="structure", value=False, needs=_TASK),
+            new_flag("search_graph_separate_learners", "a model for each time.", sets="separate", needs=_TASK),
+            new_flag("search_graph_directed", "edges have a direction.", sets="directed", needs=_TASK),
         ),
         beside=_BESIDE,
     ),
