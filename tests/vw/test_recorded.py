@@ -25,7 +25,15 @@ OTHER_WEIGHTS = {"freegrad", "freegrad in a ball", "linked", "marginal"} | {
 other rows, as VW hashes the copies of `--warm_cb` otherwise than those of `--cbify`."""
 
 
-SLOW = ("labels by a tree", "labels by a tree, all known", "recalled classes", "exploring less", "feedback", "trees", "graphs")
+SLOW = (
+    "labels by a tree",
+    "labels by a tree, all known",
+    "recalled classes",
+    "exploring less",
+    "feedback",
+    "trees",
+    "graphs",
+)
 
 
 @pytest.mark.filterwarnings("ignore:--.* no effect without:UserWarning", "ignore:--feature_limit a:UserWarning")
