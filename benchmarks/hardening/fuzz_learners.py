@@ -223,8 +223,8 @@ def feedback(rng: random.Random) -> Case:
     words.append(
         rng.choice(("--epsilon 0.2", "--softmax --lambda 2", "--squarecb", "--bag 2 --epsilon 0.1", "--epsilon 0.5"))
     )
-    words += _some(rng, ("-q UA", "-q AA", "--interactions UUA", "-q AU", "--cb_type ips", "--cb_type dm"), 3)
-    words += _some(rng, ("--noconstant", "-b 10", "--ftrl_alpha 2", "--hash all", "--ignore_linear U", "--ignore A"), 2)
+    words += some(rng, ("-q UA", "-q AA", "--interactions UUA", "-q AU", "--cb_type ips", "--cb_type dm"), 3)
+    words += some(rng, ("--noconstant", "-b 10", "--ftrl_alpha 2", "--hash all", "--ignore_linear U", "--ignore A"), 2)
     return Case(" ".join(words), "".join(f"{json.dumps(line)}\n" for line in lines))
 
 

@@ -166,7 +166,7 @@ def test_labels_of_arcs_that_there_are_not_are_refused():
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"classes": 3, "alpha": 0.3, "history": 3, "bias_length": 2, "folds": True, "as_vw": True},
+        {"classes": 3, "alpha": 0.3, "history": 3, "bias_length": 2, "as_vw": True},
         {"classes": 6, "one_model": True, "transitions": "arc_eager", "rollout": "mix_per_roll"},
         {"classes": 4, "cost_to_go": True, "rollout": "none", "neighbours": ["-1:words"]},
     ],
