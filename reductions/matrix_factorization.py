@@ -189,7 +189,8 @@ class MatrixFactorization(HashedLearner):
         )
         context.shared["time"] = p.initial_t
 
-    def _make_features(self) -> Features:
+    def new_features(self, wildcards: bool = True) -> Features:
+        """What the learner makes of an example, for another one."""
         return Features(None, [])  # the pair is no product of features
 
     @property

@@ -88,6 +88,8 @@ REDUCTIONS = {
     "simulate_cost_sensitive_bandit": "bandits.simulate_bandit:SimulateCostSensitiveBandit",
     "simulate_cost_sensitive_bandit_per_class": "class_bandits.simulate:SimulateCostSensitiveBanditPerClass",
     "search_bits": "search.bits:SearchBits",
+    "search_dependencies": "search.dependencies:SearchDependencies",
+    "search_graph": "search.graph:SearchGraph",
     "search_maximum": "search.maximum:SearchMaximum",
     "search_relations": "search.relations:SearchRelations",
     "search_sequence": "search.sequence:SearchSequence",

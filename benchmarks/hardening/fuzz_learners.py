@@ -21,9 +21,10 @@ from fuzz_decisions import Case, decisions, difference, loss_of, ours, theirs
 _ANY = ("--noconstant", "-b 9", "--hash all", "-q ab", "-q ::", "--ignore_linear a", "--cubic aab", "--ignore b")
 
 
-def _features(rng: random.Random) -> str:
+def features(rng: random.Random, letters: tuple[str, ...] = ("a", "ab", "ab", "abc")) -> str:
+    """Some features in some namespaces."""
     found = []
-    for letter in rng.choice(("a", "ab", "ab", "abc")):
+    for letter in rng.choice(letters):
         names = rng.sample(range(8), rng.randint(1, 4))
         numbers = (f"{letter}{k}" + rng.choice(("", f":{rng.uniform(-1, 2):.2f}")) for k in names)
         found.append(f"|{letter} {' '.join(numbers)}")
@@ -34,11 +35,11 @@ def _lines(rng: random.Random, label: Callable[[], str], weights: bool = True) -
     lines = []
     for _ in range(rng.randint(20, 150)):
         weight = rng.choice(("", "", "", " 2", " 0.5")) if weights else ""
-        lines.append(f"{label()}{weight} {_features(rng)}")
+        lines.append(f"{label()}{weight} {features(rng)}")
     return "\n".join(lines) + "\n"
 
 
-def _some(rng: random.Random, options: tuple[str, ...], most: int) -> list[str]:
+def some(rng: random.Random, options: tuple[str, ...], most: int) -> list[str]:
     return rng.sample(options, rng.randint(0, most))
 
 
@@ -53,10 +54,10 @@ def bfgs(rng: random.Random) -> Case:
     words += [f"--passes {rng.randint(2, 15)} -c -k", rng.choice(("--holdout_off", "--holdout_off", ""))]
     words += [f"--l2 {rng.choice((0.01, 0.5, 2))}"] if rng.random() < 0.8 else []
     if words[0] == "--bfgs":
-        words += _some(rng, ("--mem 1", "--mem 3", "--termination 0.05", "--hessian_on", "--mem 0"), 2)
+        words += some(rng, ("--mem 1", "--mem 3", "--termination 0.05", "--hessian_on", "--mem 0"), 2)
         if "--mem" in " ".join(words[5:]) and sum(word.startswith("--mem") for word in words) > 1:
             words = [word for word in words if word != "--mem 3"]
-    words += _some(rng, (*_ANY, "--no_bias_regularization"), 2)
+    words += some(rng, (*_ANY, "--no_bias_regularization"), 2)
     return Case(" ".join(filter(None, [*words, "--predict_only_model"])), data)
 
 
@@ -65,12 +66,12 @@ def active_cover(rng: random.Random) -> Case:
     binary = rng.random() < 0.7
     data = _lines(rng, lambda: rng.choice(("1", "-1")) if binary else f"{rng.uniform(-3, 3):.2f}")
     words = ["--active_cover", f"--mellowness {rng.choice((0.01, 0.1, 8))}"]
-    words += _some(rng, ("--alpha 2", "--beta_scale 4"), 1)
-    words += _some(rng, ("--cover 3", "--cover 1", "--oracular", "--random_seed 4"), 1)
+    words += some(rng, ("--alpha 2", "--beta_scale 4"), 1)
+    words += some(rng, ("--cover 3", "--cover 1", "--oracular", "--random_seed 4"), 1)
     words += rng.choice(([], ["--binary"], ["--loss_function logistic"], ["--loss_function logistic", "--binary"]))
     if not binary:
         words = [word for word in words if "logistic" not in word and word != "--binary"]
-    words += _some(rng, (*_ANY, "--adax", "--sgd -l 0.2", "-l 0.1", "--passes 2 -c -k --holdout_off"), 2)
+    words += some(rng, (*_ANY, "--adax", "--sgd -l 0.2", "-l 0.1", "--passes 2 -c -k --holdout_off"), 2)
     return Case(" ".join(words), data)
 
 
@@ -82,10 +83,10 @@ def cs_active(rng: random.Random) -> Case:
         some = sorted(rng.sample(range(1, classes + 1), rng.randint(1, classes)))
         return " ".join(f"{k}:{rng.choice((0, 1, rng.random())):.3g}" for k in some)
 
-    words = [f"--cs_active {classes} --simulation", *_some(rng, ("--cost_max 2", "--cost_min -1", "--domination 0"), 2)]
+    words = [f"--cs_active {classes} --simulation", *some(rng, ("--cost_max 2", "--cost_min -1", "--domination 0"), 2)]
     words += [f"--mellowness {rng.choice((0.01, 0.1, 1))}", f"--range_c {rng.choice((0.1, 0.5, 2))}"]
     words += [rng.choice(("--adaptive", "--adaptive --adax", "--adaptive --invariant", "--sgd -l 0.1"))]
-    words += _some(rng, (*_ANY, "-l 0.1", "--passes 2 -c -k --holdout_off", "--passes 3 -c -k"), 1)
+    words += some(rng, (*_ANY, "-l 0.1", "--passes 2 -c -k --holdout_off", "--passes 3 -c -k"), 1)
     return Case(" ".join(dict.fromkeys(words)), _lines(rng, label, weights=False))
 
 
@@ -94,12 +95,12 @@ def warm_cb(rng: random.Random) -> Case:
     classes, costs = rng.randint(2, 6), rng.random() < 0.3
     words = [f"--warm_cb {classes} --cb_explore_adf --cb_type mtr --epsilon {rng.choice((0.05, 0.2))}"]
     words += [f"--warm_start {rng.randint(0, 40)}", f"--choices_lambda {rng.choice((1, 2, 5, 8))}"]
-    words += _some(rng, ("--warm_start_update", "--interaction_update", "--warm_start_update --interaction_update"), 1)
-    words += _some(rng, ("--interaction 30", "--lambda_scheme 2", "--lambda_scheme 3", "--sim_bandit", "--loss1 2"), 2)
-    words += ["--warm_cb_cs"] if costs else _some(rng, ("--corrupt_prob_warm_start 0.4",), 1)
+    words += some(rng, ("--warm_start_update", "--interaction_update", "--warm_start_update --interaction_update"), 1)
+    words += some(rng, ("--interaction 30", "--lambda_scheme 2", "--lambda_scheme 3", "--sim_bandit", "--loss1 2"), 2)
+    words += ["--warm_cb_cs"] if costs else some(rng, ("--corrupt_prob_warm_start 0.4",), 1)
     if not costs and rng.random() < 0.3:
         words += [f"--corrupt_type_warm_start {rng.choice((1, 2, 3))}"]
-    words += _some(rng, ("--sgd -l 0.1", "-l 0.1", "--noconstant"), 1)
+    words += some(rng, ("--sgd -l 0.1", "-l 0.1", "--noconstant"), 1)
 
     def label() -> str:
         if not costs:
@@ -120,11 +121,9 @@ def oja_newton(rng: random.Random) -> Case:
         f"-b {rng.choice((5, 6, 9))}",
         f"--sketch_size {rng.choice((1, 3, 10))}",
     ]
-    words += _some(rng, ("--epoch_size 3", "--epoch_size 20"), 1)
-    words += _some(rng, ("--alpha 3", "--alpha_inverse 0.2", "--learning_rate_cnt 1", "--normalize false"), 2)
-    words += _some(
-        rng, ("--random_init false", "--random_seed 3", "--binary", "--noconstant", "-q ab", "--hash all"), 2
-    )
+    words += some(rng, ("--epoch_size 3", "--epoch_size 20"), 1)
+    words += some(rng, ("--alpha 3", "--alpha_inverse 0.2", "--learning_rate_cnt 1", "--normalize false"), 2)
+    words += some(rng, ("--random_init false", "--random_seed 3", "--binary", "--noconstant", "-q ab", "--hash all"), 2)
     if "--epoch" in " ".join(words):  # with interactions it differs
         words = [word for word in words if word != "-q ab"]
     return Case(" ".join(words), data)
@@ -138,8 +137,8 @@ def evaluated(rng: random.Random) -> Case:
         logged = f"{rng.randint(1, classes)}:{rng.uniform(-1, 2):.2f}:{rng.uniform(0.05, 1):.3f}"
         return f"{rng.randint(1, classes)} {logged}"
 
-    words = [f"--cb {classes} --eval", *_some(rng, ("--cb_type ips", "--cb_type dr", "--cb_type mtr"), 1)]
-    words += _some(rng, ("--sgd -l 0.1", "-l 0.1", "--noconstant", "-b 9", "--hash all"), 2)
+    words = [f"--cb {classes} --eval", *some(rng, ("--cb_type ips", "--cb_type dr", "--cb_type mtr"), 1)]
+    words += some(rng, ("--sgd -l 0.1", "-l 0.1", "--noconstant", "-b 9", "--hash all"), 2)
     return Case(" ".join(dict.fromkeys(words)), _lines(rng, label, weights=False))
 
 
@@ -150,8 +149,8 @@ def policies(rng: random.Random) -> Case:
         label = f"{rng.randint(1, classes)}:{rng.uniform(-1, 2):.2f}:{rng.uniform(0.05, 1):.3f}"
         named = rng.sample(range(count), rng.randint(1, count))
         choices = " ".join(f"policy{k}:{rng.randint(1, classes)}" for k in named)
-        lines.append(f"{label if rng.random() < 0.9 else ''} |p {choices} {_features(rng)}\n")
-    words = ["--multiworld_test p", *_some(rng, ("--noconstant", "-b 9", "--hash all"), 1)]
+        lines.append(f"{label if rng.random() < 0.9 else ''} |p {choices} {features(rng)}\n")
+    words = ["--multiworld_test p", *some(rng, ("--noconstant", "-b 9", "--hash all"), 1)]
     return Case(" ".join(words), "".join(lines))
 
 
@@ -164,8 +163,8 @@ def label_trees(rng: random.Random) -> Case:
         return ",".join(map(str, sorted(rng.sample(range(classes), rng.randint(1, min(3, classes))))))
 
     words = [f"--plt {classes} --kary_tree {arity} --loss_function logistic", f"-l {rng.choice((0.1, 0.5, 5))}"]
-    words += _some(rng, (f"--top_k {rng.randint(1, classes)}", "--threshold 0.2", "--probabilities"), 2)
-    words += _some(rng, (*_ANY, "--sgd", "--passes 3 -c -k --holdout_off"), 2)
+    words += some(rng, (f"--top_k {rng.randint(1, classes)}", "--threshold 0.2", "--probabilities"), 2)
+    words += some(rng, (*_ANY, "--sgd", "--passes 3 -c -k --holdout_off"), 2)
     return Case(" ".join(words), _lines(rng, label, weights=False))
 
 
@@ -173,8 +172,8 @@ def recall_tree(rng: random.Random) -> Case:
     """Classes by a tree and candidates."""
     classes = rng.randint(1, 12)
     words = [f"--recall_tree {classes}"]
-    words += _some(rng, ("--max_candidates 2", "--max_depth 2", "--max_depth 0", "--node_only", "--bern_hyper 0.1"), 3)
-    words += _some(
+    words += some(rng, ("--max_candidates 2", "--max_depth 2", "--max_depth 0", "--node_only", "--bern_hyper 0.1"), 3)
+    words += some(
         rng, ("--bern_hyper 0", "--randomized_routing", "--random_seed 5", rng.choice(("--nn 2", "--coin"))), 2
     )
     if "--bern_hyper 0" in words and "--bern_hyper 0.1" in words:
@@ -184,7 +183,7 @@ def recall_tree(rng: random.Random) -> Case:
         for k, word in enumerate(words)
         if not word.startswith("--max_depth") or "--max_depth" not in " ".join(words[:k])
     ]
-    words += _some(rng, (*_ANY, "--sgd -l 0.1", "--passes 3 -c -k", "--loss_function logistic"), 2)
+    words += some(rng, (*_ANY, "--sgd -l 0.1", "--passes 3 -c -k", "--loss_function logistic"), 2)
     return Case(" ".join(words), _lines(rng, lambda: str(rng.randint(1, classes))))
 
 
@@ -194,9 +193,9 @@ def epsilon_decay(rng: random.Random) -> Case:
     words += [f"--min_scope {rng.choice((0, 3, 10))}"] if rng.random() < 0.8 else []
     if rng.random() < 0.7:
         words.append(f"--bonferroni_denominator 1 --epsilon_decay_significance_level {rng.choice((0.5, 0.99))}")
-    words += _some(rng, ("--constant_epsilon --epsilon 0.3", "--min_champ_examples 9", "--initial_epsilon 0.4"), 2)
-    words += _some(rng, ("--shift_model_bounds 2", "--reward_as_cost", "--challenger_epsilon", "--tol_x 0.001"), 2)
-    words += _some(rng, (*_ANY[:-1], "--sgd -l 0.1", "--coin", "--cb_type ips", "--first_only", "-q ua"), 2)
+    words += some(rng, ("--constant_epsilon --epsilon 0.3", "--min_champ_examples 9", "--initial_epsilon 0.4"), 2)
+    words += some(rng, ("--shift_model_bounds 2", "--reward_as_cost", "--challenger_epsilon", "--tol_x 0.001"), 2)
+    words += some(rng, (*_ANY[:-1], "--sgd -l 0.1", "--coin", "--cb_type ips", "--first_only", "-q ua"), 2)
     blocks = decisions(rng, False, rng.random() < 0.7).split("\n\n")
     return Case(" ".join(words), "\n\n".join(block for block in blocks if re.search(r"^\d+:", block, re.M)) + "\n\n")
 
@@ -224,8 +223,8 @@ def feedback(rng: random.Random) -> Case:
     words.append(
         rng.choice(("--epsilon 0.2", "--softmax --lambda 2", "--squarecb", "--bag 2 --epsilon 0.1", "--epsilon 0.5"))
     )
-    words += _some(rng, ("-q UA", "-q AA", "--interactions UUA", "-q AU", "--cb_type ips", "--cb_type dm"), 3)
-    words += _some(rng, ("--noconstant", "-b 10", "--ftrl_alpha 2", "--hash all", "--ignore_linear U", "--ignore A"), 2)
+    words += some(rng, ("-q UA", "-q AA", "--interactions UUA", "-q AU", "--cb_type ips", "--cb_type dm"), 3)
+    words += some(rng, ("--noconstant", "-b 10", "--ftrl_alpha 2", "--hash all", "--ignore_linear U", "--ignore A"), 2)
     return Case(" ".join(words), "".join(f"{json.dumps(line)}\n" for line in lines))
 
 
@@ -274,8 +273,8 @@ def topics(rng: random.Random) -> Case:
     options = [
         f"--lda {rng.randint(1, 7)} --minibatch {minibatch} --math-mode {rng.randint(0, 2)} -b {rng.randint(5, 9)}"
     ]
-    options += _some(rng, ("--lda_alpha 0.5", "--lda_rho 0.02", "--lda_D 30", "--lda_epsilon 0.01"), 3)
-    options += _some(rng, ("-l 0.2", "--power_t 0.8", "--initial_t 5", "--hash all", "--random_seed 3"), 2)
+    options += some(rng, ("--lda_alpha 0.5", "--lda_rho 0.02", "--lda_D 30", "--lda_epsilon 0.01"), 3)
+    options += some(rng, ("-l 0.2", "--power_t 0.8", "--initial_t 5", "--hash all", "--random_seed 3"), 2)
     return Case(" ".join(options), "".join(lines))
 
 
@@ -298,76 +297,15 @@ def near_difference(case: Case) -> str:
     return "" if abs(losses[0] - losses[1]) < 1e-3 * abs(losses[1]) else f"loss {losses}"
 
 
-_ROLLS = ("policy", "learn", "oracle", "ref", "mix_per_state", "mix_per_roll", "mix")
-_SEARCH = (
-    "--search_history_length 3",
-    "--search_history_length 0",
-    "--search_max_bias_ngram_length 2",
-    "--search_max_quad_ngram_length 1",
-    "--search_condition_feature_value 0.5",
-    "--search_rollout_num_steps 2",
-    "--search_subsample_time 0.6",
-    "--search_subsample_time 2",
-    "--search_perturb_oracle 0.3",
-    "--search_linear_ordering",
-    "--search_no_caching",
-    "--search_xv",
-    "--search_neighbor_features -1:a,1:b,-2",
-    "--search_interpolation policy",
-    "--passes 3 -c -k --holdout_off",
-    "--passes 2 -c -k",
-    "--sgd",
-    "-b 9",
-    "--nn 2",
-)
-
-
-def search(rng: random.Random) -> Case:
-    """Learning to search on blocks of lines."""
-    task, more = rng.choice(
-        (
-            ("sequence", ""),
-            ("sequence", ""),
-            ("sequence_ctg", ""),
-            ("sequencespan", ""),
-            ("sequencespan", "--search_span_bilou"),
-            ("sequencespan", "--search_span_multipass 2"),
-            ("argmax", rng.choice(("", "--max", "--cost 3"))),
-            ("multiclasstask", ""),
-            ("entity_relation", rng.choice(("", "--constraints", "--search_order 1 --constraints"))),
-        )
-    )
-    classes, blocks = rng.choice((3, 5) if task == "sequencespan" else (3, 5, 6)), []
-    classes = 10 if task == "entity_relation" else classes
-    for _ in range(rng.randint(10, 60)):
-        if task == "entity_relation":
-            count = rng.randint(1, 4)
-            lines = [f"{rng.randint(1, 4)} 'E_{k} {_features(rng)}\n" for k in range(count)]
-            pairs = ((i, j) for i in range(count) for j in range(i + 1, count))
-            lines += [f"{rng.randint(5, 10)} 'R_{i}_{j} {_features(rng)}\n" for i, j in pairs]
-        else:
-            lines = [f"{rng.randint(1, classes)} {_features(rng)}\n" for _ in range(rng.randint(1, 7))]
-        blocks.append("".join(lines) + "\n")
-    words = [
-        f"--search {classes} --search_task {task}",
-        more,
-        f"--search_alpha {rng.choice((1e-10, 0.001, 0.05, 0.4))}",
-    ]
-    words += [f"--search_rollout {rng.choice((*_ROLLS, 'none'))}"] if rng.random() < 0.7 else []
-    words += [f"--search_rollin {rng.choice(_ROLLS)}"] if rng.random() < 0.6 else []
-    words += {each.split()[0]: each for each in _some(rng, _SEARCH, 5)}.values()
-    return Case(" ".join(filter(None, words)), "".join(blocks))
-
-
 def all_pairs(rng: random.Random) -> Case:
     """Pairs of actions, without the wildcards and lines without a cost that VW treats otherwise."""
     blocks = []
     for _ in range(rng.randint(10, 50)):
         block = [f"shared |u u{rng.randrange(4)} v:{rng.random():.2f}\n"] if rng.random() < 0.6 else []
-        block += [f"{k}:{rng.choice((0, 0.5, 1, 3))} {_features(rng)}\n" for k in range(1, rng.randint(2, 5) + 1)]
+        block += [f"{k}:{rng.choice((0, 0.5, 1, 3))} {features(rng)}\n" for k in range(1, rng.randint(2, 5) + 1)]
         blocks.append("".join(block) + "\n")
-    words = ["--wap_ldf m", *_some(rng, tuple(each for each in _ANY if "::" not in each), 2)]
-    words += _some(
+    words = ["--wap_ldf m", *some(rng, tuple(each for each in _ANY if "::" not in each), 2)]
+    words += some(
         rng, ("--sgd -l 0.1", "--ftrl", "--loss_function logistic", "--l2 1e-3", "-q ua", "--link logistic"), 1
     )
     return Case(" ".join(words), "".join(blocks))
@@ -382,9 +320,9 @@ def replayed(rng: random.Random) -> Case:
         "c": lambda: " ".join(f"{k}:{rng.choice((0, 0.5, 1))}" for k in range(1, classes + 1)),
     }
     words = {"b": [], "m": [f"--oaa {classes}"], "c": [f"--csoaa {classes}"]}[kind]
-    words = [*words, f"--replay_{kind} {size}", *_some(rng, (f"--replay_{kind}_count 3", "--random_seed 4"), 2)]
-    words += _some(rng, ("--sgd -l 0.05", "--ftrl", "--coin", "-l 0.1", "--noconstant", "--ignore_linear a", "-b 9"), 2)
-    words += _some(rng, ("--passes 3 -c -k --holdout_off",), 1)
+    words = [*words, f"--replay_{kind} {size}", *some(rng, (f"--replay_{kind}_count 3", "--random_seed 4"), 2)]
+    words += some(rng, ("--sgd -l 0.05", "--ftrl", "--coin", "-l 0.1", "--noconstant", "--ignore_linear a", "-b 9"), 2)
+    words += some(rng, ("--passes 3 -c -k --holdout_off",), 1)
     return Case(" ".join(words), _lines(rng, labels[kind], weights=kind == "b"))
 
 
@@ -392,7 +330,7 @@ def some_negatives(rng: random.Random) -> Case:
     """One against some of all."""
     classes = rng.randint(3, 9)
     words = [f"--oaa {classes} --indexing 1 --oaa_subsample {rng.randint(1, classes - 1)}"]
-    words += [f"--random_seed {rng.randint(1, 9)}", *_some(rng, (*_ANY, "--loss_function logistic", "-l 0.1"), 2)]
+    words += [f"--random_seed {rng.randint(1, 9)}", *some(rng, (*_ANY, "--loss_function logistic", "-l 0.1"), 2)]
     return Case(" ".join(words), _lines(rng, lambda: str(rng.randint(1, classes)), weights=False))
 
 
@@ -408,7 +346,6 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "label_trees": label_trees,
     "oja_newton": oja_newton,
     "policies": policies,
-    "search": search,
     "topics": topics,
     "recall_tree": recall_tree,
     "replayed": replayed,
@@ -417,12 +354,12 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
 }
 
 
-def main() -> None:
-    """Draw cases, run them, count."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(kinds: dict[str, Callable[[random.Random], Case]], about: str | None) -> None:
+    """Draw cases of some kinds, run them, count; `about`: the help text."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kind", choices=sorted(KINDS))
+    parser.add_argument("--kind", choices=sorted(kinds))
     parser.add_argument("--keep", type=Path, help="a folder for the data of cases that differ")
     given = parser.parse_args()
     keep = given.keep.absolute() if given.keep else None
@@ -431,8 +368,8 @@ def main() -> None:
         os.chdir(folder)
         for k in range(given.cases):
             rng = random.Random(f"{given.seed}.{k}")
-            kind = given.kind or rng.choice(sorted(KINDS))
-            case = KINDS[kind](rng)
+            kind = given.kind or rng.choice(sorted(kinds))
+            case = kinds[kind](rng)
             if kind == "topics":
                 found = near_difference(case)
             else:
@@ -448,4 +385,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(KINDS, __doc__)

@@ -231,6 +231,13 @@ class SearchesLabels(Protocol):
         """All labels, in the order in which the search comes to them."""
 
 
+class FindsArcs(Protocol):
+    """A layer on top of a chain that gives each line of a block a head and the label of the arc to it."""
+
+    def arcs(self, predictions: NDArray[np.float32], raw: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Both, int64 (lines, 2), of the predictions and raw scores of lines."""
+
+
 class GivesPlaces(Protocol):
     """A base learner whose features have places in a row of limited length, in the order in which they are met."""
 

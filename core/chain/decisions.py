@@ -49,15 +49,15 @@ from hutch.core.kernel.decision import (
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.kernel.raw_bytes import copy_bytes
 
-COSTS, CHOICE, CLASSES, SLOTS, LINES = range(5)
+COSTS, CHOICE, CLASSES, SLOTS, LINES, NUMBERS = range(6)
 """The labels are the costs of all actions, cost and probability of one, those of a class with one example per row,
-those of the action in each slot, or the class of each line."""
+those of the action in each slot, the class of each line, or some numbers of each line."""
 
 DECISIONS = np.dtype(
     [
         ("run", "u8"),  # address of the RUN record
         ("decision", "u8"),  # address of the DECISION record
-        ("kind", "u8"),  # COSTS, CHOICE, CLASSES, SLOTS or LINES
+        ("kind", "u8"),  # COSTS, CHOICE, CLASSES, SLOTS, LINES or NUMBERS
         ("as_vw", "u8"),  # 1: those held out are learned, too; of COSTS they count as others, and no cost as UNLABELED
         ("in_pieces", "u8"),  # 1: shared features stay apart, under the same id, where an action has the namespace, too
         ("probabilities", "u8"),  # address of the batch's probabilities
@@ -209,6 +209,17 @@ def _read_lines(r, d, row):
 
 
 @inlined
+def _read_numbers(r, d, row):
+    """Read where the numbers of each line are; returns whether each line has some."""
+    ends, complete = cost_ptr_of(r), True
+    for k in range(d.count):
+        complete &= ends[row + k] < ends[row + k + uint64(1)]
+    d.action_ends, d.label_actions, d.label_count = r.cost_ptr + uint64(8) * row, r.cost_classes, uint64(ends[r.size])
+    d.chosen, d.cost = int64(-1), np.float32(0)
+    return complete
+
+
+@inlined
 def _read_choice(s, r, d, row):
     """Read cost and probability of the action that was chosen; returns whether there is just one.
 
@@ -331,15 +342,15 @@ def drive_decisions(decisions, start):
             has_shared = _is_marked(s, r, row, SHARED_ROW)
             _show_actions(s, r, d, row + uint64(has_shared), stop, int64(row) if has_shared else int64(-1))
             first = row + uint64(has_shared)
-            if s.kind == uint64(LINES):
-                labeled = _read_lines(r, d, first)
+            if s.kind >= uint64(LINES):
+                labeled = _read_lines(r, d, first) if s.kind == uint64(LINES) else _read_numbers(r, d, first)
             else:
                 labeled = _read_costs(r, d, first) if s.kind == uint64(COSTS) else _read_choice(s, r, d, first)
         labeled = labeled and (d.count > uint64(0) or s.as_vw == uint64(1))  # VW counts a shared line alone
         if s.kind == uint64(CLASSES):
             _show_class(r, d, e, row)
         d.row, e.base, e.label = row, np.float32(0), d.cost if labeled else UNLABELED
-        e.importance = importance[row] if s.kind != uint64(LINES) else np.float32(1)
+        e.importance = importance[row] if s.kind < uint64(LINES) else np.float32(1)
         e.group, e.last, e.number = group[row], uint64(1), shared.examples
         e.line += uint64(1)
         e.loss, e.query, e.raw, e.features = 0.0, np.float32(-1), np.float32(0), uint64(0)
@@ -371,7 +382,7 @@ class DecisionDriver:
 
     Args:
         run: the engine's RUN record.
-        kind: COSTS, CHOICE, CLASSES, SLOTS or LINES.
+        kind: COSTS, CHOICE, CLASSES, SLOTS, LINES or NUMBERS.
         in_pieces: a layer joins the pieces of namespaces that an action and the shared line both have.
     """
 
@@ -419,10 +430,11 @@ class DecisionDriver:
             int((spaces + lines * first_spaces).max(initial=0)),
         )
         costs = batch.cost_ptr if len(batch.cost_ptr) else np.zeros(len(batch) + 1, np.int64)
-        if len(batch.probabilities) != len(batch.costs):
-            got = f"got {len(batch.costs)} costs and {len(batch.probabilities)} probabilities"
+        given = np.zeros_like(batch.costs) if self._record["kind"] == NUMBERS else batch.probabilities
+        if len(given) != len(batch.costs):
+            got = f"got {len(batch.costs)} costs and {len(given)} probabilities"
             raise DataError(f"{got}, wanted as many")
-        self._living = np.ascontiguousarray(costs), np.ascontiguousarray(batch.probabilities, np.float32)
+        self._living = np.ascontiguousarray(costs), np.ascontiguousarray(given, np.float32)
         self._run["cost_ptr"], self._record["probabilities"] = (array.ctypes.data for array in self._living)
         self._record["ranked"] = ranked.ctypes.data
 

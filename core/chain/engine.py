@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hutch.core.batch import CONSTANT_NAMESPACE, SEEN, Batch, PinnedBatch, Seen, ends_of_groups
 from hutch.core.chain.build import Stack
-from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, LINES, SLOTS, DecisionDriver, drive_decisions
+from hutch.core.chain.decisions import CHOICE, CLASSES, COSTS, LINES, NUMBERS, SLOTS, DecisionDriver, drive_decisions
 from hutch.core.chain.driver import FETCHED, RUN, TALLY, drive, make_scratch, show_costs
 from hutch.core.chain.driver import keep as keep_kernel
 from hutch.core.chain.label_check import LabelCheck
@@ -31,6 +31,7 @@ _OUTPUT_ARRAYS = ("predictions", "raw", "queries", "losses", "scores")
 
 _KINDS = {Labels.ACTION_COSTS: COSTS, Labels.LOGGED_ACTION: CHOICE, Labels.LOGGED_CLASS: CLASSES}
 _KINDS |= {Labels.LOGGED_SLOTS: SLOTS, Labels.LOGGED_SLATE: SLOTS, Labels.CLASSES_OF_LINES: LINES}
+_KINDS[Labels.NUMBERS_OF_LINES] = NUMBERS
 _WITH_SCORES = (Labels.LOGGED_CLASS, Labels.LOGGED_NUMBER)
 """Labels of chains whose predictions are nothing without the scores."""
 

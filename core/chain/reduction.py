@@ -45,6 +45,7 @@ class Labels(StrEnum):
     NONE = "none"  # examples have no label, and all are learned
     LOGGED_NUMBER = "logged_number"  # the number that was chosen, its cost and its density, which stand among the costs
     CLASSES_OF_LINES = "classes_of_lines"  # of a block of lines: the class of each
+    NUMBERS_OF_LINES = "numbers_of_lines"  # of a block of lines: some whole numbers of each, in the arrays of costs
 
     @property
     def lists_classes(self) -> bool:
@@ -53,18 +54,18 @@ class Labels(StrEnum):
 
     @property
     def of_decisions(self) -> bool:
-        """Whether examples are blocks of lines: decisions with an action each, or lines that get a class each."""
+        """Whether examples are blocks of lines: decisions with an action each, or lines with a label each."""
         return self.of_actions or self.of_slots or self.of_lines
 
     @property
     def of_lines(self) -> bool:
-        """Whether each line of a block has a class of its own."""
-        return self is Labels.CLASSES_OF_LINES
+        """Whether each line of a block has a label of its own."""
+        return self in (Labels.CLASSES_OF_LINES, Labels.NUMBERS_OF_LINES)
 
     @property
     def of_one_line(self) -> "Labels":
         """How the label of a single line is written."""
-        return Labels.MULTICLASS if self.of_lines else self
+        return Labels.MULTICLASS if self is Labels.CLASSES_OF_LINES else self
 
     @property
     def of_actions(self) -> bool:

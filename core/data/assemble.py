@@ -27,6 +27,7 @@ WANTED: dict[LabelKind, str] = {
     "cost_sensitive": "costs by class such as {1: 0.0, 2: 1.5}",
     "logged_class": "a choice such as {'class': 2, 'cost': 0.5, 'probability': 0.25}, a probability above 0",
     "logged_number": "a choice such as {'number': 1.5, 'cost': 0.2, 'density': 0.1}, a density above 0",
+    "numbers_of_lines": "numbers such as [3, 1], or the text '3,1'",
     **dict.fromkeys(("action_costs", "logged_action", "logged_slots", "logged_slate"), _DECISION),
 }
 """What is wanted of labels that are more than a number, by their kind."""

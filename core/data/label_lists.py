@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,16 +59,19 @@ def _value(given: Any) -> Any:
     return None if isinstance(given, str) and not given.strip() else given
 
 
-def _classes(given: list[Any], wrong: Wrong) -> dict[str, NDArray[Any]]:
-    """Lists of classes, each once and in ascending order."""
+def _classes(
+    given: list[Any], wrong: Wrong, kind: LabelKind = "multilabel", in_order: bool = True
+) -> dict[str, NDArray[Any]]:
+    """Lists of classes, each once and in ascending order; or of whole numbers as they are, if not `in_order`."""
     rows = []
     for i, value in enumerate(given):
         parts = value.split(",") if isinstance(value, str) else [] if value is None else value
         listed = parts if isinstance(parts, list | tuple | set | frozenset | np.ndarray) else [parts]
         classes = [int(each) if isinstance(each, str) and each.strip().isdecimal() else each for each in listed]
         if not all(map(_is_class, classes)):
-            raise wrong(i, f"got {value!r:.60}, wanted {WANTED['multilabel']}")
-        rows.append([(each, 0.0) for each in sorted({int(each) for each in classes})])
+            raise wrong(i, f"got {value!r:.60}, wanted {WANTED[kind]}")
+        numbers = [int(each) for each in classes]
+        rows.append([(each, 0.0) for each in (sorted(set(numbers)) if in_order else numbers)])
     return _as_costs(rows)
 
 
@@ -131,6 +135,7 @@ def _logged_numbers(given: list[Any], wrong: Wrong) -> dict[str, NDArray[Any]]:
 
 _READ: dict[LabelKind, Callable[[list[Any], Wrong], dict[str, NDArray[Any]]]] = {
     "multilabel": _classes,
+    "numbers_of_lines": partial(_classes, kind="numbers_of_lines", in_order=False),
     "cost_sensitive": _costs,
     "logged_class": _choices,
     "logged_number": _logged_numbers,

@@ -260,7 +260,7 @@ class RecordFiller:
             if (found := self._classes.find(label)) is None:
                 return False
             value = found
-        elif kind in ("cost_sensitive", "multilabel") or not isinstance(label, Real):
+        elif kind in ("cost_sensitive", "multilabel", "numbers_of_lines") or not isinstance(label, Real):
             return False
         else:
             value = as_float(label)

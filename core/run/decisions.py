@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import SLOT_ROW, Batch, ends_of_groups, shared_rows
+from hutch.core.chain.capabilities import FindsArcs
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.outputs import NOTHING
 from hutch.core.chain.reduction import Labels
@@ -144,6 +145,12 @@ def lines_of(chain: Engine, names: Sequence[str] = ()) -> Callable[[Batch, Outpu
     top = next(layer for layer in chain.layers if layer.takes not in (None, Labels.LOGGED_CLASS))
     write = best_actions if getattr(top.parameters, "lists", "all") == "best" else decision_lines
     return partial(write, names=names)
+
+
+def arc_lines(layer: FindsArcs, batch: Batch, outputs: Outputs) -> bytes:
+    """A line `head label` for each line of a block, and its tag."""
+    arcs = layer.arcs(outputs.predictions, outputs.raw).tolist()
+    return b"".join(f"{head} {label}".encode() + tail(batch, i) for i, (head, label) in enumerate(arcs))
 
 
 def class_cell(values: NDArray[np.float32], batch: Batch, row: int) -> str | None:

@@ -3,9 +3,11 @@
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from hutch.core.batch import Batch
+from hutch.core.chain.capabilities import FindsArcs, has
 from hutch.core.chain.derived import first_class
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.reduction import Predictions
@@ -158,6 +160,10 @@ def _prediction_lines(engine: Engine, names: Sequence[str]) -> Lines:
         from hutch.core.run.labels import label_lines
 
         return label_lines(engine)
+    if has(top := engine.layers[0], FindsArcs):
+        from hutch.core.run.decisions import arc_lines
+
+        return partial(arc_lines, top)
     if engine.predicts in (Predictions.DENSITY, Predictions.DRAWN_NUMBER):
         from hutch.core.run.numbers import density_lines, drawn_lines
 

@@ -21,6 +21,7 @@ from hutch.core.text.state import (
     MULTICLASS,
     MULTILABEL,
     NO_LABEL,
+    NUMBERS_OF_LINES,
     SIMPLE,
     add_cost,
     add_tag,
@@ -207,7 +208,9 @@ def _parse_labels(state, start, stop):
             report(state, problems.BAD_LABELS, at, max(comma, at + 1))
             s.costs = first
             return
-        if not _add_label(state, first, uint32(uint64(label))):
+        if s.label_kind == NUMBERS_OF_LINES:
+            add_cost(state, uint32(uint64(label)), float32(0))
+        elif not _add_label(state, first, uint32(uint64(label))):
             report(state, problems.REPEATED_LABEL, at, comma)
         at = comma + 1
         if at == end:  # a comma ends the list
@@ -245,8 +248,8 @@ def label_parser(kind: int) -> AddressKernel:
     of labels, since a run needs one kind, and compiling the others takes seconds."""
     if kind in (SIMPLE, MULTICLASS, NO_LABEL):
         return _parse_single
-    if kind in (COST_SENSITIVE, MULTILABEL):
-        return _parse_labels if kind == MULTILABEL else _parse_costs
+    if kind in (COST_SENSITIVE, MULTILABEL, NUMBERS_OF_LINES):
+        return _parse_costs if kind == COST_SENSITIVE else _parse_labels
     if kind == LOGGED_NUMBER:
         return _parse_logged_number
     return _parse_slot if kind in (LOGGED_SLOTS, LOGGED_SLATE) else _parse_actions

@@ -35,6 +35,7 @@ LabelKind = Literal[
     "logged_slate",
     "multilabel",
     "logged_number",
+    "numbers_of_lines",
 ]
 
 _OF_SLOTS = ("logged_slots", "logged_slate")
@@ -81,7 +82,7 @@ class ParserOptions:
             ignored), or of decisions, a line per action, `action_costs` (class:cost) and `logged_action`
             (action:cost:probability); `logged_class` is the latter (... several times) where a line is the whole
             example. `logged_slots` and `logged_slate` are decisions with several slots, in VW's words
-            `ccb slot 0:1:0.5` and `slates slot 0:0.5`.
+            `ccb slot 0:1:0.5` and `slates slot 0:0.5`. `numbers_of_lines` is (number,number,...) in any order.
         strict: raise `DataError` at the first malformed place instead of doing as VW does.
         whole_groups: readers end a batch only where a group of lines ends.
         empty_actions: learn from decisions with an action without features; otherwise they count as unlabeled.

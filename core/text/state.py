@@ -19,6 +19,7 @@ from hutch.core.text.problems import KEPT, KINDS, Found
 
 SIMPLE, MULTICLASS, COST_SENSITIVE, NO_LABEL = range(4)
 ACTION_COSTS, LOGGED_ACTION, LOGGED_CLASS, LOGGED_SLOTS, LOGGED_SLATE, MULTILABEL, LOGGED_NUMBER = range(4, 11)
+NUMBERS_OF_LINES = 11
 LABEL_KINDS = {
     "simple": SIMPLE,
     "multiclass": MULTICLASS,
@@ -31,6 +32,7 @@ LABEL_KINDS = {
     "logged_slate": LOGGED_SLATE,
     "multilabel": MULTILABEL,
     "logged_number": LOGGED_NUMBER,
+    "numbers_of_lines": NUMBERS_OF_LINES,
 }
 
 _NO_COSTS = (SIMPLE, MULTICLASS, NO_LABEL)

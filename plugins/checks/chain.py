@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch
-from hutch.core.chain.capabilities import WeighsMetrics, has
+from hutch.core.chain.capabilities import FindsArcs, WeighsMetrics, has
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.model_file import load_compact, save_model
 from hutch.core.chain.reduction import Labels, LayerConfig, Reduction
@@ -67,7 +67,10 @@ class Bench:
     def records(self, count: int = 240, seed: int = 0) -> list[Example]:
         """Examples in groups of three with one label per group, learnable from the namespace `words`."""
         engine = self.engine()
-        return list(_examples(engine.takes, _classes(engine), self.labels, count, seed))
+        found = list(_examples(engine.takes, _classes(engine), self.labels, count, seed))
+        return (
+            [_with_arc(record, i % 3) for i, record in enumerate(found)] if has(engine.layers[0], FindsArcs) else found
+        )
 
     def every_label(self) -> dict[int, Any]:
         """For a chain of classes: the label that names each class as the right one."""
@@ -102,6 +105,8 @@ def _examples(takes: Labels, classes: int, labels: tuple[float, float], count: i
 def _label(takes: Labels, truth: int, classes: int) -> Any:
     if takes.of_one_line == Labels.MULTICLASS:
         return truth + 1
+    if takes is Labels.NUMBERS_OF_LINES:
+        return [truth + 1]
     if takes.of_decisions:  # the cost of an action; each line is one
         return float(truth > 0)
     if takes == Labels.MULTILABEL:
@@ -111,6 +116,12 @@ def _label(takes: Labels, truth: int, classes: int) -> Any:
     if takes == Labels.LOGGED_NUMBER:  # logged numbers are from 0 to 1, see the example values of ranges
         return {"number": (truth + 0.5) / classes, "cost": float(truth > 0), "density": 1.0}
     return {k + 1: float(k != truth) for k in range(classes)}
+
+
+def _with_arc(record: Example, place: int) -> Example:
+    """A record whose label is an arc, with the number that was its label; the head follows from it and the place."""
+    [number] = record["label"]
+    return {**record, "label": [((0, 1, 1), (2, 0, 2))[number % 2][place], number]}
 
 
 def run(engine: Engine, records: Sequence[Example], learn: bool = True) -> NDArray[np.float32]:

@@ -182,7 +182,7 @@ class BayesianLinear(Reduction):
     is_base = True
     shortcuts = Shortcuts(exact_updates=True)
     _set_range = Linear._set_range
-    _make_features = Linear._make_features
+    new_features = Linear.new_features
 
     def __init__(self, parameters: BayesianLinearParameters, context: Context) -> None:
         super().__init__(parameters, context)
@@ -199,7 +199,7 @@ class BayesianLinear(Reduction):
                 f"{1 << 24} features, and matrices of at most {_MOST_BYTES >> 30} GB"
             )
         self.inputs = Inputs(namespaces=namespaces_of(p), one_pass=True)
-        self._made = self._make_features()  # type: ignore[misc]
+        self._made = self.new_features()  # type: ignore[misc]
         self._groups = np.zeros(self.context.submodels, SUMS)
         self._taken = np.zeros(p.blocks, np.int64)
         self._means, self._responses = np.zeros((2, p.blocks, count, size))

@@ -122,7 +122,7 @@ class HashedLearner(Reduction):
 
     def __init__(self, parameters: Any, context: Context) -> None:
         super().__init__(parameters, context)
-        self._features = self._make_features()
+        self._features = self.new_features()
         self._set_range(context.shared)
         self.inputs = Inputs(namespaces=namespaces_of(parameters))
 
@@ -135,7 +135,8 @@ class HashedLearner(Reduction):
         shared["min_label"] = low if p.min_prediction is None else p.min_prediction
         shared["max_label"] = high if p.max_prediction is None else p.max_prediction
 
-    def _make_features(self) -> Features:
+    def new_features(self, wildcards: bool = True) -> Features:
+        """What the learner makes of an example, for another one, with the interactions that have `:` or without."""
         p, mode = self.parameters, self.context.parser.namespaces
         letters = mode == "letter"
 
@@ -146,7 +147,7 @@ class HashedLearner(Reduction):
             if isinstance(term, str) and not letters:
                 wanted = "a list of names; terms are strings of letters only where namespaces go by letter"
                 raise ConfigError(f"linear.interactions: got {term!r}, wanted {wanted}")
-        ids = [[identify(name) for name in term] for term in p.interactions]
+        ids = [[identify(name) for name in term] for term in p.interactions if wildcards or ":" not in term]
         options = {"permutations": p.permutations, "duplicates": p.duplicate_interactions}
         terms = Terms(ids, letters=letters, **options) if ids else None
         return Features(terms, [namespace_id(name, mode) for name in p.ignore_linear])

@@ -151,7 +151,6 @@ class Search(Reduction):
         codes = [int(match[1]) << 24 | int(i) & 0xFF for match, i in zip(places, ids, strict=True) if match]
         self.inputs = Inputs(namespaces=tuple(name for name in names if name))
         actions = self.actions(p)
-        room = max(actions, 2 * LONGEST_HISTORY) + 2
         self._weighted = 0
         self.state = Record(
             SEARCH,
@@ -172,14 +171,27 @@ class Search(Reduction):
             condition_space=CONDITION_LETTER if mode == "letter" else namespace_id("search history", mode),
             neighbour_space=NEIGHBOUR_LETTER if mode == "letter" else namespace_id("search neighbours", mode),
             memo_heads=np.zeros(HEADS, np.uint32),
-            room=room,
-            unknown=np.full(room, _UNKNOWN, np.float32),
             **{name: getattr(p, name) for name in ("folds", "in_order", "history", "bias_length", "product_length")},
             **{name: getattr(p, name) for name in ("alpha", "subsample", "perturbation")},
+            **{
+                name: Buffer()
+                for name in ("built", "beside", "shown", "made", "kept", "memo", "trajectory", "order", "tagged")
+            },
+            **fields,
+        )
+        self.make_room(max(actions, 2 * LONGEST_HISTORY))
+
+    def make_room(self, count: int) -> None:
+        """Make room for so many actions, and for as many that a step is conditioned on."""
+        assert isinstance(self.state, Record)
+        room = count + 2
+        if room <= int(self.state["room"][0]):
+            return
+        self.state.set(
+            room=room,
+            unknown=np.full(room, _UNKNOWN, np.float32),
             **{name: np.zeros(room, np.uint32) for name in _ROOMS},
             **{name: np.zeros(room, np.float32) for name in ("prices", "costs", "roll_losses")},
-            **{name: Buffer() for name in ("built", "beside", "shown", "memo", "trajectory", "order", "tagged")},
-            **fields,
         )
 
     def _refuse_below(self) -> None:

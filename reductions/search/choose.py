@@ -5,6 +5,7 @@ from numpy import int64, uint32, uint64
 
 from hutch.core.kernel.abi import (
     UNLABELED,
+    call,
     example_of,
     float32s_at,
     kernel,
@@ -18,6 +19,7 @@ from hutch.core.kernel.copying import copy
 from hutch.core.kernel.decorators import helper, inlined
 from hutch.core.learner.memory import buffer_of, reserve
 from hutch.reductions.search.history import add_history, show_line
+from hutch.reductions.search.made import show_made
 from hutch.reductions.search.memo import remember, remembered
 from hutch.reductions.search.policies import learner_of, policy_here, right_action
 from hutch.reductions.search.record import (
@@ -62,6 +64,42 @@ def look_up_conditions(s):
     for k in range(s.on_count):
         there = tags[k] > 0 and uint64(tags[k]) < s.tags
         actions[k] = tagged[tags[k]] if there else uint32(0)
+
+
+@helper
+def _make(layer, example, offset, buffer):
+    """Let the task make the features of the step in a BUFFER."""
+    s = search_of(layer)
+    s.making = buffer
+    call(s.make, layer, example, UNLABELED, _1, offset)
+
+
+@helper
+def _show_step(layer, example, offset, line):
+    """Make the example show the step that the task asks about."""
+    s = search_of(layer)
+    if s.make == uint64(0):
+        show_line(s, example_of(example), line)
+    else:
+        _make(layer, example, offset, s.made)
+        show_made(example_of(example), s.made)
+    show_more(layer, example, offset, s.on_names, s.on_actions, s.on_count)
+
+
+@helper
+def show_more(layer, example, offset, names, actions, count):
+    """Add features made of actions to those shown, and products.
+
+    Args:
+        layer, example, offset: as a kernel has them.
+        names, actions: addresses of what `add_history` reads.
+        count: of the actions.
+    """
+    s = search_of(layer)
+    if s.conditions == uint64(1):
+        add_history(s, example_of(example), uint32s_at(names, s.room), uint32s_at(actions, s.room), count)
+    if s.multiply != uint64(0):
+        call(s.multiply, layer, example, UNLABELED, _1, offset)
 
 
 @helper
@@ -137,9 +175,7 @@ def _decide(layer, example, offset):
     known = remembered(s, policy) if keeps else int64(-1)
     if known >= 0:
         return uint64(known)
-    show_line(s, e, s.line)
-    if s.conditions == uint64(1):
-        add_history(s, e, uint32s_at(s.on_names, s.room), uint32s_at(s.on_actions, s.room), s.on_count)
+    _show_step(layer, example, offset, s.line)
     if policy >= 0:
         at = learner_of(s, shared, policy, s.learner, False, s.phase != uint64(TEST))
         action = predict_action(layer, example, offset, at)
@@ -151,8 +187,9 @@ def _decide(layer, example, offset):
 
 
 @helper
-def _next_action(s):
+def _next_action(layer, example, offset):
     """The next action to try of the step to learn; with the last one, takes down what is to be learned."""
+    s = search_of(layer)
     count = s.allowed_count if s.allowed_count > uint64(0) else s.actions
     k = s.tried
     s.declared, s.tried = uint64(0), k + uint64(1)
@@ -164,6 +201,8 @@ def _next_action(s):
         copy(uint32s_at(s.on_actions, s.on_count), uint32s_at(s.learn_actions, s.room))
         copy(uint32s_at(s.allowed, s.allowed_count), uint32s_at(s.learn_allowed, s.room))
         s.learn_allowed_count = s.allowed_count
+        if s.make != uint64(0):
+            _make(layer, example, offset, s.kept)
     return uint64(uint32s_at(s.allowed, s.room)[k]) if s.allowed_count > uint64(0) else k + uint64(1)
 
 
@@ -197,7 +236,7 @@ def choose(layer, example, label, importance, offset):
         if t < s.learn_at:
             action = uint64(uint32s_at(buffer_of(s.trajectory).address, s.learn_at)[t])
         else:
-            action = _next_action(s)
+            action = _next_action(layer, example, offset)
     elif s.phase == uint64(ROLL_OUT) and s.most_steps > uint64(0) and s.declared >= s.most_steps:
         action = uint64(uint32s_at(s.allowed, s.room)[0]) if s.allowed_count > uint64(0) else uint64(1)
     else:

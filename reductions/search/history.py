@@ -113,11 +113,17 @@ def build_lines(s, e, d):
 
 
 @inlined
-def show_line(s, e, k):
-    """Make the example show a line of the block, as `build_lines` left it."""
+def lines_of(s, e):
+    """The lines of the block, ACTION[count], as `build_lines` left them."""
     decision = decision_at(e.decision)
     at = buffer_of(s.built).address if s.neighbour_count > uint64(0) else decision.actions
-    a = actions_at(at, decision.count)[k]
+    return actions_at(at, decision.count)
+
+
+@inlined
+def show_line(s, e, k):
+    """Make the example show a line of the block."""
+    a = lines_of(s, e)[k]
     e.indices, e.values, e.length = a.indices, a.values, a.length
     e.namespaces, e.namespace_ids, e.namespace_count = a.namespaces, a.namespace_ids, a.namespace_count
     e.next_length, e.behind = uint64(0), uint64(0)

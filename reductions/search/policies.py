@@ -8,7 +8,7 @@ from numpy import int64, uint64
 from hutch.core.kernel.abi import float32s_at, uint32s_at
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.random import merand48
-from hutch.reductions.search.record import MIX_PER_ROLL, ORACLE, POLICY, ROLL_IN, TEST
+from hutch.reductions.search.record import MIX_PER_ROLL, NONE, ORACLE, POLICY, ROLL_IN, ROLL_OUT, TEST
 
 BY_LABELS = -1
 """The policy that follows the labels."""
@@ -72,7 +72,10 @@ def policy_here(s, shared):
         return int64(BY_LABELS)
     if method == uint64(MIX_PER_ROLL):
         if s.run_policy == -2:
+            state = shared.random_state
             s.run_policy = _drawn(s, shared, True)
+            if s.peeks == uint64(1) and (s.phase == uint64(ROLL_OUT) or s.rollout != uint64(NONE)):
+                shared.random_state = state  # VW has drawn it before, to see whether features are needed
         return s.run_policy
     return _drawn(s, shared, method != uint64(POLICY))
 

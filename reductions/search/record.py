@@ -18,6 +18,8 @@ SEARCH = np.dtype(
         ("task", "u8"),  # address of the kernel that goes through a block and asks for its parts
         ("own", "u8"),  # address of the task's own record; 0 without one
         ("choose", "u8"),  # address of the kernel that answers
+        ("make", "u8"),  # address of the kernel that makes the features of a step in `making`; 0: a step shows a line
+        ("multiply", "u8"),  # address of the kernel that adds products to the features shown; 0: there are none
         ("actions", "u8"),  # that there are, from 1 on
         ("learners", "u8"),  # sub-models of a policy, without those of `folds`
         ("folds", "u8"),  # 1: every policy is three, of which two test what the other learned
@@ -30,6 +32,7 @@ SEARCH = np.dtype(
         ("conditions", "u8"),  # 1: features are made of the actions that the task names
         ("hamming", "u8"),  # 1: the loss counts wrong actions; else the task declares it
         ("priced", "u8"),  # 1: the task says the cost of each action in place of right ones
+        ("misnames", "u8"),  # 1: VW's names of actions, see `stuck`
         ("bias_length", "u8"),
         ("product_length", "u8"),
         ("neighbours", "u8"),  # address of int64[neighbour_count]: distance · 2^24 + letter
@@ -46,6 +49,7 @@ SEARCH = np.dtype(
         ("passes", "i8"),  # for which it has
         ("generated", "u8"),  # examples so far
         ("read", "u8"),  # lines so far, with those that end blocks and passes
+        ("stuck", "u8"),  # bits of the actions that the last step learned named, for steps that name none
         # of a batch
         ("newest", "i8"),  # policy that learns, or that predicts
         # of a block
@@ -55,6 +59,9 @@ SEARCH = np.dtype(
         ("built", "u8"),  # BUFFER of ACTION[count]: lines with features of their neighbours
         ("beside", "u8"),  # BUFFER of their features
         ("shown", "u8"),  # BUFFER of the features of one line with those made of actions
+        ("making", "u8"),  # address of the BUFFER where `make` puts features: `made` or `kept`
+        ("made", "u8"),  # BUFFER of the features of a step
+        ("kept", "u8"),  # BUFFER of those of the step to learn
         ("memo", "u8"),  # BUFFER of remembered predictions
         ("memo_heads", "u8"),  # address of uint32[MEMO_HEADS]
         ("memo_size", "u8"),  # of the words in use
@@ -77,6 +84,7 @@ SEARCH = np.dtype(
         ("line", "u8"),
         ("tag", "u8"),  # of this action, for those that are conditioned on it; 0: none
         ("learner", "u8"),
+        ("peeks", "u8"),  # 1: VW draws the policy of a run before this step, to see whether features are needed
         ("oracles", "u8"),  # address of uint32[room]: right actions
         ("oracle_count", "u8"),
         ("allowed", "u8"),  # address of uint32[room]: actions that there are here; none: all

@@ -1,15 +1,16 @@
 """A search on a block of lines: predict it, go through it again, and try each action of each step."""
 
 import numpy as np
-from numpy import int64, uint64
+from numpy import int64, uint32, uint64
 
-from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, int64s_at, kernel, shared_of, uint32s_at
+from hutch.core.kernel.abi import UNLABELED, call, example_of, float32s_at, int64s_at, kernel, shared_of
 from hutch.core.kernel.decision import decision_of, ranked_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.shown import show, shown_by
 from hutch.core.learner.memory import reserve
-from hutch.reductions.search.choose import list_actions, teach
-from hutch.reductions.search.history import add_history, build_lines, show_line
+from hutch.reductions.search.choose import list_actions, show_more, teach
+from hutch.reductions.search.history import build_lines, show_line
+from hutch.reductions.search.made import show_made
 from hutch.reductions.search.memo import forget
 from hutch.reductions.search.policies import begin_run, draw
 from hutch.reductions.search.record import NONE, ROLL_IN, ROLL_OUT, TEST, arrays_of_label, search_of
@@ -102,6 +103,22 @@ def _order_steps(s, shared, count):
 
 
 @helper
+def _misname(s, listed):
+    """Call the first actions of a step that allows all by the names of those that a step before allowed, as VW does."""
+    if s.learn_allowed_count > uint64(0):
+        s.stuck = uint64(0)
+        for k in range(s.learn_allowed_count):
+            s.stuck |= uint64(1) << uint64(listed[k])
+        return
+    k, name, stuck = 0, 0, s.stuck
+    while stuck > uint64(0) and uint64(k) < s.actions:
+        if stuck & uint64(1) != uint64(0):
+            listed[k] = uint32(name)
+            k += 1
+        stuck, name = stuck >> uint64(1), name + 1
+
+
+@helper
 def _learn_step(layer, example, offset, step):
     """Try each action of a step, and learn what it cost."""
     s, e = search_of(layer), example_of(example)
@@ -117,10 +134,13 @@ def _learn_step(layer, example, offset, step):
     count = list_actions(s, s.learn_allowed, s.learn_allowed_count)
     for k in range(count):
         costs[k] = float32s_at(s.roll_losses, s.room)[k]
-    show_line(s, e, s.learn_line)
-    if s.conditions == uint64(1):
-        names, actions = uint32s_at(s.learn_names, s.room), uint32s_at(s.learn_actions, s.room)
-        add_history(s, e, names, actions, s.learn_count)
+    if s.misnames == uint64(1):
+        _misname(s, listed)
+    if s.make == uint64(0):
+        show_line(s, e, s.learn_line)
+    else:
+        show_made(e, s.kept)
+    show_more(layer, example, offset, s.learn_names, s.learn_actions, s.learn_count)
     teach(layer, example, offset, s.learn_learner, count)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hutch.core.batch import Batch, shared_rows
-from hutch.core.chain.capabilities import BoundsColumns, has
+from hutch.core.chain.capabilities import BoundsColumns, FindsArcs, has
 from hutch.core.chain.engine import Engine, Outputs
 from hutch.core.chain.stored import Stored
 from hutch.core.config import read as chain_config
@@ -250,11 +250,12 @@ class Chain(OneByOne, Engine):
             for text in self._unexpected.about_far_values():
                 warn(text)
 
-    def predict_decisions(self, examples: Any, *, columns: AnyRoles = None) -> list[NDArray[np.float32]]:
+    def predict_decisions(self, examples: Any, *, columns: AnyRoles = None) -> list[NDArray[Any]]:
         """Predict decisions over actions with features, without learning; arguments as of `predict`.
 
         Returns:
-            An array for each decision, float32 (actions): the score or the probability of each action.
+            An array for each decision, float32 (actions): the score or the probability of each action. For a layer that
+            finds arcs, int64 (lines, 2): the head of each line and the label of the arc.
 
         Raises:
             ConfigError: the chain does not take such decisions.
@@ -267,12 +268,15 @@ class Chain(OneByOne, Engine):
         """
         if not self.takes.of_decisions:
             raise ConfigError(f"predict_decisions: chain[0].{self.layers[0].name} does not predict decisions")
-        found: list[NDArray[np.float32]] = []
+        found: list[NDArray[Any]] = []
 
         def see(batch: Batch, outputs: Outputs) -> None:
             if (actions := ~shared_rows(batch)).any():
                 ends = np.flatnonzero(np.diff(batch.group[actions])) + 1
-                found.extend(np.split(outputs.predictions[actions], ends))
+                values: Any = outputs.predictions[actions]
+                if has(self.layers[0], FindsArcs):
+                    values = self.layers[0].arcs(values, outputs.raw[actions])
+                found.extend(np.split(values, ends))
 
         with self._unchanged():
             batches = self._batches(examples, None, None, self._optional(columns))

@@ -152,6 +152,16 @@ CHAINS: dict[str, list[Any]] = {
         {"cost_sensitive_one_against_all": CLASSES},
         LINEAR,
     ],
+    "search_dependencies over cost_sensitive_one_against_all": [
+        {"search_dependencies": {**CLASSES, "alpha": 0.02, "as_vw": True}},
+        {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
+    "search_graph over cost_sensitive_one_against_all": [
+        {"search_graph": {**CLASSES, "alpha": 0.02, "as_vw": True}},
+        {"cost_sensitive_one_against_all": CLASSES},
+        LINEAR,
+    ],
     "search_maximum over cost_sensitive_one_against_all": [
         {"search_maximum": {**CLASSES, "alpha": 0.02}},
         {"cost_sensitive_one_against_all": CLASSES},
@@ -288,6 +298,8 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
             return f"{label},{label % 4 + 1}"
         if takes == "cost_sensitive":
             return f"{label}:0 {label % 4 + 1}:{importance:g}"
+        if takes == "numbers_of_lines":
+            return f"{label}" if "graph" in name else f"{label % 3},{label}"
         if takes == "classes_of_lines":
             return f"{label}"
         if takes == "logged_number":
@@ -298,8 +310,10 @@ def lines(name: str, pairs: list[tuple[int, int, int, float]]) -> list[str]:
         f"{label_of(label, importance)} |rater r{rater} |task t{task} u:{task / 3:g}"
         for label, rater, task, importance in pairs
     ]
-    if "crowd_em" in name or takes == "classes_of_lines":
-        found = [line for first in range(0, len(found), 2) for line in [*found[first : first + 2], ""]]
+    if "crowd_em" in name or takes.endswith("_of_lines"):
+        pairs_of = [found[first : first + 2] for first in range(0, len(found), 2)]
+        edge = ["1,2 |edge between"] if "graph" in name else []
+        found = [line for pair in pairs_of for line in [*pair, *edge[: len(pair) - 1], ""]]
     return found
 
 
@@ -323,6 +337,8 @@ SLOW = (
     "probabilistic_label_tree over linear",
     "recall_tree over linear",
     "eigen_memory_tree over linear",
+    "search_dependencies over cost_sensitive_one_against_all",
+    "search_graph over cost_sensitive_one_against_all",
 )
 
 

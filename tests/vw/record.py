@@ -50,6 +50,33 @@ def blocks(classes: int, count: int = 12) -> str:
     return "".join(found)
 
 
+def parsed(labels: int, count: int = 10) -> str:
+    """Short sentences with a head and a label of the arc for each word, some of which cross."""
+    draw, found = random.Random(labels), []
+    for number in range(count):
+        words = draw.randint(1, 6)
+        for i in range(words):
+            head = max(0, i + 1 - draw.randint(1, 2)) if number % 3 else draw.choice([0, *range(1, words + 1)])
+            words_of = f"|w w{draw.randrange(9)} |p {'nva'[draw.randrange(3)]} x:0.5"
+            found.append(f"{head},{draw.randint(1, labels)} 's{number} {words_of}\n")
+        found.append("\n")
+    return "".join(found)
+
+
+def graphs(classes: int, count: int = 8) -> str:
+    """Small graphs, some of whose edges join more than two nodes."""
+    draw, found = random.Random(classes), []
+    for number in range(count):
+        nodes = draw.randint(1, 5)
+        found += [f"{draw.randint(1, classes)} 'g{number} |n w{draw.randrange(6)} x:0.5\n" for _ in range(nodes)]
+        for _ in range(draw.randint(0, 4) if nodes > 1 else 0):
+            ends = draw.sample(range(1, nodes + 1), min(nodes, draw.choice((2, 2, 3, 4))))
+            ends[2:2] = [0] * (len(ends) > 2 and draw.random() < 0.5)
+            found.append(f"{','.join(map(str, ends))} |e v{draw.randrange(3)} |f y:{draw.uniform(0.1, 2):.2f}\n")
+        found.append("\n")
+    return "".join(found)
+
+
 def related(count: int = 12) -> str:
     """Blocks of up to four entities and the relations between them."""
     draw, found = random.Random(count), []
@@ -352,6 +379,35 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--search 3 --search_task argmax --search_alpha 0.05 --cost 3 --negative_weight 0.5",
             "--search 3 --search_task argmax --max",
             "--search 3 --search_task multiclasstask --search_alpha 0.05 -c -k --passes 2 --holdout_off",
+        ),
+    ),
+    "trees": (
+        parsed(3),
+        (
+            "--search 12 --search_task dep_parser",
+            "--search 4 --search_task dep_parser --num_label 3 --root_label 1 --search_alpha 0.02 -c -k --passes 2 "
+            "--holdout_off --search_rollout mix_per_roll --search_neighbor_features -1:w",
+            "--search 7 --search_task dep_parser --num_label 3 --root_label 0 --one_learner --search_alpha 0.02 "
+            "--search_history_length 2 --search_rollout oracle",
+            "--search 4 --search_task dep_parser --num_label 3 --root_label 2 --transition_system 2 "
+            "--search_alpha 0.02",
+            "--search 8 --search_task dep_parser --num_label 3 --root_label 2 --transition_system 2 --one_learner "
+            "--search_rollin mix_per_roll --search_alpha 0.02",
+            "--search 4 --search_task dep_parser --num_label 3 --root_label 3 --cost_to_go --search_rollout none",
+            "--search 4 --search_task dep_parser --num_label 3 --root_label 3 --cost_to_go --transition_system 2 "
+            "--one_learner --search_alpha 0.02",
+        ),
+    ),
+    "graphs": (
+        graphs(3),
+        (
+            "--search 3 --search_task graph",
+            "--search 3 --search_task graph --search_alpha 0.02 --search_graph_num_loops 3 "
+            "--search_graph_separate_learners -q ef -c -k --passes 2 --holdout_off",
+            "--search 3 --search_task graph --search_alpha 0.02 --search_graph_directed --search_rollout mix_per_roll",
+            "--search 4 --search_task graph --search_alpha 0.02 --search_graph_no_structure --search_rollout none "
+            "--search_rollin policy",
+            "--search 3 --search_task graph --search_graph_num_loops 1 --search_no_caching -q ::",
         ),
     ),
     "logarithmic": (

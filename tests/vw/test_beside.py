@@ -57,6 +57,16 @@ DATA = {
     "priced number": lambda *n: _lines(lambda draw: f"ca {3 * draw.random():.2f}:{draw.random():.2f}:0.25", *n),
     "number in a range": lambda *n: _lines(lambda draw: round(3 * draw.random(), 3), *n),
     "sequence": lambda *n: re.sub("((?:.+\n){3})", "\\1\n", _lines(lambda draw: draw.randrange(1, 5), *n)),
+    "graph": lambda *n: re.sub(
+        "(.+\n)(.+\n).+? (.*\n)",
+        r"\1\g<2>1,2 \3\n",
+        _lines(lambda draw: draw.randrange(1, 5), *n),
+    ),
+    "tree": lambda *n: re.sub(
+        "(.+\n)(.+\n)(.+\n)",
+        r"2,\g<1>0,\g<2>2,\g<3>\n",
+        _lines(lambda draw: draw.randrange(1, 5), *n),
+    ),
     "relations": lambda *n: re.sub(
         "(.+?) (.*\n).+? (.*\n).+? (.*\n)",
         r"\1 'E_0 \2\1 'E_1 \g<3>7 'R_0_1 \4" + "\n",
@@ -113,6 +123,8 @@ MODELS = {
     "--search 10 --search_task entity_relation": "relations",
     "--search 4 --search_task argmax": "sequence",
     "--search 4 --search_task multiclasstask": "sequence",
+    "--search 4 --search_task dep_parser --num_label 4 --root_label 1": "tree",
+    "--search 4 --search_task graph": "graph",
     "--cats 4 --min_value 0 --max_value 3 --bandwidth 0.9": "priced number",
     "--cats_pdf 4 --min_value 0 --max_value 3": "priced number",
     "--cats_tree 4": "logged",

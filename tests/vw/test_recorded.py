@@ -32,6 +32,8 @@ SLOW = (
     "exploring less",
     "feedback",
     "classes by memories",
+    "trees",
+    "graphs",
 )
 
 

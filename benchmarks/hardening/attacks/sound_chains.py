@@ -8,6 +8,21 @@ WORDS = [f"'t{i} |w a{i % 5}:{1 + i % 2} b{i % 7} |u r{i % 4}" for i in range(30
 LABEL_SETS = [f"{i % 3},{3 + i % 2} |w a{i % 5} b{i % 7} |u r{i % 4}" for i in range(30)]
 COSTS = [f"1:{i % 3} 2:{(i + 1) % 3} 3:0.5 |w a{i % 5} |u r{i % 4}" for i in range(30)]
 BLOCKS = [line for i in range(10) for line in (*(f"{1 + (i + j) % 3} |w a{i % 5} |u r{j}" for j in range(3)), "")]
+GRAPHS = [
+    line
+    for i in range(10)
+    for line in (
+        f"{1 + i % 3} |w a{i % 5}",
+        f"{1 + i % 2} |w b{i % 3}",
+        "2 |w c",
+        "1,2 |w d",
+        f"2,{1 + i % 3},3 |w e",
+        "",
+    )
+]
+TREES = [
+    line for i in range(10) for line in (f"0,{1 + i % 3} |w a{i % 5}", f"1,2 |w b{i % 3}", f"{1 + i % 2},3 |w c", "")
+]
 RELATIONS = [
     line
     for i in range(10)
@@ -166,6 +181,8 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         BLOCKS,
     ),
     "search_spans": ([{"search_spans": {"classes": 3, "sweeps": 2, "alpha": 0.02}}, *_CSOAA], BLOCKS),
+    "search_dependencies": ([{"search_dependencies": {"classes": 3, "alpha": 0.02, "as_vw": True}}, *_CSOAA], TREES),
+    "search_graph": ([{"search_graph": {"classes": 3, "alpha": 0.02, "as_vw": True}}, *_CSOAA], GRAPHS),
     "search_maximum": ([{"search_maximum": {"classes": 3, "alpha": 0.02}}, *_CSOAA], BLOCKS),
     "search_relations": (
         [

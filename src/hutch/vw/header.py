@@ -91,7 +91,7 @@ def _dictionary_lines(chain: Chain) -> Iterator[str]:
 _LABELS = {"cost_sensitive": "CS", "action_costs": "CS", "logged_action": "CB", "logged_class": "CB"}
 _LABELS |= {"logged_slots": "CCB", "logged_slate": "SLATES"}
 _PREDICTIONS = {"class": "MULTICLASS", "labels": "MULTILABELS", "action_probabilities": "ACTION_PROBS"}
-_LABELS |= {"logged_number": "CONTINUOUS", "none": "NOLABEL"}
+_LABELS |= {"numbers_of_lines": "MULTILABEL", "logged_number": "CONTINUOUS", "none": "NOLABEL"}
 _PREDICTIONS |= {"density": "PDF", "drawn_number": "ACTION_PDF_VALUE"}
 
 

@@ -69,7 +69,16 @@ _LOST = {
     "eigen_memory_tree": "--emt",
     "recall_tree": "--recall_tree",
     **dict.fromkeys(
-        ("search_bits", "search_maximum", "search_relations", "search_sequence", "search_spans"), "--search"
+        (
+            "search_bits",
+            "search_dependencies",
+            "search_graph",
+            "search_maximum",
+            "search_relations",
+            "search_sequence",
+            "search_spans",
+        ),
+        "--search",
     ),
     "sketched_newton": "--OjaNewton",
     "stagewise_polynomial": "--stage_poly",

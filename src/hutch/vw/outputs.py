@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hutch.chain import Chain
 from hutch.core.batch import Batch, ends_of_groups
-from hutch.core.chain.capabilities import FindsTopics, SearchesLabels, has
+from hutch.core.chain.capabilities import FindsArcs, FindsTopics, SearchesLabels, has
 from hutch.core.chain.engine import Outputs
 from hutch.core.chain.reduction import Predictions
 from hutch.core.kernel.abi import UNLABELED
@@ -234,7 +234,7 @@ def prediction_lines(chain: Chain, given: Namespace) -> Lines:
 
 
 def block_lines(layer: Any, labels: Sequence[str], batch: Batch, outputs: Outputs) -> bytes:
-    """`--search`: the class of each line of a block, or its only one, and the tag of its first line.
+    """`--search`: the classes of a block's lines, its only one, or lines `head:label`; then the tag of its first line.
 
     Args:
         layer: that searches.
@@ -243,8 +243,14 @@ def block_lines(layer: Any, labels: Sequence[str], batch: Batch, outputs: Output
     """
     found, start = [], 0
     for stop in ends_of_groups(batch).tolist():
+        if has(layer, FindsArcs):
+            arcs = layer.arcs(outputs.predictions[start:stop], outputs.raw[start:stop]).tolist()
+            found.append("".join(f"{head}:{label}\n" for head, label in arcs).encode() + tail(batch, start))
+            start = stop
+            continue
         classes = outputs.predictions[start : start + 1 if layer.of_blocks else stop].tolist()
-        words = [class_name(int(one), labels if layer.name == "search_sequence" else ()) for one in classes]
+        names = labels if layer.name == "search_sequence" else ()
+        words = [class_name(int(one), names) for one in classes if one]  # an edge of a graph has no class
         text = " ".join(words) + ("" if layer.name == "search_maximum" else " ")
         found.append(text.encode() + tail(batch, start))
         start = stop

@@ -17,6 +17,10 @@ _OTHERS: tuple[str, ...] = (
 """Options that ask for layers of decisions, or for costs of another kind."""
 
 
+_OF_TREES = {"labels": 12, "root": 8}
+"""Vowpal Wabbit's numbers of labels of arcs, and of that to the root."""
+
+
 def imply(options: Namespace) -> None:
     """Set the options that a search implies: below it are costs of as many classes.
 
@@ -30,6 +34,9 @@ def imply(options: Namespace) -> None:
     for name in _OTHERS:
         if getattr(options, name) not in (None, False):
             raise UsageError(f"--search: got --{name}, wanted --csoaa or none, which is the same")
+    if options.search_task == "dep_parser" and options.cost_to_go:  # VW makes room for all arcs with their labels
+        arcs = 2 * (_OF_TREES["labels"] if options.num_label is None else options.num_label)
+        options.search = max(options.search, arcs + int(options.transition_system or 1))
     if options.csoaa is None:
         options.csoaa = 2 * options.search - 1 if options.search_span_bilou else options.search
 
@@ -57,6 +64,13 @@ def search_layers(options: Namespace) -> list[Any]:
             raise UsageError(f"--search_span_multipass: {got}, wanted at most as many: VW crashes")
     if options.search_task == "sequence_ctg":
         more["cost_to_go"] = True
+    if options.search_task == "dep_parser":
+        given = {"labels": options.num_label, "root": options.root_label}
+        more |= {name: default if given[name] is None else given[name] for name, default in _OF_TREES.items()}
+        more["as_vw"] = True
+    if options.search_task == "graph":
+        loops = 2 if options.search_graph_num_loops is None else max(1, options.search_graph_num_loops)
+        more |= {"loops": loops, "as_vw": True}
     return [declared_layer(TASKS[options.search_task], options, **more)]
 
 
@@ -72,7 +86,7 @@ def _place(text: str) -> str:
 def search_words(name: str, given: Any) -> Iterator[str]:
     """The options of a layer that searches which its declaration does not give."""
     task = next(task for task, layer in TASKS.items() if layer == name)
-    yield from ("--search_task", "sequence_ctg" if getattr(given, "cost_to_go", False) else task)
+    yield from ("--search_task", "sequence_ctg" if task == "sequence" and given.cost_to_go else task)
     if given.passes_per_policy:
         yield from ("--search_interpolation", "policy", "--search_passes_per_policy", str(given.passes_per_policy))
         yield from ("--passes", str(given.policies * given.passes_per_policy))

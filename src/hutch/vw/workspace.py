@@ -27,6 +27,7 @@ _LABELS = {
     "simple": LabelType.SIMPLE,
     "multiclass": LabelType.MULTICLASS,
     "classes_of_lines": LabelType.MULTICLASS,
+    "numbers_of_lines": LabelType.MULTILABEL,
     "cost_sensitive": LabelType.COST_SENSITIVE,
     "action_costs": LabelType.COST_SENSITIVE,
     "logged_action": LabelType.CONTEXTUAL_BANDIT,

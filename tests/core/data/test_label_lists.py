@@ -17,6 +17,7 @@ from hutch.core.text.parser import ParserOptions
 
 GIVEN: dict[Any, list[Any]] = {
     "multilabel": [[0, 2], [1], None],
+    "numbers_of_lines": [[3, 1, 3], [0], None],
     "cost_sensitive": [{"1": 0.5, "2": 0.0}, {"2": 1.5}, None],
     "logged_class": [{"class": 2, "cost": 0.5, "probability": 0.25}, None],
     "logged_number": [{"number": 1.5, "cost": 0.25, "density": 0.5}, None],
@@ -54,6 +55,16 @@ def test_records_cells_and_frames_say_the_same(kind: Any, tmp_path: Path) -> Non
         for field in FIELDS:
             np.testing.assert_array_equal(getattr(found, field), getattr(wanted, field), field)
     assert wanted.cost_ptr[-1] == wanted.cost_ptr[-2] > 0  # the last has none
+
+
+def test_numbers_of_lines_stay_in_their_order(tmp_path: Path) -> None:
+    options = ParserOptions(label="numbers_of_lines")
+    [found] = read_csv(written(tmp_path / "a.csv", ["3,1,3", "[0]"]), options)
+    [of_text] = to_batches("3,1,3 |f a\n0 |f b\n", options)
+    for batch in (found, of_text):
+        assert batch.cost_ptr.tolist() == [0, 3, 4] and batch.cost_classes.tolist() == [3, 1, 3, 0]
+    with pytest.raises(DataError, match="got 'x', wanted numbers such as"):
+        list(read_csv(written(tmp_path / "a.csv", ["x"]), options))
 
 
 def test_lists_of_classes_are_written_in_several_ways(tmp_path: Path) -> None:

@@ -33,9 +33,7 @@ new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 para_active: use --ksvm without it
 sendto: use `hutch serve`, which predicts and learns over HTTP
 search_metatask search_total_nb_policies search_trained_nb_policies search_active_verify
-  search_max_branch search_kbest search_use_passthrough_repr search_graph_num_loops
-  search_graph_no_structure search_graph_separate_learners search_graph_directed
-  root_label num_label old_style_labels transition_system one_learner cost_to_go: Hutch has --search with other tasks
+  search_max_branch search_kbest search_use_passthrough_repr: Hutch has --search with other tasks
 """
 """Options by part, its main ones first: the alternative. An option of several parts is listed with the first."""
 

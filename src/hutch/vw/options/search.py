@@ -13,6 +13,8 @@ TASKS: Mapping[str, str] = {
     "argmax": "search_maximum",
     "multiclasstask": "search_bits",
     "entity_relation": "search_relations",
+    "dep_parser": "search_dependencies",
+    "graph": "search_graph",
 }
 """The layer of each task."""
 _ROLLS = (("learn", "policy"), ("ref", "oracle"), ("mix", "mix_per_roll"))
@@ -98,6 +100,34 @@ _BESIDE = tuple((option.name, option.sets) for option in _COMMON if option.sets)
 
 LAYERS: dict[str, VwLayer] = {
     "search_bits": VwLayer(learner="search_task", beside=_BESIDE),
+    "search_dependencies": VwLayer(
+        learner="search_task",
+        options=(
+            new_int("root_label", "label of the arc to the root.", default=8, least=0, sets="root", needs=_TASK),
+            new_int("num_label", "number of the labels of arcs.", default=12, least=1, sets="labels", needs=_TASK),
+            new_choice(
+                "transition_system",
+                "arc-hybrid, or arc-eager.",
+                {"1": "arc_hybrid", "2": "arc_eager"},
+                sets="transitions",
+                needs=_TASK,
+            ),
+            new_flag("one_learner", "choose transitions and labels together.", sets="one_model", needs=_TASK),
+            new_flag("cost_to_go", "learn costs by a dynamic oracle.", sets="cost_to_go", needs=_TASK),
+            new_flag("old_style_labels", "labels are 256 · label + head + 1.", sets="packed", needs=_TASK),
+        ),
+        beside=_BESIDE,
+    ),
+    "search_graph": VwLayer(
+        learner="search_task",
+        options=(
+            new_int("search_graph_num_loops", "times to go through the nodes.", default=2, least=0, needs=_TASK),
+            new_flag("search_graph_no_structure", "see edges alone.", sets="structure", value=False, needs=_TASK),
+            new_flag("search_graph_separate_learners", "a model for each time.", sets="separate", needs=_TASK),
+            new_flag("search_graph_directed", "edges have a direction.", sets="directed", needs=_TASK),
+        ),
+        beside=_BESIDE,
+    ),
     "search_maximum": VwLayer(
         learner="search_task",
         options=(
