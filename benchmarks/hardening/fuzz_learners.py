@@ -232,13 +232,13 @@ def eigen_memories(rng: random.Random) -> Case:
     """Classes by memories in a tree; none comes twice, and no value is below 0."""
     words = ["--emt", f"--emt_leaf {rng.choice((1, 2, 5, 10, 100))}"]
     words += [f"--emt_scorer {rng.choice(('self_consistent_rank', 'not_self_consistent_rank', 'distance', 'random'))}"]
-    words += _some(rng, (f"--emt_initial {rng.choice(('cosine', 'euclidean', 'gaussian', 'none'))}",), 1)
-    words += _some(
+    words += some(rng, (f"--emt_initial {rng.choice(('cosine', 'euclidean', 'gaussian', 'none'))}",), 1)
+    words += some(
         rng,
         ("--emt_router random", f"--emt_tree {rng.choice((1, 5, 30))}", "--random_seed 5", "-l 0.1", "--power_t 0.3"),
         3,
     )
-    words += _some(
+    words += some(
         rng,
         (
             "--noconstant",
@@ -251,9 +251,9 @@ def eigen_memories(rng: random.Random) -> Case:
         ),
         2,
     )
-    words += _some(rng, ("--passes 3 -c -k --holdout_off", "--loss_function logistic"), 1)
+    words += some(rng, ("--passes 3 -c -k --holdout_off", "--loss_function logistic"), 1)
     lines = [
-        f"{rng.randint(1, 5)}{rng.choice(('', ' 2', ' 0.5'))} {_features(rng)} |d x:{rng.random():.4f}\n"
+        f"{rng.randint(1, 5)}{rng.choice(('', ' 2', ' 0.5'))} {features(rng)} |d x:{rng.random():.4f}\n"
         for _ in range(rng.randint(20, 200))
     ]
     return Case(" ".join(words), "".join(lines).replace(":-", ":"))
