@@ -43,7 +43,7 @@ class Choices:
     """
 
     def __init__(self, names: Sequence[str], options: ParserOptions, roles: Roles) -> None:
-        self._kind, self._alone = options.label, options.chosen_alone
+        self._kind, self._alone, self._chance = options.label, options.chosen_alone, roles.chance
         self._at = {role: roles.choice(role, names) for role in CHOICE}
         action, cost, reward, probability = self._at.values()
         if cost and reward:
@@ -63,7 +63,7 @@ class Choices:
     def _refuse_missing(self, names: Sequence[str]) -> None:
         action, cost, reward, probability = self._at.values()
         missing = ["action"] * (not action) + ["reward"] * (not (cost or reward))
-        missing += ["probability"] * (not (probability or self._alone))
+        missing += ["probability"] * (not (probability or self._alone or self._chance))
         if missing:
             more = "; `hutch evaluate --propensities estimated` does without" * (missing == ["probability"])
             wanted = f"columns of {' and '.join(missing)}: {' '.join(_set(role, 'NAME') for role in missing)}"
@@ -123,9 +123,12 @@ class Choices:
                 raise Problem(f"column {self._at['action']!r}: {text}", int(places[i]))
         action[rows.labels == UNLABELED] = -1
         probability = np.zeros(len(rows), np.float32) if self._alone else rows.base
+        if self._chance and not self._alone:
+            probability = np.full(len(rows), self._chance, np.float32)
         wrong = np.flatnonzero((action >= 0) & ~((probability > 0) & (probability <= 1)))
         if len(wrong) and not self._alone:
-            got = f"column {self._at['probability']!r}: got {_number(probability[wrong[0]])}"
+            got = f"column {self._at['probability']!r}" if self._at["probability"] else "columns.probability"
+            got += f": got {_number(probability[wrong[0]])}"
             raise Problem(f"{got}, wanted a number above 0, at most 1", int(places[wrong[0]]))
         return _Found(action, (self._sign * rows.labels).astype(np.float32), probability)
 
@@ -179,7 +182,11 @@ class ChoiceRecords:
             raise DataError(f"{at['action']}: got {name!r:.60}, wanted an action; {did_you_mean(name, self._names)}")
         if is_number(reward) and cost is None:
             cost = -reward
-        return found | {"chosen": self._names.index(name), "cost": cost, "probability": probability}
+        return found | {
+            "chosen": self._names.index(name),
+            "cost": cost,
+            "probability": self._roles.chance or probability,
+        }
 
 
 def _number(value: float) -> str:

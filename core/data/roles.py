@@ -50,7 +50,7 @@ class Roles:
         categorical: columns whose values are always words, as ids are, even where they look like numbers.
         ignore: columns to leave out.
         action, cost, reward, probability: of a table of choices, see `hutch.core.data.choices`: the action that was
-            chosen, what it cost or earned, and with which probability it was chosen.
+            chosen, what it cost or earned, and with which probability it was chosen; a number is that of all choices.
         decimal: the mark before the decimals of numbers in separated text, `.` or `,`, as spreadsheets of many
             languages write it.
     """
@@ -70,7 +70,7 @@ class Roles:
     action: str | None = None
     cost: str | None = None
     reward: str | None = None
-    probability: str | None = None
+    probability: str | float | None = None
     decimal: Literal[".", ","] = "."
 
     @classmethod
@@ -107,9 +107,14 @@ class Roles:
     def choice(self, role: str, names: Sequence[str]) -> str | None:
         """The column of a role of choices: the one that is given, or one that is known by its name; None if none is."""
         if getattr(self, role) is not None:
-            at = self.position(role, names)
+            at = None if role == "probability" and self.chance else self.position(role, names)
             return None if at is None else names[at]
         return next((name for known in CHOICE_NAMES[role] for name in names if name.lower() == known), None)
+
+    @property
+    def chance(self) -> float:
+        """The probability of all choices, as in a randomised trial; 0 if a column holds it."""
+        return float(self.probability) if isinstance(self.probability, float | int) else 0.0
 
     def are_choices(self, kind: LabelKind, names: Sequence[str]) -> bool:
         """Whether the rows of a table are choices, for a chain that takes a kind of labels."""
@@ -131,7 +136,8 @@ class Roles:
             ConfigError: a column that does not exist or that is named twice.
         """
         taken = {self.position(role, names) for role in ("label", "importance", "base", "tag", "group")}
-        taken |= {self.position(role, names) for role in CHOICE if getattr(self, role)}
+        given = [role for role in CHOICE if getattr(self, role) and not (role == "probability" and self.chance)]
+        taken |= {self.position(role, names) for role in given}
         taken |= {position_of("columns.ignore", str(name), names) for name in self.ignore}
         for name in self.categorical:
             position_of("columns.categorical", str(name), names)

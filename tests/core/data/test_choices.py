@@ -194,3 +194,19 @@ def test_rows_of_a_group_are_the_actions_of_one_decision(tmp_path):
     path = tmp_path / "asked.csv"
     path.write_text("group,action\n1,red\n1,blue\n2,red\n2,green\n2,blue\n")
     assert [len(each) for each in Chain.from_config({"chain": LAYERS}).predict_decisions(path)] == [2, 3]
+
+
+def test_a_trial_has_one_probability_for_all(log, tmp_path):
+    text = log.read_text().replace(",0.25,", ",0.5,")
+    log.write_text(text)
+    wanted = evaluate(log, config())
+    lines = [line.rsplit(",", 2)[0] + "," + line.rsplit(",", 1)[1] for line in text.splitlines()]
+    path = tmp_path / "trial.csv"
+    path.write_text("\n".join(lines) + "\n")
+    assert evaluate(path, config(probability=0.5)) == wanted
+    keys = lines[0].split(",")
+    given = [dict(zip(keys, line.split(","), strict=True)) for line in lines[1:]]
+    given = [row | {"age": int(row["age"]), "click": int(row["click"])} for row in given]
+    assert evaluate(given, config(probability=0.5)) == wanted
+    with pytest.raises(DataError, match="trial.csv:2: columns.probability: got 1.5, wanted a number above 0"):
+        Chain.from_config(config(probability=1.5)).learn(path)
