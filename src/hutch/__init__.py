@@ -18,6 +18,7 @@ __all__ = [
     "hookimpl",
     "judges",
     "label",
+    "preferences",
 ]
 
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "hookimpl": "hutch.core.hooks",
     "judges": "hutch",
     "label": "hutch",
+    "preferences": "hutch.functions.preferences",
 }
 
 

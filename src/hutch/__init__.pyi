@@ -7,6 +7,7 @@ from hutch.functions.crowd import crowd as crowd
 from hutch.functions.estimate import estimate as estimate
 from hutch.functions.judges import judges as judges
 from hutch.functions.label import label as label
+from hutch.functions.preferences import preferences as preferences
 from hutch.number_policy import NumberPolicy as NumberPolicy
 from hutch.off_policy import evaluate as evaluate
 from hutch.policy import Policy as Policy

@@ -14,11 +14,12 @@ from hutch.crowd.pairs.report import (
     learn_blocks,
     next_pairs,
     score,
+    strength_columns,
     strengths,
     summary,
     votes_of,
-    write_strengths,
-    write_workers,
+    worker_columns,
+    write_columns,
 )
 from hutch.crowd.pairs.votes import from_rows
 
@@ -39,7 +40,7 @@ def rows_of(file):
 def test_strengths():
     _, state, tally = fitted(Davidson())
     file = io.BytesIO()
-    write_strengths(file, state, tally)
+    write_columns(file, strength_columns(state, tally))
     header, *rows = rows_of(file)
     assert header == ["player", "strength", "low", "high", "win", "votes", "won", "lost", "tied"]
     assert rows[0][0] == "x" and rows[0][5:] == ["15", "15", "0", "0"]
@@ -51,13 +52,13 @@ def test_strengths():
 def test_workers():
     _, state, tally = fitted(Hierarchical())
     file = io.BytesIO()
-    write_workers(file, Hierarchical(), state, tally)
+    write_columns(file, worker_columns(Hierarchical(), state, tally))
     header, *rows = rows_of(file)
     assert header == ["worker", "votes", "reliability", "low", "high", "side", "tie"]
     assert [row[:2] for row in rows] == [["ann", "10"], ["bob", "10"]]
     assert float(rows[0][6]) > float(rows[1][6])  # every tie is ann's
     with pytest.raises(UsageError, match="davidson treats all workers alike"):
-        write_workers(file, Davidson(), state, tally)
+        worker_columns(Davidson(), state, tally)
 
 
 def test_summary_and_score():
@@ -117,7 +118,7 @@ def test_players_that_were_never_compared_are_ranked_apart(learn):
     assert bridges(groups, votes_of_each) == [("b", "x")]
     assert "2 groups of players" in (said := warning(groups, votes_of_each)) and "votes on b against x" in said
     file = io.BytesIO()
-    write_strengths(file, state, tally, groups)
+    write_columns(file, strength_columns(state, tally, groups))
     assert [line.split("\t")[-1] for line in file.getvalue().decode().splitlines()] == ["group", *"11122"]
     joined = from_rows([*ISLANDS, ("w", "a", "x", "left")])
     tally.compared.add(joined)

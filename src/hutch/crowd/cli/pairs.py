@@ -31,7 +31,8 @@ def run(options: CrowdOptions, method: str) -> None:
     from hutch.core.run.output import is_stdout, open_output
     from hutch.crowd.data.values import Problems
     from hutch.crowd.pairs import report
-    from hutch.crowd.pairs.islands import bridges, warning
+    from hutch.crowd.pairs.islands import warning
+    from hutch.crowd.pairs.summary import in_groups
     from hutch.crowd.pairs.verdict import sentences
     from hutch.crowd.pairs.votes import read_votes
 
@@ -47,10 +48,10 @@ def run(options: CrowdOptions, method: str) -> None:
         print(f"{options.labels}: {warning(groups, report.votes_of(state, tally))}", file=sys.stderr)
     if options.predictions:
         with open_output(options.predictions) as file:
-            report.write_strengths(file, state, tally, groups)
+            report.write_columns(file, report.strength_columns(state, tally, groups))
     if options.workers:
         with open_output(options.workers) as file:
-            report.write_workers(file, model, state, tally)
+            report.write_columns(file, report.worker_columns(model, state, tally))
     if options.final:
         state.save(options.final)
     summary = (
@@ -60,23 +61,14 @@ def run(options: CrowdOptions, method: str) -> None:
         summary["score"] = report.score(
             model, state, read_votes(options.score, state.features, options.columns, options.encoding)
         )
-    found = report.strengths(state, groups)
-    columns = (found.players, found.strength.tolist(), found.low.tolist(), found.high.tolist(), found.group.tolist())
-    rows: list[dict[str, Any]] = []
-    for player, strength, low, high, group in zip(*columns, strict=True):
-        rows.append({"player": player, "strength": strength, "low": low, "high": high})
-        rows[-1] |= {"group": group + 1} if len(groups) > 1 else {}
-    summary["strengths"] = rows
-    if len(groups) > 1:
-        pairs = bridges(groups, report.votes_of(state, tally))
-        summary["groups"] = [{"players": group} for group in groups]
-        summary["bridges"] = [{"left": one, "right": other} for one, other in pairs]
+    summary |= in_groups(state, tally, groups)
     if options.next:
         summary["next"] = report.next_pairs(state, tally, options.next)
+    rows = summary["strengths"]
     said = sentences(rows, int(tally.outcomes.sum()), *report.about_sides(state, tally))
     command = next_command("--next", "10") if rows and not options.next and options.labels != "-" else ""
     summary |= Verdict(said, command).as_json()
-    text = dumps(summary) if options.json else "\n".join(_lines(summary))
+    text = dumps(summary) if options.json else "\n".join(lines_of(summary))
     print(text, file=sys.stderr if is_stdout(options.predictions) or is_stdout(options.workers) else sys.stdout)
 
 
@@ -117,7 +109,7 @@ def _learned(
     return model, fit.state, tally, {"iterations": fit.iterations, "objective": fit.objective}
 
 
-def _lines(summary: dict[str, Any]) -> list[str]:
+def lines_of(summary: dict[str, Any]) -> list[str]:
     """The summary for people."""
     tables = ("strengths", "next", "score", "groups", "bridges", "verdict", "next_command")
     plain = {name: value for name, value in summary.items() if name not in tables} | summary.get("score", {})

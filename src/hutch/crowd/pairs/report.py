@@ -1,7 +1,7 @@
 """Outputs of `hutch crowd --pairs`: strengths, workers, a summary, the next pairs to request."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -116,27 +116,28 @@ def strengths(state: PairState, groups: Sequence[Sequence[str]] = ()) -> Strengt
     )
 
 
-def write_strengths(file: BinaryIO, state: PairState, tally: Tally, groups: Sequence[Sequence[str]] = ()) -> None:
-    """Write `player strength low high win votes won lost tied`, the strongest first.
+def strength_columns(state: PairState, tally: Tally, groups: Sequence[Sequence[str]] = ()) -> dict[str, Any]:
+    """Columns with a row per player, the strongest first: `player strength low high win votes won lost tied`.
 
     `win` is the probability of winning against a player of mean strength, ties left out. Several groups of players that
     were never compared come one after the other, with their number in the column `group`.
     """
-    found, several = strengths(state, groups), len(groups) > 1
-    more = "\tgroup" if several else ""
-    file.write(f"player\tstrength\tlow\thigh\twin\tvotes\twon\tlost\ttied{more}\n".encode())
-    units = state.player_units[found.order] if len(found.order) else found.order
-    columns = (found.players, found.strength, found.low, found.high, units, found.group)
-    for name, s, low, high, unit, group in zip(*columns, strict=True):
-        won, lost, tied = tally.results[unit].tolist()
-        win = 1 / (1 + np.exp(-s))
-        cells = f"{s:.4f}\t{low:.4f}\t{high:.4f}\t{win:.4f}\t{won + lost + tied}\t{won}\t{lost}\t{tied}"
-        cells += f"\t{group + 1}" if several else ""
-        file.write(f"{name.translate(_CLEAN)}\t{cells}\n".encode())
+    found = strengths(state, groups)
+    results = tally.results[state.player_units[found.order] if len(found.order) else found.order]
+    columns = {
+        "player": found.players,
+        "strength": found.strength,
+        "low": found.low,
+        "high": found.high,
+        "win": 1 / (1 + np.exp(-found.strength)),
+        "votes": results.sum(axis=1),
+        **{name: results[:, k] for k, name in enumerate(("won", "lost", "tied"))},
+    }
+    return columns | ({"group": found.group + 1} if len(groups) > 1 else {})
 
 
-def write_workers(file: BinaryIO, model: PairModel, state: PairState, tally: Tally) -> None:
-    """Write `worker votes reliability low high side tie`.
+def worker_columns(model: PairModel, state: PairState, tally: Tally) -> dict[str, Any]:
+    """Columns with a row per worker: `worker votes reliability low high side tie`.
 
     Reliability is 1 for the average worker, 0 for one whose votes have no information, below 0 for reversed votes;
     `side` is the share of left among votes on equal players that are not ties, `tie` the share of ties among all votes
@@ -147,15 +148,35 @@ def write_workers(file: BinaryIO, model: PairModel, state: PairState, tally: Tal
     """
     if not model.workers:
         raise UsageError(f"--workers: the model {model.name} treats all workers alike; wanted --model hierarchical")
-    file.write(b"worker\tvotes\treliability\tlow\thigh\tside\ttie\n")
+    places = np.fromiter(state.workers.values(), np.int64, len(state.workers))
     bias, ties = state.mean["shared"]
-    for name, w in state.workers.items():
-        a, half = 1 + state.mean["reliability"][w], NORMAL_95 * np.sqrt(state.variance["reliability"][w])
-        z, t = bias + state.mean["side"][w], ties + state.mean["worker_tie"][w]
-        tie = 1 / (1 + 2 * np.cosh(z / 2) * np.exp(-t)) if model.ties else 0.0
-        count = tally.workers[w] if w < len(tally.workers) else 0
-        cells = f"{count}\t{a:.4f}\t{a - half:.4f}\t{a + half:.4f}\t{1 / (1 + np.exp(-z)):.4f}\t{tie:.4f}"
-        file.write(f"{name.translate(_CLEAN)}\t{cells}\n".encode())
+    reliability, half = (
+        1 + state.mean["reliability"][places],
+        NORMAL_95 * np.sqrt(state.variance["reliability"][places]),
+    )
+    z, t = bias + state.mean["side"][places], ties + state.mean["worker_tie"][places]
+    return {
+        "worker": list(state.workers),
+        "votes": _grown(tally.workers, max(state.sizes[2], len(tally.workers)))[places],
+        "reliability": reliability,
+        "low": reliability - half,
+        "high": reliability + half,
+        "side": 1 / (1 + np.exp(-z)),
+        "tie": 1 / (1 + 2 * np.cosh(z / 2) * np.exp(-t)) if model.ties else np.zeros(len(places)),
+    }
+
+
+def write_columns(file: BinaryIO, columns: Mapping[str, Any]) -> None:
+    """Write columns as a table."""
+    file.write(("\t".join(columns) + "\n").encode())
+    for row in zip(*(_cells(column) for column in columns.values()), strict=True):
+        file.write(("\t".join(row) + "\n").encode())
+
+
+def _cells(column: Any) -> list[str]:
+    if isinstance(column, list):
+        return [name.translate(_CLEAN) for name in column]
+    return [f"{value:.4f}" if column.dtype.kind == "f" else f"{value}" for value in column.tolist()]
 
 
 def votes_of(state: PairState, tally: Tally) -> dict[str, int]:

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hutch.core.data.chunks import CHUNK_BYTES, source_name
+from hutch.core.data.chunks import CHUNK_BYTES
 from hutch.core.errors import Problem, UsageError, counted, did_you_mean, reading
 from hutch.crowd.data.asked import named_roles
 from hutch.crowd.data.codes import coded, recoded, used_names
@@ -21,7 +21,7 @@ from hutch.crowd.read.evidence import ENOUGH, Column, columns_of
 from hutch.crowd.read.form import Table, is_json, table_of
 from hutch.crowd.read.form import read_votes as read_json_votes
 from hutch.crowd.read.rows import read_rows
-from hutch.crowd.read.source import Source, pieces_of
+from hutch.crowd.read.source import Source, called, pieces_of
 
 Codes = NDArray[np.int32]
 
@@ -118,7 +118,7 @@ def from_rows(rows: Iterable[Sequence[str]], features: Sequence[str] = ()) -> Vo
 
 
 def read_votes(
-    path: str | Path,
+    path: Any,
     features: Sequence[str] | None = None,
     columns: str | None = None,
     encoding: str = "",
@@ -131,7 +131,7 @@ def read_votes(
     Label Studio's export of `Pairwise`. Votes without a side or a winner are left out and counted.
 
     Args:
-        path: the file.
+        path: the file; or a frame of pandas, polars or Arrow.
         features: the columns wanted as features; None: all others but those of ids and times, of JSON none.
         columns: names of columns or fields that are not found, as `left=answer_1,right=answer_2`.
         encoding: of the text, as Python names it; empty: UTF-8, or UTF-16 with its mark.
@@ -155,7 +155,7 @@ def read_votes(
 
 
 def vote_blocks(
-    path: str | Path,
+    path: Any,
     features: Sequence[str] | None = None,
     columns: str | None = None,
     encoding: str = "",
@@ -173,7 +173,7 @@ def vote_blocks(
     named = dict(named_roles(columns, [*COLUMNS, WEIGHT]) if columns else ())
     pieces = pieces_of(path, encoding, chunk_bytes or CHUNK_BYTES)
     if not chunk_bytes:
-        pieces = iter([Source(source_name(path), b"".join(piece.data for piece in pieces))])
+        pieces = iter([Source(called(path), b"".join(piece.data for piece in pieces))])
     for source in pieces:
         with reading(source.name):
             if found is None and is_json(source.data):

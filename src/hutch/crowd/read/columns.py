@@ -73,7 +73,7 @@ class _Matcher(LongTables, WideTables):
             return self._without_header()
         if not self._at and not self._labels and holds_pairs(self._fields):
             got = f"got {counted(self._width, 'field')} ({', '.join(self._fields)})"
-            raise Problem(f"{got}: votes on pairs need --pairs", self._line, 1)
+            raise Problem(f"{got}: votes on pairs need --pairs, in Python hutch.preferences", self._line, 1)
         if len(self._labels) > 1:
             return self._of_several_labels()
         named = bool(self._known("task") or self._usual("task")) and bool(self._usual("label"))

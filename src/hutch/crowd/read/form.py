@@ -174,7 +174,8 @@ def _of_json(source: Source) -> Form | None:
         records = found[1] if found else _flat(value)
         if records is None:
             if value and isinstance(value, list) and isinstance(value[0], dict) and holds_pairs(list(value[0])):
-                raise Problem(f"{unit} 1: got {', '.join(value[0])}: votes on pairs need --pairs")
+                got = f"{unit} 1: got {', '.join(value[0])}"
+                raise Problem(f"{got}: votes on pairs need --pairs, in Python hutch.preferences")
             names = ", ".join(dict.fromkeys(each.name for each in RECORDS))
             raise Problem(f"got JSON of another kind, wanted an export of {names}, or a list of flat records")
         for number, record in enumerate(records, 1):
