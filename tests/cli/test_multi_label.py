@@ -183,3 +183,14 @@ def test_a_stream_without_labels_is_refused(hutch, tmp_path):
     (tmp_path / "labels.tsv").write_text("")
     result = hutch("crowd", tmp_path / "labels.tsv", "--multi-label", *STREAM, "-f", tmp_path / "m")
     assert result.code == 2 and "has no labels" in result.err
+
+
+@pytest.mark.parametrize("cell", ["", "[]"])
+def test_empty_cells_are_told_in_the_verdict(cell, hutch, tmp_path, monkeypatch):
+    """Who ticked nothing said no to all; an empty cell is no answer, and leaves out what is most often right."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.tsv").write_text(
+        f"worker\ttask\tlabel\nann\tt1\tcat\nbob\tt1\t{cell}\nann\tt2\tdog\nbob\tt2\t{cell}\n"
+    )
+    said = " ".join(hutch("crowd", "a.tsv", "--multi-label", "-p", "p.tsv").out.split())
+    assert ("2 empty cells are no answer: write [] where a worker ticked none of the labels." in said) is (cell == "")

@@ -15,7 +15,7 @@ from hutch.crowd.cli.options import CrowdOptions
 from hutch.crowd.cli.tasks import returning, true_classes
 from hutch.crowd.cli.verdict import verdict_on_sets
 from hutch.crowd.cli.ways import MULTI_LABEL
-from hutch.crowd.data.values import unsure_in
+from hutch.crowd.data.values import NO_LABEL, unsure_in
 from hutch.crowd.models.model import CrowdModel, State
 from hutch.crowd.questions import apart, together
 from hutch.crowd.read.multi_label import ANSWERS, read_multi_label, read_sets, set_of
@@ -94,17 +94,21 @@ def run(given: CrowdOptions, model: CrowdModel, options: Options, history: State
             if task in truth
         ]
         summary["score"] = {"subset_accuracy": float(np.mean(right)) if right else None}
-    return summary | _verdict(given, found).as_json()
+    empty = first.problems.found.get(NO_LABEL, (0, ""))[0]
+    return summary | _verdict(given, found, empty).as_json()
 
 
-def _verdict(given: CrowdOptions, found: dict[str, Aggregate]) -> Verdict:
-    """Of which label the fewest answers are right, and how many tasks have a label that is not settled."""
+def _verdict(given: CrowdOptions, found: dict[str, Aggregate], empty: int) -> Verdict:
+    """Of which label the fewest answers are right, how many tasks have a label that is not settled, and empty cells."""
     open_ = np.zeros(0, np.bool_)
     for result in found.values():
         each = result.probability.max(axis=1, initial=0.0) < SETTLED
         open_ = each if not len(open_) else open_ | each
     count = int(open_.sum())
     said = f"{number(count)} of {things(len(open_), 'task')} have a label that is not settled." if count else ""
+    if empty:
+        cells = f"{things(empty, 'empty cell')} {'is' if empty == 1 else 'are'} no answer"
+        said = f"{said} {cells}: write [] where a worker ticked none of the labels.".strip()
     return verdict_on_sets(given, {name: estimated(result) for name, result in found.items()}, said)
 
 
