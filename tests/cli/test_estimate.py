@@ -244,3 +244,17 @@ def test_an_estimate_ends_in_a_verdict(hutch, files):
     assert " ".join(found["verdict"]) in " ".join(out.split())
     assert "Next: hutch estimate" in out
     assert "confidence           0.95\n" in out
+
+
+def test_people_with_one_label_an_item_need_no_column_of_workers(hutch, tmp_path, monkeypatch):
+    """As people label a sample in a spreadsheet; judges are told apart by their names."""
+    monkeypatch.chdir(tmp_path)
+    people = "".join(f"i{k},{'pass' if k % 3 else 'fail'}\n" for k in range(60))
+    (tmp_path / "people.csv").write_text(f"item,label\n{people}")
+    judges = "".join(f"i{k},gpt,{'pass' if k % 4 else 'fail'}\n" for k in range(300))
+    (tmp_path / "judges.csv").write_text(f"item,judge,label\n{judges}")
+    plain = hutch("estimate", "people.csv", "--judges", "judges.csv", "--of", "rate=pass", "--json")
+    (tmp_path / "named.csv").write_text(f"item,worker,label\n{people.replace(',', ',ann,')}")
+    named = hutch("estimate", "named.csv", "--judges", "judges.csv", "--of", "rate=pass", "--json")
+    assert plain.code == 0, plain.err
+    assert json.loads(plain.out)["estimate"] == json.loads(named.out)["estimate"]

@@ -82,7 +82,8 @@ def read_questions(
     chances, found = _chances(drawn) if drawn is not None else None, {}
     columns = replace(columns or ColumnNames(), usual=False)
     patterns = () if judges is not None else tuple(reference) or reference_workers(people, columns)
-    for question, said in all_questions(people, columns=columns).items():
+    alone = replace(columns, anonymous=not patterns)  # one label an item is one person's
+    for question, said in all_questions(people, columns=alone).items():
         told, form, notices = None, said.form, notices_of(said, people)
         if judges is not None:
             others = all_questions(judges, classes=said.classes, columns=columns)
