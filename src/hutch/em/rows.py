@@ -1,5 +1,7 @@
 """Rows of numbers from a file: .npy, .npz or .csv."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 from hutch.core.data.cells import Records, read_records
 from hutch.core.errors import DataError, UsageError, at, did_you_mean, shortened
 from hutch.em.base.model import Rows
-from hutch.em.ppca.model import checked_rows
+from hutch.em.ppca.model import TAKES_MISSING, checked_rows
 
 _MISSING = {"", "na", "nan", "null", "?"}
 
@@ -43,7 +45,11 @@ def read_rows(path: str | Path, classes: str | None = None, missing: bool = Fals
         DataError: the file cannot be read, or a cell is not a number; the message gives the place.
     """
     path = Path(path)
-    readers = {".npy": _read_npy, ".npz": _read_npz, ".csv": _read_csv}
+    readers: dict[str, Callable[[Path, str | None], Table]] = {
+        ".npy": _read_npy,
+        ".npz": _read_npz,
+        ".csv": partial(_read_csv, missing=missing),
+    }
     if path.suffix not in readers:
         raise UsageError(f"{path}: got a file named *{path.suffix}, wanted one of {', '.join(sorted(readers))}")
     try:
@@ -79,7 +85,7 @@ def _read_npz(path: Path, classes: str | None) -> Table:
     return Table(arrays["X" if "X" in tables else tables[0]], None if classes is None else arrays[classes])
 
 
-def _read_csv(path: Path, classes: str | None) -> Table:
+def _read_csv(path: Path, classes: str | None, missing: bool) -> Table:
     rows: list[Rows] = []
     labels: list[str] = []
     features: list[int] = []
@@ -91,7 +97,7 @@ def _read_csv(path: Path, classes: str | None) -> Table:
             column = None if classes is None else _column(path, classes, first if header else [], len(first))
             features = [i for i in range(len(first)) if i != column]
             records = records.after(int(header))
-        rows.append(_numbers(records, features))
+        rows.append(_numbers(records, features, missing))
         if column is not None:
             labels += [cell.decode() for cell in records.column(column)]
     if not rows:
@@ -99,22 +105,27 @@ def _read_csv(path: Path, classes: str | None) -> Table:
     return Table(np.concatenate(rows), None if column is None else np.array(labels, str))
 
 
-def _numbers(records: Records, columns: list[int]) -> Rows:
-    """Some columns as numbers, NaN where a value is marked as missing."""
+def _numbers(records: Records, columns: list[int], missing: bool) -> Rows:
+    """Some columns as numbers, NaN where a value is marked as missing, if it may be."""
     found = np.empty((len(records), len(columns)))
     for k, column in enumerate(columns):
         cells = records.column(column)
         try:
             found[:, k] = np.array(cells, np.bytes_).astype(np.float64)
-            continue
         except ValueError:  # missing values or mistakes
-            texts = [cell.decode(errors="replace") for cell in cells]
-        for row, number in enumerate(map(_number, texts)):
-            if number is None:
-                problem = f"got {shortened(texts[row])!r}, wanted a number"
-                raise DataError(at(records.source, int(records.lines[row]), column + 1, problem))
-            found[row, k] = number
+            numbers = [_number(cell.decode(errors="replace")) for cell in cells]
+            if None in numbers:
+                raise _wrong(records, numbers.index(None), column, "wanted a number") from None
+            found[:, k] = np.array(numbers, np.float64)
+        if not missing and len(empty := np.flatnonzero(np.isnan(found[:, k]))):
+            raise _wrong(records, int(empty[0]), column, f"wanted a number; {TAKES_MISSING}")
     return found
+
+
+def _wrong(records: Records, row: int, column: int, wanted: str) -> DataError:
+    """The error about a cell."""
+    got = shortened(records.column(column)[row].decode(errors="replace"))
+    return DataError(at(records.source, int(records.lines[row]), column + 1, f"got {got!r}, {wanted}"))
 
 
 def _number(cell: str) -> float | None:

@@ -171,7 +171,7 @@ def test_missing_and_complete_statistics_agree_on_complete_rows() -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (np.array([[1.0, np.nan]]), "nan at row 0, column 1 .* missing values"),
+        (np.array([[1.0, np.nan]]), "nan at row 0, column 1 .* a missing value"),
         (np.array([[1.0, 2.0], [np.inf, 0.0]]), "inf at row 1, column 0"),
         (np.zeros((2, 3)), "got 3 features, wanted 2"),
         (np.zeros((2, 2, 2)), "shape"),

@@ -15,6 +15,8 @@ from hutch.core.errors import ConfigError, DataError
 from hutch.em.base.model import Array, FisherModel, Rows
 from hutch.em.ppca import missing as ppca_missing
 
+TAKES_MISSING = "--missing, in Python missing=True, takes it for a missing value"
+"""What to do about a number that is not there, in a message."""
 LARGEST = 1e140
 """Numbers from here on are refused: sums of their squares overflow."""
 NOISE_FLOOR = 1e-12
@@ -266,7 +268,7 @@ def checked_rows(rows: Any, dimension: int | None, missing: bool) -> Rows:
         bad = ~(small | np.isnan(array)) if missing else ~small
         if bad.any():
             row, column = np.argwhere(bad)[0]
-            hint = " (or ask for missing values)" if np.isnan(array[row, column]) else ""
+            hint = f"; {TAKES_MISSING}" if np.isnan(array[row, column]) else ""
             place = f"row {row}, column {column} (from 0)"
             raise DataError(f"rows: got {array[row, column]} at {place}, wanted a number below {LARGEST:g}{hint}")
     return array
