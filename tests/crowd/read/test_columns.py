@@ -1,8 +1,10 @@
 """Which column holds what: by values where no known name tells."""
 
+import numpy as np
 import pytest
 
 from hutch.core.errors import DataError, UsageError
+from hutch.crowd.data.asked import ColumnNames
 from hutch.crowd.read.labels import read_gold, read_labels, read_questions
 
 PEOPLE = ("ann", "bob", "cy")
@@ -243,3 +245,45 @@ def test_true_classes_without_a_header_lose_no_row(tmp_path):
     assert read_gold(written(tmp_path / "truth.csv", *rows)) == dict(rows)
     rows[0] = ("T-1000", "rare")
     assert read_gold(written(tmp_path / "truth.csv", *rows)) == dict(rows)
+
+
+def form(column, people=6, tasks=8):
+    """A survey: a row per respondent, a column per picture."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, tasks)
+    said = np.where(rng.random((people, tasks)) < 0.8, truth, rng.integers(0, 3, (people, tasks)))
+    rows = [f"2026-01-0{w + 1},u{w}@x.org," + ",".join("abc"[y] for y in said[w]) for w in range(people)]
+    return f"Timestamp,{column},{','.join(f'Picture {t}' for t in range(tasks))}\n" + "\n".join(rows) + "\n", said
+
+
+@pytest.mark.parametrize("column", ["Email Address", "Rater", "respondent", "Participant ID"])
+def test_a_form_has_a_row_per_worker_and_a_column_per_task(tmp_path, column):
+    text, said = form(column)
+    path = tmp_path / "form.csv"
+    path.write_text(text)
+    labels = read_labels(path)
+    assert labels.item_names[:2] == ["Picture 0", "Picture 1"] and labels.worker_names == [
+        f"u{w}@x.org" for w in range(6)
+    ]
+    order = np.lexsort((labels.workers, labels.label_items))
+    assert ["abc".index(labels.classes[k]) for k in labels.labels[order]] == said.T.ravel().tolist()
+    assert labels.form.startswith(f"a row per worker {column!r}, 8 tasks in columns Picture 0, ")
+
+
+def test_a_form_whose_rows_may_be_tasks_is_asked_about(tmp_path):
+    path = tmp_path / "form.csv"
+    path.write_text(form("Contact")[0])
+    with pytest.raises(DataError, match="is 'Contact' who answered, or what was judged?") as caught:
+        read_labels(path)
+    assert "--columns 'worker=Contact,label=Picture 0" in str(caught.value)
+    named = read_labels(path, columns=ColumnNames.of("worker=Contact,label=Picture *"))
+    assert len(named.worker_names) == 6 and named.items == 8
+    other = read_labels(path, columns=ColumnNames.of("task=Contact,label=Picture *"))
+    assert len(other.worker_names) == 8 and other.items == 6
+
+
+def test_more_raters_than_items_are_doubted(tmp_path):
+    path = tmp_path / "form.csv"
+    text, _ = form("Rater", people=3, tasks=9)
+    path.write_text("\n".join(",".join(line.split(",")[2:]) for line in text.splitlines()))
+    assert any("if each row is a person's, add a column of their names" in line for line in read_labels(path).notices)

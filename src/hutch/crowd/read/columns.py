@@ -79,9 +79,17 @@ class _Matcher(LongTables, WideTables):
         named = bool(self._known("task") or self._usual("task")) and bool(self._usual("label"))
         worker = "worker" in self._at or any(named or not self._shares(place) for place in self._known("worker"))
         label = bool(self._labels) or bool(self._known("label"))
+        if worker and not label and not named and (form := self._form_of_people()):
+            return form
         if worker or label or self._each_usual():
             return self._long(self._long_reading())
         return self._by_values()
+
+    def _form_of_people(self) -> Places | None:
+        """A table whose rows are those of workers, each once, with a column per task; None if it is none."""
+        people = [p for p in self._known("worker") if self._columns[p].distinct]
+        groups = evidence.groups_alike(self._columns, [p for p in self._free(people, beside=()) if p not in people])
+        return self._form(people[0], groups[0]) if len(people) == 1 and len(groups) == 1 else None
 
     def _without_header(self) -> Places:
         """Rows that no header names: worker, task, label.
@@ -146,6 +154,8 @@ class _Matcher(LongTables, WideTables):
                 if 1 < len(self._columns[each["task"]].counts) < self._rows
                 and evidence.repeated(self._columns, [at["worker"], each["task"]]) <= FREE
             ]  # fmt: skip
+            if not readings and self._columns[at["worker"]].distinct:
+                return self._form(at["worker"], self._labels)
             if len(readings) != 1:
                 only_column(self._fields, "task", self._line)
             at |= readings[0]

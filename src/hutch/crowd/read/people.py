@@ -1,10 +1,12 @@
-"""Whether the name of a column of a wide table may be a worker's."""
+"""Whether the name of a column of a wide table may be a worker's, and whether its rows are those of people."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from hutch.core.errors import Problem
+from hutch.crowd.data.known import HEADERS, USUAL, key_of
 
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 _NOT_PEOPLE = frozenset(
     (
@@ -17,6 +19,28 @@ _NOT_PEOPLE = frozenset(
 """Words in the names of columns about the task, or the labels' outcome, without any person's labels."""
 _NOBODY = frozenset("attempt expert model reviewer run trial".split())
 """Words that, without a name or a number, do not identify a person: such a column may hold the worker's name."""
+_PEOPLE = HEADERS["worker"] | USUAL["worker"] | set(
+    "emailaddress respondent respondentid participant participantid prolificpid prolificid responseid".split()
+)  # fmt: skip
+"""Names of columns that say who filled in the row of a form, in the spelling of `key_of`."""
+
+
+def holds_people(name: str) -> bool:
+    """Whether a column says by its name who filled in a row.
+
+    >>> holds_people("Email Address"), holds_people("email"), holds_people("Participant ID")
+    (True, False, True)
+    """
+    return key_of(name) in _PEOPLE
+
+
+def are_addresses(cells: Collection[str]) -> bool:
+    """Whether all cells are addresses of mail: of who filled in the row, or of what is judged.
+
+    >>> are_addresses(["a@x.org", "b@x.org"]), are_addresses(["a"])
+    (True, False)
+    """
+    return len(cells) > 0 and all(_ADDRESS.fullmatch(cell.strip()) for cell in cells)
 
 
 def check_people(names: Sequence[str], fields: Sequence[str]) -> None:

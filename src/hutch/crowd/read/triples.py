@@ -182,7 +182,7 @@ class _TableReader:
         self, source: Source, table: Table, places: Places, asked: ColumnNames, begins: bool, before: int | None
     ) -> None:
         self._places, self._asked, self._before, self._table = places, asked, before, table
-        self._columns = places.workers or places.questions
+        self._columns = places.workers or places.tasks or places.questions
         columns = {
             **places.at,
             **{f"label {number}": place for number, place in enumerate(self._columns)},
@@ -261,7 +261,7 @@ class _TableReader:
         """The codes of worker, task and label."""
         if not self._places.choices and self._roles == TRIPLE:
             return self._rows.codes
-        return np.stack([self._workers(), self._spread(self._tasks()), labels], axis=1)
+        return np.stack([self._workers(), self._tasks_of_labels(), labels], axis=1)
 
     def _value(self, text: str) -> str:
         return label_of(self._places.value_of(text), self._asked.sets)
@@ -307,7 +307,14 @@ class _TableReader:
     def _tasks(self) -> Codes:
         return self._codes("task") if "task" in self._roles else np.arange(len(self._rows.codes), dtype=np.int32)
 
+    def _tasks_of_labels(self) -> Codes:
+        if self._places.tasks:
+            return np.tile(np.arange(len(self._columns), dtype=np.int32), len(self._rows.codes))
+        return self._spread(self._tasks())
+
     def _task_names(self) -> Sequence[str]:
+        if self._places.tasks:
+            return Names.of(self._places.name(place) for place in self._places.tasks)
         if "task" in self._roles:
             return self._names("task")
         return Names.of(str((self._before or 0) + number) for number in range(1, len(self._rows.codes) + 1))
@@ -429,6 +436,10 @@ def described(places: Places, triples: Triples, extra: Sequence[str] = ()) -> st
         listed = _listed([places.name(place).removeprefix("column ") for place in places.workers])
         parts = [f"{len(places.workers)} raters in columns {listed}, {items} items in rows; {ids}"]
         parts += [f"gold {places.name(at['gold'])!r}"] if "gold" in at else []
+    if places.tasks:
+        people = repr(places.name(at["worker"])) if "worker" in at else "of nobody"
+        listed = _listed([places.name(place) for place in places.tasks])
+        parts = [f"a row per worker {people}, {len(places.tasks)} tasks in columns {listed}"]
     if places.choices:
         parts.append(f"choices {' '.join(places.choices)}")
     if places.questions:
@@ -437,9 +448,9 @@ def described(places: Places, triples: Triples, extra: Sequence[str] = ()) -> st
         )
     if "question" in at and triples.questions:
         parts.append(f"{len(triples.questions[1])} questions in column {places.name(at['question'])!r}")
-    used = {*places.workers, *at.values()}
+    used = {*places.workers, *places.tasks, *at.values()}
     other = [field for place, field in enumerate(places.fields) if place not in used and field not in extra]
-    if other and (places.workers or places.guessed):
+    if other and (places.workers or places.tasks or places.guessed):
         parts[-1] += f"; not read: {_listed(other)}"
     return told + ", ".join(parts)
 

@@ -8,6 +8,7 @@ from hutch.core.errors import Problem
 from hutch.crowd.read import evidence
 from hutch.crowd.read.evidence import FREE, REPEATED, Reading
 from hutch.crowd.read.matching import Matching
+from hutch.crowd.read.people import are_addresses, holds_people
 from hutch.crowd.read.tools.tool import Places
 
 
@@ -25,6 +26,12 @@ class WideTables(Matching):
         if twice is not None:
             raise Problem(f"column {twice!r} appears twice, wanted a name of its own for each worker", self._line, 1)
         task = self._task(workers)
+        if task is not None and "task" not in self._at:
+            if holds_people(self._fields[task]):
+                return self._form(task, workers)
+            if are_addresses(self._columns[task].counts):
+                readings: list[dict[str, Any]] = [{role: task, "label": tuple(workers)} for role in ("worker", "task")]
+                self._refuse(readings, f"is {self._fields[task]!r} who answered, or what was judged?")
         counting = [p for p in workers if self._columns[p].counts_up and p not in self._labels]
         if task is None and counting:
             others = tuple(p for p in workers if p != counting[0])
@@ -38,7 +45,14 @@ class WideTables(Matching):
             at = self._with_question_of_rows(at, task, workers)
         if "gold" in at and at["gold"] in workers:
             at = {role: place for role, place in at.items() if role != "gold"}
-        return self._made(at=at, workers=tuple(workers), tool="wide table")
+        doubt = ""
+        if task is None and len(workers) > 2 * self._rows:
+            doubt = "more raters than items: if each row is a person's, add a column of their names, 'worker'"
+        return self._made(at=at, workers=tuple(workers), tool="wide table", doubt=doubt)
+
+    def _form(self, worker: int, tasks: Sequence[int]) -> Places:
+        """A row per worker and a column per task, as forms and surveys are exported."""
+        return self._made(at={"worker": worker}, tasks=tuple(tasks), tool="wide table")
 
     def _task_by_name(self, workers: Sequence[int]) -> int | None:
         """The column of the tasks of a wide table: named, of a known name, or an index without one."""

@@ -62,6 +62,7 @@ class Places:
         at: the column of each role: `worker`, `task`, `label`, and, if present, `gold`, `status`, `question`, `time`,
             `unsure`. Without a task each row is one.
         workers: of a wide table: the column of each worker.
+        tasks: of a form, a row per worker: the column of each task.
         questions: the column of the labels of each question.
         value_of: the label that a cell holds, as `hutch.crowd.data.values.label_of` takes it.
         left_out: the reason for leaving out rows of a status.
@@ -74,6 +75,7 @@ class Places:
     fields: tuple[str, ...] = ()
     at: Mapping[str, int] = field(default_factory=dict)
     workers: tuple[int, ...] = ()
+    tasks: tuple[int, ...] = ()
     questions: tuple[int, ...] = ()
     value_of: Callable[[str], Any] = str
     left_out: Mapping[str, str] = field(default_factory=dict)
