@@ -121,7 +121,7 @@ LAYERS: dict[str, VwLayer] = {
     "search_graph": VwLayer(
         learner="search_task",
         options=(
-            new_int("search_graph_num_loops", "times to go through the nodes.", default=2, least=0, needs=_TASK),
+            new_int("search_graph_num_loops", "times to go through.", default=2, least=0, sets="loops", needs=_TASK),
             new_flag("search_graph_no_structure", "see edges alone.", sets="structure", value=False, needs=_TASK),
             new_flag("search_graph_separate_learners", "a model for each time.", sets="separate", needs=_TASK),
             new_flag("search_graph_directed", "edges have a direction.", sets="directed", needs=_TASK),
