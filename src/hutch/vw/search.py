@@ -66,7 +66,8 @@ def search_layers(options: Namespace) -> list[Any]:
     more: dict[str, Any] = {}
     if options.search_interpolation == "policy":
         passes = options.search_passes_per_policy or 1
-        more = {"passes_per_policy": passes, "policies": math.ceil((options.passes or 1) / passes)}
+        policies = max(options.search_total_nb_policies or 1, math.ceil((options.passes or 1) / passes))
+        more = {"passes_per_policy": passes, "policies": policies}
     if options.search_neighbor_features:
         more["neighbours"] = [_place(place) for place in options.search_neighbor_features.split(",")]
     if options.search_task == "sequencespan":  # VW keeps room for as many models as there are labels
