@@ -68,6 +68,8 @@ def search_layers(options: Namespace) -> list[Any]:
         passes = options.search_passes_per_policy or 1
         policies = max(options.search_total_nb_policies or 1, math.ceil((options.passes or 1) / passes))
         more = {"passes_per_policy": passes, "policies": policies}
+    elif options.search_total_nb_policies is not None:
+        warn("--search_total_nb_policies: has no effect without --search_interpolation policy, as in VW")
     if options.search_neighbor_features:
         more["neighbours"] = [_place(place) for place in options.search_neighbor_features.split(",")]
     if options.search_task == "sequencespan":  # VW keeps room for as many models as there are labels
