@@ -48,11 +48,22 @@ def search(rng: random.Random) -> Case:
             ("sequencespan", "--search_span_multipass 2"),
             ("argmax", rng.choice(("", "--max", "--cost 3"))),
             ("multiclasstask", ""),
-            ("entity_relation", rng.choice(("", "--constraints", "--search_order 1 --constraints"))),
+            (
+                "entity_relation",
+                rng.choice(
+                    (
+                        "",
+                        "--constraints",
+                        "--search_order 1 --constraints",
+                        "--search_order 2",
+                        "--search_order 2 --constraints",
+                    )
+                ),
+            ),
         )
     )
     classes, blocks = rng.choice((3, 5) if task == "sequencespan" else (3, 5, 6)), []
-    classes = 10 if task == "entity_relation" else classes
+    classes = (11 if "order 2" in more else 10) if task == "entity_relation" else classes
     for _ in range(rng.randint(10, 60)):
         if task == "entity_relation":
             count = rng.randint(1, 4)

@@ -250,7 +250,7 @@ def _choose(layer, example, offset):
         label = _ask_label(layer, example, offset, transition, left_label if transition == LEFT else right_label)
         return transition, label
     _offer_arcs(s, p, costs, right, left_label, right_label)
-    action = _ask_next(layer, example, offset, 0)
+    action = max(_ask_next(layer, example, offset, 0), uint64(1))  # classes below may begin at 0
     transition = uint64(SHIFT)
     if action == uint64(2) + uint64(2) * p.labels:
         transition = uint64(REDUCE)

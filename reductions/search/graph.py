@@ -116,7 +116,7 @@ def _ask_node(layer, example, offset, node, loop):
         for j in range(len(others)):
             if others[j] > 0 and uint64(others[j]) != node + uint64(1):
                 condition_on(s, others[j], _E)
-    return uint32(ask(layer, example, offset))
+    return uint32(min(max(uint64(ask(layer, example, offset)), uint64(1)), s.actions))  # classes below may begin at 0
 
 
 @kernel

@@ -2,9 +2,10 @@
 
 Classes 1 to 4 are those of entities (other, person, organisation, place), 5 to 10 those of relations (lives in, based
 in, located in, works for, kills, none). The tag of a relation, `R_0_2`, names its entities by their lines, from 0 on.
-With `constraints` only relations are chosen that fit the classes of both entities.
+With `constraints` only relations are chosen that fit the classes of both entities. A choice may be put off where the
+order has `skip`: class 11 is chosen then, and the line is gone back to.
 
-Source: VW 9.11.9, `--search_task entity_relation` with `--search_order` 0 and 1.
+Source: VW 9.11.9, `--search_task entity_relation` with `--search_order` 0, 1 and 2.
 """
 
 import math
@@ -12,12 +13,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy import int64, uint64
+from numpy import int64, uint32, uint64
 
 from hutch.core.batch import Batch
 from hutch.core.chain.reduction import Context
 from hutch.core.errors import counted
-from hutch.core.kernel.abi import int64s_at, kernel, record_of
+from hutch.core.kernel.abi import int64s_at, kernel, record_of, uint32s_at
 from hutch.core.kernel.decision import decision_of
 from hutch.core.kernel.decorators import helper
 from hutch.core.kernel.raw_bytes import byte_at
@@ -25,10 +26,19 @@ from hutch.core.kernel.record import Record
 from hutch.core.learner.memory import Buffer, reserve
 from hutch.core.parameters import ExampleValue, Within
 from hutch.reductions.search.base import Search, SearchParameters
-from hutch.reductions.search.record import allow, ask, classes_of_lines, declare, put, search_of, set_oracle
+from hutch.reductions.search.record import (
+    allow,
+    ask,
+    classes_of_lines,
+    condition_on,
+    declare,
+    put,
+    search_of,
+    set_oracle,
+)
 
-_0 = np.float32(0)
-_NONE = uint64(10)
+_0, _A = np.float32(0), ord("a")
+_NONE, _SKIP = uint64(10), uint64(11)
 _FIRST, _SECOND = (2, 3, 4, 2, 2), (4, 4, 4, 3, 2)
 """Classes of the two entities of each relation but the last."""
 
@@ -39,15 +49,18 @@ RELATIONS = np.dtype(
         ("rows", "u8"),
         ("found", "u8"),  # BUFFER of int64[count]: the classes chosen, 0 before
         ("bad", "i8"),  # relations whose tags name no entities
-        ("mixed", "u8"),
+        ("order", "u8"),  # of the choices, one of ORDERS
+        ("skips", "u8"),  # 1: choices may be put off
         ("constraints", "u8"),
         ("relation_cost", "f4"),
         ("entity_cost", "f4"),
         ("none_cost", "f4"),
-        ("unused", "u4"),
+        ("skip_cost", "f4"),
     ]
 )
 relations_of = record_of(RELATIONS)
+ORDERS = ("entities_first", "mixed", "skip")
+_MIXED, _SKIPS = uint64(1), uint64(2)
 
 
 class SearchRelationsParameters(SearchParameters):
@@ -55,19 +68,27 @@ class SearchRelationsParameters(SearchParameters):
 
     Attributes:
         classes: number of classes, those of entities and relations.
-        order: of the choices: all entities first, or each entity and then the relations to those before it.
+        order: of the choices: all entities first; each entity and then the relations to those before it; or all
+            again and again until each is made, since class 11 puts a choice off.
         constraints: choose only relations that fit the classes of both entities.
         relation_cost: of a wrong relation.
         entity_cost: of a wrong entity.
         none_cost: of a relation where there is none.
+        skip_cost: of a choice that is put off.
     """
 
     classes: Annotated[int, Within(ge=10, le=1 << 16), ExampleValue(10)]
-    order: Literal["entities_first", "mixed"] = "entities_first"
+    order: Literal["entities_first", "mixed", "skip"] = "entities_first"
     constraints: bool = False
     relation_cost: float = 1.0
     entity_cost: float = 1.0
     none_cost: float = 0.5
+    skip_cost: float = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order == "skip" and self.classes < _SKIP:
+            raise ValueError(f"classes: got {self.classes}, wanted at least 11: one of them puts a choice off")
 
 
 @helper
@@ -93,17 +114,32 @@ def _entities(own, row, count):
 
 
 @helper
+def _take(layer, example, offset, right, cost):
+    """Ask for the class of a line, which costs so much if it is wrong; it may be put off, if choices may."""
+    s = search_of(layer)
+    own = relations_of(s.own)
+    if own.skips == uint64(1):
+        allow(s, _SKIP)
+        uint32s_at(s.oracles, s.room)[1] = uint32(_SKIP)
+        s.oracle_count = uint64(2)
+    action = max(int64(ask(layer, example, offset)), int64(1))  # classes below may begin at 0
+    if own.skips == uint64(1) and uint64(action) == _SKIP:
+        declare(s, own.skip_cost)
+    else:
+        declare(s, _0 if uint64(action) == right else cost)
+    return action
+
+
+@helper
 def _choose_entity(layer, example, offset, i, right):
     s = search_of(layer)
     own = relations_of(s.own)
     s.line = s.tag = i
-    s.learner = s.allowed_count = s.on_count = uint64(0)
+    s.learner, s.allowed_count, s.on_count = own.skips, uint64(0), uint64(0)
     for k in range(1, 5):
         allow(s, k)
     set_oracle(s, right)
-    action = ask(layer, example, offset)
-    declare(s, _0 if uint64(action) == right else own.entity_cost)
-    return action
+    return _take(layer, example, offset, right, own.entity_cost)
 
 
 @helper
@@ -113,17 +149,42 @@ def _choose_relation(layer, example, offset, i, right, found):
     first, second, good = _entities(own, decision_of(example).row + i, s.count)
     a, b = (found[first], found[second]) if good else (int64(0), int64(0))
     own.bad += 0 if good or s.phase != uint64(0) else 1
-    s.line, s.tag, s.learner = i, i, uint64(1)
+    s.line, s.tag, s.learner = i, i, uint64(1) + own.skips
     s.allowed_count = s.on_count = uint64(0)
+    if own.skips == uint64(1):
+        condition_on(s, first, _A)
+        condition_on(s, second, _A + 1)
     for k in range(5):
         if own.constraints == uint64(0) or a == 0 or b == 0 or (_FIRST[k] == a and _SECOND[k] == b):
             allow(s, k + 5)
     allow(s, _NONE)
     set_oracle(s, right)
-    action = ask(layer, example, offset)
-    cost = own.none_cost if right == _NONE else own.relation_cost
-    declare(s, _0 if uint64(action) == right else cost)
-    return action
+    return _take(layer, example, offset, right, own.none_cost if right == _NONE else own.relation_cost)
+
+
+@helper
+def _choose_with_skips(layer, example, offset, entities, found, classes):
+    """Go through all lines until each has a class; where nothing is chosen the whole time, the next may not skip."""
+    s = search_of(layer)
+    own = relations_of(s.own)
+    own.skips, chosen, before, i = uint64(1), uint64(0), uint64(0), uint64(0)
+    must = False
+    while chosen < s.count:
+        if found[i] == 0:
+            own.skips = uint64(0) if must else uint64(1)
+            right = uint64(classes[i])
+            if i < entities:
+                action = _choose_entity(layer, example, offset, i, right)
+            else:
+                action = _choose_relation(layer, example, offset, i, right, found)
+            must = False
+            if own.skips == uint64(0) or uint64(action) != _SKIP:
+                found[i] = action
+                chosen += uint64(1)
+        i += uint64(1)
+        if i == s.count:
+            must, before, i = chosen == before, chosen, uint64(0)
+    own.skips = uint64(0)
 
 
 @kernel
@@ -138,7 +199,9 @@ def label_relations(layer, example, label, importance, offset):
     for i in range(s.count):
         found[i] = 0
     entities = uint64(math.sqrt(np.float64(s.count * uint64(8) + uint64(1))) - 1.0) // uint64(2)
-    if own.mixed == uint64(0):
+    if own.order == _SKIPS:
+        _choose_with_skips(layer, example, offset, entities, found, classes)
+    elif own.order != _MIXED:
         for i in range(s.count):
             if i < entities:
                 found[i] = _choose_entity(layer, example, offset, i, uint64(classes[i]))
@@ -171,15 +234,15 @@ class SearchRelations(Search):
     task = label_relations
 
     def __init__(self, parameters: Any, context: Context) -> None:
-        names = ("constraints", "relation_cost", "entity_cost", "none_cost")
+        names = ("constraints", "relation_cost", "entity_cost", "none_cost", "skip_cost")
         given = {name: getattr(parameters, name) for name in names}
-        self._own = Record(RELATIONS, found=Buffer(), mixed=parameters.order == "mixed", **given)
+        self._own = Record(RELATIONS, found=Buffer(), order=ORDERS.index(parameters.order), **given)
         super().__init__(parameters, context, own=self._own)
 
     @classmethod
     def learners(cls, parameters: Any) -> int:
-        """One for entities, one for relations."""
-        return 2
+        """One for entities, one for relations; one more where choices may be put off."""
+        return 3 if parameters.order == "skip" else 2
 
     def begin_batch(self, batch: Batch, learn: bool) -> None:
         """Let the task see the tags."""

@@ -373,6 +373,14 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--entity_cost 0.5 --relation_none_cost 0.1 --search_alpha 0.1 -c -k --passes 2 --holdout_off",
         ),
     ),
+    "relations put off": (
+        related(),
+        (
+            "--search 11 --search_task entity_relation --search_order 2 --search_alpha 0.05",
+            "--search 11 --search_task entity_relation --search_order 2 --constraints --skip_cost 0.4 "
+            "--search_alpha 0.1 --search_rollout mix_per_roll -c -k --passes 2 --holdout_off",
+        ),
+    ),
     "blocks": (
         blocks(3),
         (

@@ -183,6 +183,7 @@ VALUES = {
     **{"learning_rate": "0.9", "first": "20", "bag": "3", "cover": "3", "rank": "3", "nn": "3", "bootstrap": "3"},
     **{"affix": "+1u", "spelling": "u", "redefine": "i:=u", "feature_limit": "1", "interact": "iu"},
     **{"autolink": "3", "boosting": "3", "alg": "logistic", "stage_size": "3", "degree": "3"},
+    "search_graph_num_loops": "3",
 }
 """Values that no model has; of other options 0.3 or 2."""
 

@@ -109,6 +109,15 @@ def test_relations_fit_their_entities():
         chain.learn(["2 |w Ada", "4 |w London", "5 'R_0_7 |w in", ""])
 
 
+def test_choices_are_put_off_where_that_is_cheap():
+    lines = ["2 'E_0 |w Ada", "4 'E_1 |w London", "5 'R_0_1 |w in", ""] * 20
+    chain = chain_of("search_relations", 11, order="skip")
+    chain.learn(lines)
+    assert blocks(chain, lines[:3]) == [[2, 4, 5]]
+    with pytest.raises(ConfigError, match="classes: got 10, wanted at least 11: one of them puts a choice off"):
+        chain_of("search_relations", 10, order="skip")
+
+
 @compiled
 def _spread_of(order, other):
     _spread(order, other, len(order))

@@ -32,8 +32,10 @@ large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_p
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 para_active: use --ksvm without it
 sendto: use `hutch serve`, which predicts and learns over HTTP
-search_metatask search_total_nb_policies search_trained_nb_policies search_active_verify
-  search_max_branch search_kbest search_use_passthrough_repr: Hutch has --search with other tasks
+search_metatask search_max_branch search_kbest: leave it out: a block gets its one best prediction
+search_use_passthrough_repr: leave it out: VW takes scores of other steps where an action is remembered or a right one
+search_trained_nb_policies: leave it out: a model says how many policies it has
+search_active_verify: leave it out: VW has it with --cs_active alone, which --search has not here
 """
 """Options by part, its main ones first: the alternative. An option of several parts is listed with the first."""
 

@@ -59,6 +59,7 @@ _COMMON: tuple[Option, ...] = (
         needs=_TASK,
     ),
     new_int("search_passes_per_policy", "passes for which a policy learns.", default=1, least=1, needs=_TASK),
+    new_int("search_total_nb_policies", "policies that there is room for, to go on with -i.", least=1, needs=_TASK),
     new_float("search_beta", _NOTHING + ".", note=_NOTHING + ": it is replaced before it is used", needs=_TASK),
     new_float("search_alpha", "rate at which what was learned is trusted.", default=1e-10, sets="alpha", needs=_TASK),
     new_text(
@@ -121,7 +122,7 @@ LAYERS: dict[str, VwLayer] = {
     "search_graph": VwLayer(
         learner="search_task",
         options=(
-            new_int("search_graph_num_loops", "times to go through the nodes.", default=2, least=0, needs=_TASK),
+            new_int("search_graph_num_loops", "times to go through.", default=2, least=0, sets="loops", needs=_TASK),
             new_flag("search_graph_no_structure", "see edges alone.", sets="structure", value=False, needs=_TASK),
             new_flag("search_graph_separate_learners", "a model for each time.", sets="separate", needs=_TASK),
             new_flag("search_graph_directed", "edges have a direction.", sets="directed", needs=_TASK),
@@ -144,11 +145,11 @@ LAYERS: dict[str, VwLayer] = {
             new_float("entity_cost", "of a wrong entity.", default=1, sets="entity_cost", needs=_TASK),
             new_flag("constraints", "relations fit the classes of their entities.", sets="constraints", needs=_TASK),
             new_float("relation_none_cost", "of a relation where none is.", default=0.5, sets="none_cost", needs=_TASK),
-            new_float("skip_cost", "has no effect.", note="has no effect without `--search_order 2`", needs=_TASK),
+            new_float("skip_cost", "of a choice that is put off.", default=0.01, sets="skip_cost", needs=_TASK),
             new_choice(
                 "search_order",
-                "entities first, or mixed with relations.",
-                {"0": "entities_first", "1": "mixed"},
+                "entities first, mixed with relations, or some put off.",
+                {"0": "entities_first", "1": "mixed", "2": "skip"},
                 sets="order",
                 needs=_TASK,
             ),
