@@ -48,8 +48,11 @@ def decide(table: Table, asked: ColumnNames, name: str, classes: Collection[str]
         if found := find(table.first, asked, table.sample):
             if asked.question or asked.time:
                 asked.only(found.tool, [*TRIPLE, "gold"])
-            return found
-    found = _Matcher(table, asked, name).places()
+            if not found.tasks:
+                return found
+            break
+    else:
+        found = _Matcher(table, asked, name).places()
     if found.choices:
         return replace(found, value_of=cell)
     return replace(found, value_of=partial(value_of_cell, missing=MISSING - set(classes), sets=asked.sets))

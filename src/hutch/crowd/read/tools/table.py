@@ -5,6 +5,7 @@ from hutch.crowd.read.tools import (
     argilla,
     deepeval,
     doccano,
+    forms,
     inspect_ai,
     label_studio,
     lm_eval,
@@ -32,5 +33,5 @@ RECORDS: tuple[Tool, ...] = (
 )
 """Tools that write JSON, JSON lines, archives of them, or tables with JSON in their cells."""
 
-SHEETS: tuple[PlacesFinder, ...] = (toloka.places, mturk.places, label_studio.places, appen.places)
+SHEETS: tuple[PlacesFinder, ...] = (toloka.places, mturk.places, label_studio.places, appen.places, forms.places)
 """Tools that write separated text with a header; any other table is read by its values."""
