@@ -159,7 +159,7 @@ def _split(state, d, features, spaces):
             a.namespaces, a.namespace_ids = at + uint64(8) * space, ids_at + uint64(4) * space
             first, first_space = n, space
             n, space = _write(state, action, rooms, n, space, view == 1)
-            a.length, a.namespace_count = n - first, space - first_space
+            a.length, a.namespace_count, a.own = n - first, space - first_space, action.own
             space += uint64(1)
     return True
 

@@ -46,6 +46,7 @@ REDUCTIONS = {
     "explore_squarecb": "bandits.explore_squarecb:ExploreSquareCb",
     "explore_synthetic_cover": "bandits.explore_synthetic_cover:ExploreSyntheticCover",
     "feature_limit": "features.feature_limit:FeatureLimit",
+    "few_actions": "few_actions.layer:FewActions",
     "fields": "fields.layer:Fields",
     "filter_tree": "filter_tree:FilterTree",
     "freegrad": "ftrl.freegrad:FreeGrad",

@@ -206,16 +206,16 @@ def feedback(rng: random.Random) -> Case:
     count, actions = rng.randint(1, 60), rng.randint(2, 5)
     bare = rng.random() < 0.2
 
-    def some(letter: str) -> dict[str, float]:
+    def words_of(letter: str) -> dict[str, float]:
         return {f"{letter}{rng.randrange(4)}": rng.choice((1, 1, 0.5, -2)) for _ in range(rng.randint(1, 3))}
 
     for _ in range(count):
         chosen = rng.randrange(actions)
         seen: dict[str, object] = {"v": {rng.choice(names): rng.choice((1, 1, 2))}}
-        seen |= {"w": some("w")} if rng.random() < 0.3 else {}
+        seen |= {"w": words_of("w")} if rng.random() < 0.3 else {}
         seen |= {"_definitely_bad": rng.random() < 0.3} if rng.random() < 0.7 else {}
-        context: dict[str, object] = {} if bare else {"User": some("u")}
-        context["_multi"] = [{"Action": some("a") | {f"n{a}": 1}} for a in range(actions)]
+        context: dict[str, object] = {} if bare else {"User": words_of("u")}
+        context["_multi"] = [{"Action": words_of("a") | {f"n{a}": 1}} for a in range(actions)]
         label = {"_label_cost": 0, "_label_probability": rng.choice((0.25, 0.5, 1)), "_label_Action": chosen + 1}
         rest = {"a": [*range(1, actions + 1)], "c": context, "p": [1 / actions] * actions}
         lines.append({**label, "_labelIndex": chosen, "o": [seen], **rest})
@@ -257,6 +257,27 @@ def eigen_memories(rng: random.Random) -> Case:
         for _ in range(rng.randint(20, 200))
     ]
     return Case(" ".join(words), "".join(lines).replace(":-", ":"))
+
+
+def many_actions(rng: random.Random) -> Case:
+    """Decisions between many actions, a few of which are explored."""
+    most, alike = rng.choice((1, 2, 3, 5, 8)), rng.random() < 0.15
+    words, blocks = [f"--cb_explore_adf --large_action_space --max_actions {most}"], []
+    for _ in range(rng.randint(1, 15)):
+        count = rng.choice((2, 5, 20, 40, 60))
+        chosen = rng.randrange(count)
+        lines = [f"shared |u u{rng.randrange(4)} {'' if alike else 'v:0.5'}"] if rng.random() < 0.8 else []
+        for k in range(count):
+            label = f"0:{rng.choice((-1, 0, 1))}:{rng.choice((0.25, 0.5, 1))} " if k == chosen else ""
+            own = " ".join(f"a{rng.randrange(80)}:{rng.uniform(0.2, 3):.3g}" for _ in range(6))
+            lines.append(f"{label}|a {own}" + (f" |b b{rng.randrange(40)}:{rng.uniform(1, 2):.3g}" if k % 3 else ""))
+        blocks.append("\n".join(lines) + "\n\n")
+    words.append(
+        rng.choice(("", "--epsilon 0.3", "--squarecb", "--squarecb --gamma_scale 300", "--softmax --lambda 3"))
+    )
+    words += some(rng, ("--spanner_c 1.2", "--random_seed 7", "--noconstant", "--coin", "--sgd", "-b 12"), 2)
+    words += some(rng, ("-q ua", "-q aa", "-q ab", "--cubic uab", "--ignore b", "--cb_type ips", "--hash all"), 2)
+    return Case(" ".join(words), "".join(blocks))
 
 
 def any_order(text: str) -> str:
@@ -344,6 +365,7 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "evaluated": evaluated,
     "feedback": feedback,
     "label_trees": label_trees,
+    "many_actions": many_actions,
     "oja_newton": oja_newton,
     "policies": policies,
     "topics": topics,

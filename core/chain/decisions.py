@@ -140,6 +140,7 @@ def _merge(s, r, a, row, shared, n, spaces):
                             starts[spaces], new_ids[spaces] = n, ids[j]
                             spaces += uint64(1)
                         n = _copy(s, r, k, n)
+    a.own = spaces - first_space
     for k in range(theirs, their_end):
         had = ids[k] == CONSTANT_NAMESPACE or _is_left_out(r, ids[k])
         for j in range(own, own_end):
@@ -161,7 +162,7 @@ def _point(r, a, row):
     a.indices, a.values = r.indices + uint64(4) * start, r.values + uint64(4) * start
     a.length = uint64(row_ptr[row + uint64(1)]) - start
     a.namespaces, a.namespace_ids = r.namespace_ptr + uint64(8) * first, r.namespace_id + uint64(4) * first
-    a.namespace_count = uint64(row_namespaces[row + uint64(1)]) - first
+    a.namespace_count = a.own = uint64(row_namespaces[row + uint64(1)]) - first
 
 
 @inlined

@@ -20,6 +20,7 @@ ACTION = np.dtype(
         ("namespaces", "u8"),
         ("namespace_ids", "u8"),
         ("namespace_count", "u8"),
+        ("own", "u8"),  # of these, those before the shared ones
     ]
 )
 

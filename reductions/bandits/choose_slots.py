@@ -161,7 +161,7 @@ def _build(state, built, action, slot, place, rooms, n, spaces):
         starts[spaces], ids[spaces], indices[n], values[n] = n, state.space, np.uint32(place), _1
         spaces, n = spaces + uint64(1), n + uint64(1)
     starts[spaces] = n
-    built.length, built.namespace_count = n - first, spaces - first_space
+    built.length, built.namespace_count, built.own = n - first, spaces - first_space, action.own
     return n, spaces
 
 

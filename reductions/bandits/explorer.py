@@ -23,9 +23,11 @@ class Explorer(Layer):
         fields: further fields of its state.
 
     Attributes:
+        leaves_out: some actions are no candidates: these have the probability 0, and no others.
         dtype: of its state, where it does not declare one; a field `scratch` is the address of a BUFFER.
     """
 
+    leaves_out: ClassVar[bool] = False
     dtype: ClassVar[np.dtype[Any] | None] = None
     takes = Labels.LOGGED_ACTION
     predicts = Predictions.ACTION_PROBABILITIES

@@ -44,6 +44,7 @@ STATE = np.dtype(
     [
         ("multiplier", "f4"),
         ("is_fixed", "u4"),
+        ("passes", "u4"),  # 1: nothing is drawn for a decision whose action has no probability
         ("target_rate", "f4"),  # 0: none
         ("accepted", "f4"),  # sum of the probabilities of accepting
         ("seen", "u8"),
@@ -94,7 +95,9 @@ def learn(layer, example, label, importance, offset):
     d, shared = decision_of(example), shared_of(example_of(example).shared)
     own, logged = values_of(d)[place_of(d, d.chosen)], d.probability
     chance = _chance(own_of(layer), own / logged)
-    shared.random_state, u = merand48(shared.random_state)
+    u = _1
+    if own > _0 or own_of(layer).passes == 0:
+        shared.random_state, u = merand48(shared.random_state)
     if u < chance:
         d.probability = own
         _learn_scaled(layer, example, label, importance, offset, max(chance, _1))
@@ -115,4 +118,7 @@ class RejectionSampling(Explorer):
     def __init__(self, parameters: RejectionSamplingParameters, context: Context) -> None:
         multiplier, rate = parameters.multiplier, parameters.target_rate
         is_fixed = multiplier is not None or rate is not None
-        super().__init__(parameters, context, multiplier=multiplier or 1, is_fixed=is_fixed, target_rate=rate or 0)
+        passes = getattr(context.below, "leaves_out", False)
+        super().__init__(
+            parameters, context, multiplier=multiplier or 1, is_fixed=is_fixed, passes=passes, target_rate=rate or 0
+        )

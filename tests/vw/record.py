@@ -148,6 +148,19 @@ def observed(count: int = 40) -> str:
     return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 
+def crowded(count: int = 20, actions: int = 40) -> str:
+    """Decisions between many actions."""
+    draw, blocks = random.Random(count), []
+    for _ in range(count):
+        chosen, lines = draw.randrange(actions), [f"shared |u u{draw.randrange(3)}"]
+        for k in range(actions):
+            label = f"0:{draw.choice((-1, 0))}:0.25 " if k == chosen else ""
+            own = " ".join(f"a{draw.randrange(70)}:{draw.uniform(0.5, 2):.2f}" for _ in range(5))
+            lines.append(f"{label}|a {own} |b b{draw.randrange(9)}")
+        blocks.append("\n".join(lines) + "\n\n")
+    return "".join(blocks)
+
+
 def classes_logged(count: int = 10) -> str:
     """Lines whose label is one of three actions with cost and probability."""
     draw, lines = random.Random(count), []
@@ -461,6 +474,14 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--emt --emt_leaf 3 --emt_scorer not_self_consistent_rank --emt_router random -b 8",
             "--emt --emt_leaf 5 --emt_initial gaussian --random_seed 3 -f {M}",
             "-t -i {M}",
+        ),
+    ),
+    "many actions": (
+        crowded(),
+        (
+            "--cb_explore_adf --large_action_space --max_actions 6 -q ua -q ab",
+            "--cb_explore_adf --large_action_space --max_actions 4 --spanner_c 1.3 --squarecb --gamma_scale 100 --coin",
+            "--cb_explore_adf --large_action_space --max_actions 5 --softmax --random_seed 3 -b 12 --cb_type ips",
         ),
     ),
     "cover of models": (

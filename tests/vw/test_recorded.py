@@ -34,6 +34,7 @@ SLOW = (
     "classes by memories",
     "trees",
     "graphs",
+    "many actions",
 )
 
 

@@ -150,6 +150,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
         ["interaction_grounded", "explore_epsilon", *_ADF[:-1], {"coin_betting": {"interactions": [["u", "w"]]}}],
         OBSERVED,
     ),
+    "few_actions": ([{"few_actions": {"actions": 2}}, "explore_epsilon", *_ADF], DECISIONS),
     "explore_synthetic_cover": (["explore_synthetic_cover", *_ADF], DECISIONS),
     "simulate_bandit_with_features": (["simulate_bandit_with_features", {"explore_epsilon": {}}, *_ADF], ACTIONS),
     "weighted_metrics": (

@@ -31,6 +31,15 @@ TESTS: dict[str, list[str]] = {
             "test_a_model_that_begins_again_has_forgotten_all",
         )
     ],
+    "few of many actions": [
+        f"tests/reductions/few_actions/test_few_actions.py::{_NAME}"
+        for _NAME in (
+            "test_projections_by_counts_of_bits",
+            "test_spanners_by_inverses_of_numpy",
+            "test_few_actions_are_explored_and_all_are_learned",
+            "test_features_that_all_actions_share_do_not_matter",
+        )
+    ],
     "feedback": ["tests/reductions/test_interaction_grounded.py"],
     "recalling": ["tests/reductions/test_recall_tree.py::test_predictions_by_a_tree_of_python"],
     "memories": [
@@ -256,6 +265,14 @@ FAULTS: tuple[Fault, ...] = (
           "            weights[start + k] = _0\n", "            weights[start + k] = weights[start + k]\n"),
     Fault("fading", "challengers grow old", "reductions/bandits/explore_decaying.py",
           "            _move(layer, example, i - 1, 1)\n", "            pass\n"),
+    Fault("few of many actions", "features that all share count", "reductions/few_actions/layer.py",
+          "e.namespace_count, e.length = a.own, uint64(starts[a.own] - starts[0])", "pass"),
+    Fault("few of many actions", "signs are all alike", "reductions/few_actions/projection.py",
+          "uint64(2) * (counts & negative)", "uint64(0) * (counts & negative)"),
+    Fault("few of many actions", "the inverse of the spanner is not updated", "reductions/few_actions/spanner.py",
+          "part * change[n + j] * change[n + n + k]", "0.0 * change[n + j]"),
+    Fault("few of many actions", "the best action may have no probability", "reductions/few_actions/layer.py",
+          "    picked[uint64(ranked[uint64(0)])] = 1\n", ""),
     Fault("feedback", "all actions count alike for the decoder", "reductions/interaction_grounded.py",
           "importance = _CHOSEN / share if chosen else _OTHER / (_1 - share)",
           "importance = _CHOSEN if chosen else _OTHER"),

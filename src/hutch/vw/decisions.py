@@ -129,6 +129,7 @@ def _explorer(options: Namespace) -> list[Any]:
         more = _range_of_costs(options)
     above = ["sample_action"] if options.cb_sample else []
     above += [declared_layer("rejection_sampling", options)] if options.explore_eval else []
+    above += [_spanner(options, name)] if options.large_action_space else []
     return [*above, declared_layer(name, options, **more)]
 
 
@@ -146,6 +147,23 @@ def _grounded(options: Namespace) -> Any:
     if not options.coin:
         raise UsageError("--experimental_igl: got another learner, wanted --coin, whose bets its decoder makes, too")
     return declared_layer("interaction_grounded", options, feedback=FEEDBACK_NAMESPACE, bad=BAD_NAMESPACE)
+
+
+def _spanner(options: Namespace, explorer: str) -> Any:
+    """The layer that explores few of many actions, above an explorer.
+
+    Raises:
+        UsageError: an explorer that looks at all actions, or options for layers that change the log.
+    """
+    named = {"explore_epsilon", "explore_softmax", "explore_first", "explore_squarecb"}
+    others = [name for name in ("ccb_explore_adf", "slates", "cb_dro", "experimental_igl") if _is_given(options, name)]
+    if explorer not in named or options.elim:
+        others += ["elim"] if options.elim else [DECLARED[explorer].options[0].name]
+    if others:
+        raise UsageError(f"got --large_action_space and --{others[0]}, wanted one of them")
+    if options.spanner_c is not None and not options.spanner_c > 1:
+        raise UsageError(f"--spanner_c: got {options.spanner_c:g}, wanted more than 1")
+    return declared_layer("few_actions", options)
 
 
 def _of_decay(options: Namespace) -> dict[str, Any]:

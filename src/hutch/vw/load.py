@@ -31,6 +31,7 @@ from hutch.vw.translate import MADE, chain_of
 _EXPLORERS = tuple(name for name in DECLARED if name.startswith("explore_"))
 _ADDABLE = (
     *_EXPLORERS,
+    "few_actions",
     "link",
     "binary",
     "ngrams",

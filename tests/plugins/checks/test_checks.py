@@ -46,6 +46,7 @@ def is_slow(check: Check) -> bool:
         "eigen_memory_tree",
         "explore_decaying",
         "interaction_grounded",
+        "few_actions",
     ):  # their own tests check them, above few
         return True
     reduction = BUILT_IN.registry.reductions.get(check.subject)

@@ -15,6 +15,7 @@ _LONG = (
     "search_",
     "explore_decaying",
     "interaction_grounded",
+    "few_actions",
     "recall_tree",
     "eigen_memory",
     "simulate_",

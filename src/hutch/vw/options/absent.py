@@ -27,8 +27,7 @@ memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K lea
 plt_force_load_legacy_model: leave it out: Hutch reads no model of --plt
 epsilon_decay_audit: leave it out: in Python, the layer `explore_decaying` says how much each model has learned
 graph_feedback: use --cb_explore_adf with --squarecb
-large_action_space max_actions spanner_c block_size las_hint_explicit_simd two_pass_svd action_cache_slack: use
-  --cb_explore_adf with --squarecb, however many actions there are
+two_pass_svd: leave it out: --large_action_space finds exact singular vectors of one random projection
 new_mf: use --rank, or the `dyadic` layer of `hutch train -C`
 para_active: use --ksvm without it
 sendto: use `hutch serve`, which predicts and learns over HTTP

@@ -4,7 +4,17 @@ from hutch.vw.options.option import EXPLORING, VwLayer, new_flag, new_float, new
 
 _DECAY = ("epsilon_decay",)
 
+_MANY = ("large_action_space",)
+
 LAYERS: dict[str, VwLayer] = {
+    "few_actions": VwLayer(
+        learner="cb_explore_adf_large_action_space, cb_actions_mask",
+        options=(
+            new_flag("large_action_space", "Explore a few actions that span all others.", needs=EXPLORING[:1]),
+            new_int("max_actions", "number of these actions.", default=20, least=1, sets="actions", needs=_MANY),
+            new_float("spanner_c", "how large coefficients may be.", default=2, sets="constant", needs=_MANY),
+        ),
+    ),
     "explore_bag": VwLayer(
         learner="cb_explore_adf_bag",
         options=(

@@ -1,0 +1,1 @@
+"""A few actions that span all others, so that exploring them suffices."""
