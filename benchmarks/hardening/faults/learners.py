@@ -56,8 +56,16 @@ TESTS: dict[str, list[str]] = {
     "label tree": ["tests/reductions/test_probabilistic_label_tree.py"],
     "topics": ["tests/reductions/latent_dirichlet_allocation"],
     "searching": ["tests/reductions/search", "tests/vw/test_recorded.py"],
-    "graphs": ["tests/reductions/search/test_graph.py", "tests/vw/test_recorded.py"],
-    "parsing": ["tests/reductions/search/test_dependencies.py", "tests/vw/test_recorded.py"],
+    "graphs": [
+        f"tests/reductions/search/test_graph.py::test_{name}"
+        for name in ("classes_spread_along_edges", "products_of_an_edge_reach_its_nodes")
+    ]
+    + ["tests/vw/test_recorded.py::test_same_as_vw[graphs]"],
+    "parsing": [
+        "tests/reductions/search/test_dependencies.py::test_trees_are_learned",
+        "tests/reductions/search/test_dependencies.py::test_right_transitions_lead_to_the_right_tree",
+        "tests/vw/test_recorded.py::test_same_as_vw[trees]",
+    ],
     "linear": ["tests/reductions/linear", "tests/core/loss", "tests/reductions/active/test_layer.py"],
     "trees": ["tests/reductions/test_filter_tree.py", "tests/reductions/test_scoring_filter_tree.py"],
     "declared": ["tests/core/declared/test_layer.py"],
@@ -202,6 +210,8 @@ FAULTS: tuple[Fault, ...] = (
           "    run_task(layer, example, offset, ROLL_IN)"),
     Fault("searching", "relations fit any entities", "reductions/search/relations.py",
           "own.constraints == uint64(0) or a == 0", "own.constraints >= uint64(0) or a == 0"),
+    Fault("searching", "a choice that is put off costs nothing", "reductions/search/relations.py",
+          "        declare(s, own.skip_cost)\n", "        declare(s, _0)\n"),
     Fault("searching", "a span may go on as another", "reductions/search/spans.py",
           "last + _1 if last % _2 == uint64(0) else last", "last + _1"),
     Fault("parsing", "a head has dependents on one side only", "reductions/search/transitions.py",
