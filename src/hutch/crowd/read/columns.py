@@ -50,12 +50,32 @@ def decide(table: Table, asked: ColumnNames, name: str, classes: Collection[str]
                 asked.only(found.tool, [*TRIPLE, "gold"])
             if not found.tasks:
                 return found
+            found = _tasks_of_form(found, table)
             break
     else:
         found = _Matcher(table, asked, name).places()
     if found.choices:
         return replace(found, value_of=cell)
     return replace(found, value_of=partial(value_of_cell, missing=MISSING - set(classes), sets=asked.sets))
+
+
+def _tasks_of_form(found: Places, table: Table) -> Places:
+    """A form with the columns that share their values as tasks.
+
+    Raises:
+        Problem: there is none, or answers of several kinds.
+    """
+    rows = [row for row in table.sample if row[found.at["worker"]] not in found.left_out]
+    groups = evidence.groups_alike(evidence.columns_of(len(found.fields), rows), found.tasks)
+    if len(groups) == 1:
+        return replace(found, tasks=tuple(groups[0]))
+    worker, several = found.name(found.at["worker"]), groups or [[*found.tasks[:2]]]
+    ways = (
+        f"--columns {quote(','.join([f'worker={worker}', *(f'label={found.name(p)}' for p in g)]))}" for g in several
+    )
+    kinds = "several kinds" if groups else "no kind in common"
+    got = f"{found.tool}: got answers of {kinds}, wanted the columns of one"
+    raise Problem(f"{got}: {' or '.join(ways)}", table.line, 1)
 
 
 def value_of_cell(text: str, missing: Collection[str], sets: bool) -> Any:

@@ -69,3 +69,11 @@ def test_other_tables_with_a_time_are_no_forms(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("Timestamp,id,ann,bob\nlater,1,Yes,No\nnow,2,No,No\nnow,3,Yes,Yes\n")
     assert read_labels(path).worker_names == ["ann", "bob"]
+
+
+def test_a_form_that_is_filled_in_for_each_label_is_a_table_of_labels(tmp_path):
+    path = tmp_path / "long.csv"
+    rows = [f"1/5/2026 10:{k:02d}:00,p{k % 3}@x.org,item {k // 3},{'Yes' if k % 2 else 'No'}" for k in range(12)]
+    path.write_text("\n".join(["Timestamp,Email Address,Item,Label", *rows]))
+    labels = read_labels(path)
+    assert len(labels.worker_names) == 3 and labels.items == 4
