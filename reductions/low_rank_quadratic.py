@@ -69,7 +69,9 @@ class LowRankParameters(Parameters):
 
     @property
     def fields(self) -> list[str]:
-        """The namespaces of the pairs, each once."""
+        """The namespaces of the pairs, each once; both of a pair of one with itself, as VW counts them."""
+        if len(self.pairs) == 1:
+            return list(self.pairs[0].namespaces)
         return list(dict.fromkeys(name for pair in self.pairs for name in pair.namespaces))
 
     def sides(self) -> list[tuple[str, str, int, int, int]]:

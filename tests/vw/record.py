@@ -614,6 +614,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         documents(24),
         ("--lda 2 --lda_D 24 --minibatch 6 -b 8 --math-mode 1 -P 999 -c -k --passes 2 --holdout_off",),
     ),
+    "low rank with itself": (REAL, ("--lrqfa aa3", "--lrqfa bb2 --sgd -l 0.05 --noconstant -b 9")),
     "random network": (REAL, ("--nn 2 --random_seed 3 -b 6",)),
     "link": (BINARY, ("--loss_function logistic --link glf1",)),
 }

@@ -54,6 +54,13 @@ def test_a_model_that_only_predicts():
     assert predictions("-i", "old", "-t") == [0.75, 0.25, 0.625]
 
 
+def test_bandits_of_version_8_have_a_model_per_class():
+    b, constant = 2 * B % 2**18, 2 * CONSTANT % 2**18
+    weights = [(2 * A, 0.25), (2 * A + 1, -0.5), (b, -1.0), (constant + 1, 0.125)]
+    Path("old").write_bytes(old_model("--cb 2 --cb_type ips --csoaa 2", weights, version="8.9.0", span=(-9, 9)))
+    assert predictions("-i", "old", "-t") == [2, 1, 1]
+
+
 def test_sums_for_going_on_and_pending_regularisation():
     sums = [0.0, 6.0, 2.0, 1.5, 1.5, 1.0, -9.0, 9.0, 2.0, 0.0, 0.0, 2, 6, 2.0, 0.0, 1, 0.125, 0.5]
     weights = [(A, 1.125, 0.25, 1.0), (B, -0.625, 0.25, 2.0), (CONSTANT, 0.125, 1.0, 1.0)]

@@ -202,6 +202,7 @@ def _leave_out_implied(options: Namespace) -> None:
     """Take options back that VW adds for others."""
     if options.cb or options.cb_explore or options.cbify:
         options.cb_adf = options.cb_explore_adf = False
+        options.cb_force_legacy |= options.csoaa is not None  # VW 8 had no other layers for them
     leave_out_implied(options)
     if options.cb_force_legacy:
         options.csoaa = None

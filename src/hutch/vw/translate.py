@@ -378,8 +378,8 @@ def _low_rank(parameters: dict[str, Any], options: Namespace) -> list[Any]:
         raise UsageError("got --lrq and --lrqfa, wanted one of them")
     if options.lrqfa:
         letters, rank = _letters_and_rank("lrqfa", decode(options.lrqfa), "..+", "two letters or more")
-        if len(set(letters)) < len(letters):
-            raise UsageError(f"--lrqfa: got {options.lrqfa!r}, wanted different letters")
+        if len(set(letters)) < len(letters) > 2:
+            raise UsageError(f"--lrqfa: got {options.lrqfa!r}, wanted different letters, or one twice")
         pairs = [{"namespaces": list(pair), "rank": rank} for pair in combinations(letters, 2)]
         return [{"low_rank_quadratic": {"pairs": pairs, "field_aware": True}}]
     found = [_letters_and_rank("lrq", value, "..", "two letters") for value in sorted(set(map(decode, options.lrq)))]

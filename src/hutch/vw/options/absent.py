@@ -18,7 +18,6 @@ automl default_lease priority_type priority_challengers verbose_metrics csv_trac
 check_enabled: leave it out: no file says which examples have a baseline
 baseline_challenger_cb cb_c_alpha cb_c_tau: compare chains on one log with `hutch evaluate`
 ccb_no_slot_index: leave it out
-cb_to_cbadf: use --cb, which works with features of actions
 cs_absolute_loss: use --csoaa with --loss_function quantile
 wap ldf_override: use --csoaa or --csoaa_ldf
 metrics: use --readable_model, or `hutch inspect MODEL --invert-hash DATA --top 10`; VW 9.11.9 crashes

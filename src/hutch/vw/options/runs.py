@@ -148,6 +148,6 @@ ACCEPTED: tuple[Option, ...] = (
     new_flag("sparse_weights", _NO_EFFECT, note="accepted; weights fill one table, and are the same"),
     *(new_text(name, "X", _NO_EFFECT, note=_NOT_NEEDED) for name in ("log_level", "log_output", "limit_output")),
     *(new_int(name, _NO_EFFECT, note=_NOT_NEEDED) for name in ("ring_size", "example_queue_limit", "thread_pool_size")),
-    *(new_int(name, _NO_EFFECT, note=_NOT_NEEDED) for name in ("block_size", "action_cache_slack")),
+    *(new_int(name, _NO_EFFECT, note=_NOT_NEEDED) for name in ("block_size", "action_cache_slack", "cb_to_cbadf")),
     new_flag("las_hint_explicit_simd", _NO_EFFECT, note=_NOT_NEEDED),
 )
