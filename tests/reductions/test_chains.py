@@ -185,6 +185,10 @@ CHAINS: dict[str, list[Any]] = {
     "logarithmic_tree over linear": [{"logarithmic_tree": CLASSES}, LINEAR],
     "recall_tree over linear": [{"recall_tree": {**CLASSES, "randomized": True}}, LINEAR],
     "eigen_memory_tree over linear": [{"eigen_memory_tree": {"memories": 9, "leaf": 2}}, LINEAR],
+    "memory_tree over linear": [
+        {"memory_tree": {"nodes": 9, "memories": 12, "learns_similarity": True, "online": True}},
+        LINEAR,
+    ],
     "cost_sensitive_active over linear": [{"cost_sensitive_active": CLASSES}, {"linear": {"adapt_to": "values"}}],
     "active_cover over linear": [{"active_cover": {"policies": 2}}, {"linear": {"loss": "logistic"}}],
     "sketched_newton": [{"sketched_newton": {"loss": "logistic", "sketch": 3}}],
@@ -339,6 +343,7 @@ SLOW = (
     "eigen_memory_tree over linear",
     "search_dependencies over cost_sensitive_one_against_all",
     "search_graph over cost_sensitive_one_against_all",
+    "memory_tree over linear",
 )
 
 

@@ -34,6 +34,7 @@ SLOW = (
     "classes by memories",
     "trees",
     "graphs",
+    "classes by a tree that learns",
 )
 
 

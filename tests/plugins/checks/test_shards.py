@@ -17,6 +17,7 @@ _LONG = (
     "interaction_grounded",
     "recall_tree",
     "eigen_memory",
+    "memory_",
     "simulate_",
     "warm_start_",
     "bandit_per_class",
