@@ -262,19 +262,19 @@ def eigen_memories(rng: random.Random) -> Case:
 def memories(rng: random.Random) -> Case:
     """Classes by memories in a tree that learns where to look; features in the order of their hashes."""
     words = [f"--memory_tree {rng.choice((1, 2, 3, 7, 20, 100))}"]
-    words += _some(rng, (f"--leaf_example_multiplier {rng.choice((2, 5))}", "--alpha 0.4", "--random_seed 5"), 2)
-    words += _some(rng, (f"--dream_repeats {rng.choice((0, 3))}", "--online", "--dream_at_update 1", "--top_K 2"), 3)
+    words += some(rng, (f"--leaf_example_multiplier {rng.choice((2, 5))}", "--alpha 0.4", "--random_seed 5"), 2)
+    words += some(rng, (f"--dream_repeats {rng.choice((0, 3))}", "--online", "--dream_at_update 1", "--top_K 2"), 3)
     learns = rng.random() < 0.4
-    words += ["--learn_at_leaf"] if learns else _some(rng, ("-b 9", "--hash all", "-q ab", "--ignore_linear a"), 1)
-    words += _some(rng, ("--max_number_of_labels 5", "--noconstant", *([] if learns else ["--coin"])), 1)
-    words += _some(rng, (rng.choice(("--sgd -l 0.1", "-l 0.1", "--ftrl", "--loss_function logistic")),), 1)
-    words += _some(rng, (rng.choice(("--passes 3 -c -k --holdout_off", "--passes 2 -c -k")),), 1)
+    words += ["--learn_at_leaf"] if learns else some(rng, ("-b 9", "--hash all", "-q ab", "--ignore_linear a"), 1)
+    words += some(rng, ("--max_number_of_labels 5", "--noconstant", *([] if learns else ["--coin"])), 1)
+    words += some(rng, (rng.choice(("--sgd -l 0.1", "-l 0.1", "--ftrl", "--loss_function logistic")),), 1)
+    words += some(rng, (rng.choice(("--passes 3 -c -k --holdout_off", "--passes 2 -c -k")),), 1)
     lines = []
     for _ in range(rng.randint(20, 200)):
         names = sorted(rng.sample(range(30), rng.randint(1, 6)))
         numbers = " ".join(f"{k}" + rng.choice(("", f":{rng.uniform(-1, 2):.2f}")) for k in names)
-        features = f"| {numbers}" if learns else _features(rng)
-        lines.append(f"{rng.randint(1, 5)}{rng.choice(('', ' 2', ' 0.5'))} {features}\n")
+        shown = f"| {numbers}" if learns else features(rng)
+        lines.append(f"{rng.randint(1, 5)}{rng.choice(('', ' 2', ' 0.5'))} {shown}\n")
     return Case(" ".join(words), "".join(lines))
 
 
