@@ -63,6 +63,7 @@ REDUCTIONS = {
     "low_rank_quadratic": "low_rank_quadratic:LowRankQuadratic",
     "marginal": "marginal:Marginal",
     "matrix_factorization": "matrix_factorization:MatrixFactorization",
+    "memory_tree": "memory_trees.memory_tree:MemoryTree",
     "multilabel_one_against_all": "multilabel_one_against_all:MultilabelOneAgainstAll",
     "multinomial": "multinomial:Multinomial",
     "nat_oem": "nat_oem:NatOEMLayer",

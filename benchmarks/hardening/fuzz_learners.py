@@ -278,6 +278,23 @@ def many_actions(rng: random.Random) -> Case:
     words += some(rng, ("--spanner_c 1.2", "--random_seed 7", "--noconstant", "--coin", "--sgd", "-b 12"), 2)
     words += some(rng, ("-q ua", "-q aa", "-q ab", "--cubic uab", "--ignore b", "--cb_type ips", "--hash all"), 2)
     return Case(" ".join(words), "".join(blocks))
+def memories(rng: random.Random) -> Case:
+    """Classes by memories in a tree that learns where to look; features in the order of their hashes."""
+    words = [f"--memory_tree {rng.choice((1, 2, 3, 7, 20, 100))}"]
+    words += some(rng, (f"--leaf_example_multiplier {rng.choice((2, 5))}", "--alpha 0.4", "--random_seed 5"), 2)
+    words += some(rng, (f"--dream_repeats {rng.choice((0, 3))}", "--online", "--dream_at_update 1", "--top_K 2"), 3)
+    learns = rng.random() < 0.4
+    words += ["--learn_at_leaf"] if learns else some(rng, ("-b 9", "--hash all", "-q ab", "--ignore_linear a"), 1)
+    words += some(rng, ("--max_number_of_labels 5", "--noconstant", *([] if learns else ["--coin"])), 1)
+    words += some(rng, (rng.choice(("--sgd -l 0.1", "-l 0.1", "--ftrl", "--loss_function logistic")),), 1)
+    words += some(rng, (rng.choice(("--passes 3 -c -k --holdout_off", "--passes 2 -c -k")),), 1)
+    lines = []
+    for _ in range(rng.randint(20, 200)):
+        names = sorted(rng.sample(range(30), rng.randint(1, 6)))
+        numbers = " ".join(f"{k}" + rng.choice(("", f":{rng.uniform(-1, 2):.2f}")) for k in names)
+        shown = f"| {numbers}" if learns else features(rng)
+        lines.append(f"{rng.randint(1, 5)}{rng.choice(('', ' 2', ' 0.5'))} {shown}\n")
+    return Case(" ".join(words), "".join(lines))
 
 
 def any_order(text: str) -> str:
@@ -366,6 +383,7 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "feedback": feedback,
     "label_trees": label_trees,
     "many_actions": many_actions,
+    "memories": memories,
     "oja_newton": oja_newton,
     "policies": policies,
     "topics": topics,

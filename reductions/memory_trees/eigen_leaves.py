@@ -251,7 +251,8 @@ def remember(state, shared, plain, flat, square, label, node, apart):
         return
     while must_leave(state, words):
         forget(state, state.oldest)
-    k = keep(state, words, node)
+    k = keep(state, words)
+    append(state, node, k)
     slot = slot_of(state, k)
     slot.label, slot.square = label, square
     slot.length, slot.count = uint64(len(plain[0])), uint64(len(flat[0]))

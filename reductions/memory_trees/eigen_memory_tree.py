@@ -30,7 +30,15 @@ from hutch.reductions.memory_trees import eigen_leaves, routers, scoring, store
 from hutch.reductions.memory_trees.eigen_leaves import leaf_of, pick, remember, teach
 from hutch.reductions.memory_trees.learner import features_below, with_interactions, without_interactions
 from hutch.reductions.memory_trees.routers import ROUTER
-from hutch.reductions.memory_trees.saved import check_store, limits_of_store, load_store, new_store, saved_store
+from hutch.reductions.memory_trees.saved import (
+    check_store,
+    doubts_of_store,
+    is_list,
+    limits_of_store,
+    load_store,
+    new_store,
+    saved_store,
+)
 
 Scorer = Literal["random", "distance", "self_consistent_rank", "not_self_consistent_rank"]
 Initial = Literal["cosine", "euclidean", "gaussian", "none"]
@@ -198,7 +206,7 @@ class EigenMemoryTree(Reduction):
             piece, start = words[start : start + size], start + size
             sound = not spaces and (size == length + count or (size == length == count))
             if not sound or not all(
-                _is_list(part) for part in ([piece] if size == length else [piece[:length], piece[length:]])
+                is_list(part) for part in ([piece] if size == length else [piece[:length], piece[length:]])
             ):
                 raise ModelError(f"{self.name}: got a memory whose features do not rise, or are not finite")
         routers, tree = dense(arrays["routers"]), dense(arrays["tree"])
@@ -222,28 +230,18 @@ class EigenMemoryTree(Reduction):
             state.targets["routers"][name][: len(found["routers"])] = found["routers"][:, column]
         state.targets["routers"]["median"][: len(found["medians"])] = found["medians"]
         used = len(found["router_rows"])
-        state["router_used"] = used
+        state["router_used"], state["undivided"] = used, int(found["undivided"][0])
         for name in ("router_rows", "router_values"):
             state.targets[name][:used] = found[name]
 
     def doubts(self) -> str | None:
         """Whether memories left that were to stay, or leaves grew too large."""
-        p, found = self.parameters, {name: int(self.state[name][0]) for name in ("crowded", "gone", "undivided")}
-        if found["crowded"]:
-            left = f"{found['crowded']} memories left early"
-            return f"its {p.megabytes} megabytes were full: {left}; set megabytes higher"
-        if p.memories is None and found["gone"]:
-            return f"of more than {p.most} memories some left; set memories to the number to keep"
-        if found["undivided"]:
-            return f"its tree was full, and leaves hold more than {p.leaf} memories; set megabytes or leaf higher"
+        if (found := doubts_of_store(self.state, self.parameters)) is not None:  # type: ignore[arg-type]
+            return found
+        if int(self.state["undivided"][0]):
+            leaf = self.parameters.leaf
+            return f"its tree was full, and leaves hold more than {leaf} memories; set megabytes or leaf higher"
         return None
-
-
-def _is_list(words: NDArray[np.uint64]) -> bool:
-    """Whether words are rising rows, and finite values."""
-    halves = np.ascontiguousarray(words).view(np.uint32)
-    rows, values = halves[: len(words)].astype(np.int64), halves[len(words) :].view(np.float32)
-    return bool((np.diff(rows) > 0).all() and np.isfinite(values).all())
 
 
 def _widen(shared: NDArray[Any]) -> None:

@@ -153,3 +153,24 @@ def _is_order(older: NDArray[np.int64]) -> bool:
     while at in newer and seen <= count:
         at, seen = newer[at], seen + 1
     return seen == count
+
+
+def is_list(words: NDArray[np.uint64]) -> bool:
+    """Whether words of a model are rising rows, and finite values."""
+    halves = np.ascontiguousarray(words).view(np.uint32)
+    rows, values = halves[: len(words)].astype(np.int64), halves[len(words) :].view(np.float32)
+    return bool((np.diff(rows) > 0).all() and np.isfinite(values).all())
+
+
+def doubts_of_store(state: Record, parameters: Any) -> str | None:
+    """Warning about memories that left though they were to stay; None without one.
+
+    Args:
+        state: of the layer.
+        parameters: with `memories`, `most` and `megabytes`.
+    """
+    if crowded := int(state["crowded"][0]):
+        return f"its {parameters.megabytes} megabytes were full: {crowded} memories left early; set megabytes higher"
+    if parameters.memories is None and int(state["gone"][0]):
+        return f"of more than {parameters.most} memories some left; set memories to the number to keep"
+    return None

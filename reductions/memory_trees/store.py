@@ -235,8 +235,8 @@ def _close_gaps(state):
 
 
 @helper
-def keep(state, words, node):
-    """Reserve a slot and its words for an example, behind the others of a leaf; there is room. Returns its number."""
+def keep(state, words):
+    """Reserve a slot and its words for an example, used now and in no leaf yet; there is room. Returns its number."""
     if state.end + words > _2 * state.limit or state.laid_count == _2 * state.capacity:
         _close_gaps(state)
     k = int64(state.kept)
@@ -247,6 +247,16 @@ def keep(state, words, node):
     state.laid_count += _1
     state.live += words
     state.kept += _1
-    append(state, node, k)
     _link(state, k)
+    return k
+
+
+@helper
+def new_leaf(state, parent):
+    """An empty leaf behind all other nodes; there is room for it. Returns its number."""
+    k = int64(state.node_count)
+    state.node_count += _1
+    leaf = node_of(state, k)
+    leaf.parent, leaf.left, leaf.right = parent, NOWHERE, NOWHERE
+    empty(leaf)
     return k

@@ -35,7 +35,7 @@ COMPILING = {f"writing-a{name}.md" for name in ("-base-learner", "-loss", "-redu
 """They make kernels of their own, which several processes compile."""
 LONG = {"moving-from-personalizer.md", "machines.md", "crowd/cheapest.md", "crowd/judges.md", "going-back.md"} | {
     "reductions/recall_tree.md", "reductions/bandits/explore_decaying.md",
-    "reductions/memory_trees/eigen_memory_tree.md"}  # fmt: skip
+    "reductions/memory_trees/eigen_memory_tree.md", "reductions/memory_trees/memory_tree.md"}  # fmt: skip
 """They hold a thousand conversations with a server, or take seconds otherwise."""
 
 

@@ -482,6 +482,13 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--cb_explore_adf --large_action_space --max_actions 6 -q ua -q ab",
             "--cb_explore_adf --large_action_space --max_actions 4 --spanner_c 1.3 --squarecb --gamma_scale 100 --coin",
             "--cb_explore_adf --large_action_space --max_actions 5 --softmax --random_seed 3 -b 12 --cb_type ips",
+    "classes by a tree that learns": (
+        simple("class", 40),
+        (
+            "--memory_tree 7",
+            "--memory_tree 20 --leaf_example_multiplier 2 --online --dream_repeats 3 --alpha 0.4 -q ab",
+            "--memory_tree 20 --dream_at_update 1 -c -k --passes 3 --random_seed 3 --max_number_of_labels 4",
+            "--memory_tree 15 -b 12 --hash all --dream_repeats 0 --noconstant",
         ),
     ),
     "cover of models": (
@@ -621,8 +628,10 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
 """Data and the arguments of each call; later calls read what earlier ones have written."""
 
 
-_OF_TREES = re.compile(r"Learn\(\) count per node.*\n|\[info\] Bandwidth was not supplied.*\n")
-"""Lines that VW prints for `--cats`, and Hutch does not."""
+_OF_TREES = re.compile(
+    r"Learn\(\) count per node.*\n|\[info\] Bandwidth was not supplied.*\n|depth \d+\n|#+ Current Pass.*\n"
+)
+"""Lines that VW prints for `--cats` and `--memory_tree`, and Hutch does not."""
 
 
 def record(data: str, calls: tuple[str, ...]) -> Iterator[dict[str, object]]:

@@ -118,6 +118,7 @@ MODELS = {
     "--log_multi 4": "class",
     "--recall_tree 4": "class",
     "--emt": "class",
+    "--memory_tree 7": "class",
     "--search 4 --search_task sequence --search_alpha 0.01": "sequence",
     "--search 5 --search_task sequencespan": "sequence",
     "--search 10 --search_task entity_relation": "relations",
@@ -201,6 +202,9 @@ NOTHING = {
     "unweighted_marginals",
     "redefine",
     "bern_hyper",
+    "leaf_example_multiplier",
+    "max_number_of_labels",
+    "top_K",
     "relation_none_cost",
     "search_alpha",
     "search_condition_feature_value",
@@ -215,7 +219,8 @@ NOTHING = {
 }
 """Options without an effect on most data: `first_only` only decides between actions of the same score,
 `stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named;
-`bern_hyper` in deeper trees; those of a search where a task has several steps, and labels do not decide the rest."""
+`bern_hyper` in deeper trees, `leaf_example_multiplier` where more leaves are divided; `max_number_of_labels` and
+`top_K` have none in VW, too; those of a search where a task has several steps, and labels do not decide the rest."""
 
 
 def _outcome(folder, words):

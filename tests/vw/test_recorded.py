@@ -35,6 +35,7 @@ SLOW = (
     "trees",
     "graphs",
     "many actions",
+    "classes by a tree that learns",
 )
 
 

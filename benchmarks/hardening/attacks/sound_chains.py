@@ -197,6 +197,7 @@ CHAINS: dict[str, tuple[list[Any], list[str]]] = {
     "logarithmic_tree": ([{"logarithmic_tree": {"classes": 3}}, "linear"], CLASSES),
     "recall_tree": ([{"recall_tree": {"classes": 3, "penalty": 0.1}}, "linear"], CLASSES),
     "eigen_memory_tree": ([{"eigen_memory_tree": {"memories": 9, "leaf": 3}}, "linear"], CLASSES),
+    "memory_tree": ([{"memory_tree": {"nodes": 9, "memories": 12, "online": True}}, "linear"], CLASSES),
     "cost_sensitive_active": ([{"cost_sensitive_active": {"classes": 3}}, {"linear": {"adapt_to": "values"}}], COSTS),
     "active_cover": ([{"active_cover": {"policies": 3}}, "linear"], PLAIN),
     "warm_start_bandit": (

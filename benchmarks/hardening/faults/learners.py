@@ -53,6 +53,7 @@ TESTS: dict[str, list[str]] = {
     "nearest memories": [
         "tests/reductions/memory_trees/test_eigen_memory_tree.py::test_predictions_by_a_tree_of_python"
     ],
+    "learning where": ["tests/reductions/memory_trees/test_memory_tree.py::test_predictions_by_a_tree_of_python"],
     "label tree": ["tests/reductions/test_probabilistic_label_tree.py"],
     "topics": ["tests/reductions/latent_dirichlet_allocation"],
     "searching": ["tests/reductions/search", "tests/vw/test_recorded.py"],
@@ -312,6 +313,14 @@ FAULTS: tuple[Fault, ...] = (
           "target = _1 if mistakes[0] == nearest else _0", "target = _0 if mistakes[0] == nearest else _1"),
     Fault("nearest memories", "the learner begins at 0", "reductions/memory_trees/scoring.py",
           "there, e.base = _point(state, e, one, other), distance", "there, e.base = _point(state, e, one, other), _0"),
+    Fault("learning where", "sides may be as uneven as they like", "reductions/memory_trees/memory_steps.py",
+          "float32(balance + alpha", "float32(0.0 * balance + alpha"),
+    Fault("learning where", "what is found on the left is learned as on the right",
+          "reductions/memory_trees/memory_steps.py", "(found if right else -found)", "found"),
+    Fault("learning where", "who leaves is still counted", "reductions/memory_trees/memory_steps.py",
+          "max(flow[side] - 1.0, _NONE)", "max(flow[side] - 0.0, _NONE)"),
+    Fault("learning where", "similarity is learned beside itself", "reductions/memory_trees/memory_steps.py",
+          "base = -cosine(", "base = cosine("),
     Fault("label tree", "children of a node that holds nothing learn, too", "reductions/probabilistic_label_tree.py",
           "while node >= 0 and marks[node] == 0:", "if node >= 0 and marks[node] == 0:"),
     Fault("label tree", "a path has the probability of its end", "reductions/probabilistic_label_tree.py",

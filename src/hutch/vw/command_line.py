@@ -38,6 +38,7 @@ _NOT_KEPT = (
     "marginal",
     "matrix_",
     "eigen_memory",
+    "memory_",
     "policy_values",
     "probabilistic_",
     "polynomial_",
@@ -192,6 +193,8 @@ def _words(config: ChainConfig, layers: list[Layer]) -> Iterator[str]:
             yield from ("--indexing", str(given.first_class))
         if name in ("active_cover", "cost_sensitive_active"):
             yield from ("--mellowness", repr(given.mellowness))
+        if name == "memory_tree":
+            yield from ("--alpha", repr(given.alpha))
         if name == "active_cover":
             yield from ("--cover", str(given.policies))
         if name == "action_probabilities":

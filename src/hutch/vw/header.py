@@ -290,6 +290,13 @@ def _tree_lines(chain: Chain, options: RunOptions) -> Iterator[str]:
         from hutch.vw.label_trees import introduction
 
         yield from introduction(chain, options.learn)
+    if (layer := layer_named(chain, "memory_tree")) is not None:
+        p = layer.parameters
+        yield from ("tree initialization is done....", f"max nodes {p.nodes}", "tree size: 1")
+        yield f"learn at leaf: {int(p.learns_similarity)}"
+        yield f"num of dream operations per example: {p.replays}"
+        shown = f"max_nodes = {p.nodes} max_leaf_examples = {p.most_in_leaf} alpha = {p.alpha:g}"
+        yield f"memory_tree: {shown} oas = 0 online ={int(p.online)} "
     if (layer := layer_named(chain, "recall_tree")) is not None:
         p = layer.parameters
         routing = "n/a testonly" if not options.learn else "randomized" if p.randomized else "deterministic"

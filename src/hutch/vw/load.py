@@ -67,6 +67,7 @@ _FREE = {
     "one_against_all": {"first_class", "probabilities", "predict_first", "negatives"},
     "cost_sensitive_one_against_all": {"first_class"},
     "eigen_memory_tree": set[str](),
+    "memory_tree": {"leaf_multiplier", "alpha", "replays", "online", "learns_replays"},
     "error_correcting_tournament": set[str](),
     "logarithmic_tree": {"swap_resistance"},
     "one_hidden_layer": {"dropout"},

@@ -67,6 +67,7 @@ _LOST = {
     "polynomial_link": "--autolink",
     "probabilistic_label_tree": "--plt",
     "eigen_memory_tree": "--emt",
+    "memory_tree": "--memory_tree",
     "recall_tree": "--recall_tree",
     **dict.fromkeys(
         (

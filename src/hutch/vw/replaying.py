@@ -11,8 +11,9 @@ REPLAY = "experience_replay"
 _CLASSES = ("one_against_all",)
 _COSTS = ("cost_sensitive_one_against_all", "cost_sensitive_active")
 _KINDS = ("b", "m", "c")
-_NOT_ABOVE = ("lrq", "lrqfa", "autolink", "marginal", "confidence", "nn", "stage_poly", "boosting", "bootstrap", "ect",
-              "log_multi", "recall_tree", "emt", "active_cover", "ksvm", "bfgs", "conjugate_gradient")  # fmt: skip
+_NOT_ABOVE = ("lrq", "lrqfa", "autolink", "marginal", "confidence", "nn", "stage_poly", "boosting",
+              "bootstrap", "ect", "log_multi", "recall_tree", "emt", "memory_tree", "active_cover", "ksvm",
+              "bfgs", "conjugate_gradient")  # fmt: skip
 """Options for layers that learn features or predictions of their own, of which a buffer would hold old ones."""
 
 

@@ -19,8 +19,19 @@ from hutch.vw.search import imply as imply_search
 MADE = ("affix", "spelling", "dictionary", "redefine")
 """The options for features made of names, and for namespaces under other names."""
 _CLASSES = ("cb", "cb_explore", "cbify")
-_MULTICLASS = ("oaa", "ect", "csoaa", "cs_active", "log_multi", "recall_tree", "multilabel_oaa", "plt", "emt")
-_OF_ANY_CLASS = ("emt",)
+_MULTICLASS = (
+    "oaa",
+    "ect",
+    "csoaa",
+    "cs_active",
+    "log_multi",
+    "recall_tree",
+    "multilabel_oaa",
+    "plt",
+    "emt",
+    "memory_tree",
+)
+_OF_ANY_CLASS = ("emt", "memory_tree")
 """Those that need not be told how many classes there are."""
 
 
@@ -233,7 +244,7 @@ def _layers(options: Namespace) -> list[Any]:
     """
     declares = any(getattr(options, name) is not None for name in ("csoaa_ldf", "multilabel_oaa", "plt"))
     elsewhere = ["probabilities"] if declares else []  # a layer that decides declares it, or the link below
-    elsewhere += ["alpha"] if options.OjaNewton else []
+    elsewhere += ["alpha"] if options.OjaNewton or options.memory_tree else []
     asked: dict[str, dict[str, Any]] = {}
     for option in OPTIONS:
         if option.layer in DECLARED or option.name in elsewhere:
@@ -412,6 +423,11 @@ def _active_cover(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     return [{"active_cover": parameters} if parameters else "active_cover"]
 
 
+def _memory_tree(parameters: dict[str, Any], options: Namespace) -> list[Any]:
+    given = {} if options.alpha is None else {"alpha": options.alpha}
+    return [{"memory_tree": parameters | given}]
+
+
 def _cost_sensitive_active(parameters: dict[str, Any], options: Namespace) -> list[Any]:
     if not (options.simulation or options.testonly):
         raise UsageError("--cs_active: wanted --simulation with it: without it VW learns nothing")
@@ -444,6 +460,7 @@ _FINISHED: dict[str, Callable[[dict[str, Any], Namespace], list[Any]]] = {
     "active": _active,
     "active_cover": _active_cover,
     "cost_sensitive_active": _cost_sensitive_active,
+    "memory_tree": _memory_tree,
     "experience_replay": lambda parameters, options: replay_layer(options),
 }
 """Layers with an option whose value is not the parameter's value."""

@@ -44,6 +44,7 @@ def is_slow(check: Check) -> bool:
         "probabilistic_label_tree",
         "recall_tree",
         "eigen_memory_tree",
+        "memory_tree",
         "explore_decaying",
         "interaction_grounded",
         "few_actions",

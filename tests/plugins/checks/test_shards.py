@@ -18,6 +18,7 @@ _LONG = (
     "few_actions",
     "recall_tree",
     "eigen_memory",
+    "memory_",
     "simulate_",
     "warm_start_",
     "bandit_per_class",

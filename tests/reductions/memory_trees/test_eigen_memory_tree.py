@@ -228,7 +228,7 @@ def test_features_beyond_the_megabytes_push_others_out_and_this_is_said():
     assert len(layer.saved()["places"]) == 2 and "3 memories" in layer.doubts()
 
 
-def test_a_tree_without_nodes_divides_no_more_leaves_until_two_are_empty(monkeypatch):
+def test_a_tree_without_nodes_divides_no_more_leaves_until_two_are_empty(monkeypatch, tmp_path):
     monkeypatch.setattr(EigenMemoryTreeParameters, "most_nodes", property(lambda self: 5))
     chain = chain_with(memories=12, leaf=2, scorer="distance", initial="euclidean")
     with pytest.warns(UserWarning, match="its tree was full, and leaves hold more than 2 memories"):
@@ -239,6 +239,8 @@ def test_a_tree_without_nodes_divides_no_more_leaves_until_two_are_empty(monkeyp
     chain.learn([f"{1 + k % 3} |a x:{-k} y:{k * k % 5}" for k in range(200, 300)])
     arrays = layer.saved()
     layer.check_saved(arrays)
+    chain.save(tmp_path / "model")
+    assert Chain.load(tmp_path / "model").layers[0].doubts() == layer.doubts()
     assert not np.array_equal(saved["medians"], arrays["medians"])
     assert len(arrays["tree"]) == 5 and arrays["routers"][:, 1].sum() == len(arrays["router_rows"])
 

@@ -21,8 +21,7 @@ ccb_no_slot_index: leave it out
 cs_absolute_loss: use --csoaa with --loss_function quantile
 wap ldf_override: use --csoaa or --csoaa_ldf
 metrics: use --readable_model, or `hutch inspect MODEL --invert-hash DATA --top 10`; VW 9.11.9 crashes
-memory_tree dream_repeats max_number_of_labels leaf_example_multiplier top_K learn_at_leaf oas dream_at_update online:
-  use --oaa, --ect or the `filter_tree` layer
+oas: use --multilabel_oaa or --plt
 plt_force_load_legacy_model: leave it out: Hutch reads no model of --plt
 epsilon_decay_audit: leave it out: in Python, the layer `explore_decaying` says how much each model has learned
 graph_feedback: use --cb_explore_adf with --squarecb

@@ -24,10 +24,10 @@ ACTIVE: tuple[Option, ...] = (
     new_flag("active_cover", "Active learning by the disagreement of several models.", sets="active_cover"),
     new_float(
         "alpha",
-        "With --active_cover: ask for more. With --OjaNewton: smaller steps.",
+        "With --active_cover: ask for more. With --OjaNewton: smaller steps. With --memory_tree: learn less balance.",
         default=1,
         sets="active_cover.alpha",
-        needs=("active_cover", "OjaNewton"),
+        needs=("active_cover", "OjaNewton", "memory_tree"),
     ),
     new_float(
         "beta_scale",

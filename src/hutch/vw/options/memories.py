@@ -2,9 +2,50 @@
 
 from hutch.vw.options.option import Option, new_choice, new_flag, new_int
 
-_EIGEN = "eigen_memory_tree"
+_EIGEN, _TREE = "eigen_memory_tree", "memory_tree"
 
 MEMORIES: tuple[Option, ...] = (
+    new_int(
+        "memory_tree",
+        "The class of the most similar example that is kept, in a tree of at most N nodes.",
+        least=1,
+        sets=f"{_TREE}.nodes",
+        note="keeps 65536 examples, and a warning says when there are more; all in VW",
+    ),
+    new_int(
+        "leaf_example_multiplier",
+        "a leaf has N times log2 of the nodes examples at most.",
+        default=1,
+        least=0,
+        sets=f"{_TREE}.leaf_multiplier",
+        needs=("memory_tree",),
+    ),
+    new_int(
+        "dream_repeats",
+        "examples put into the tree again after each one.",
+        default=1,
+        least=0,
+        sets=f"{_TREE}.replays",
+        needs=("memory_tree",),
+    ),
+    new_flag("learn_at_leaf", "learn what is similar.", sets=f"{_TREE}.learns_similarity", needs=("memory_tree",)),
+    new_flag("online", "learn from labels in the first pass, too.", sets=f"{_TREE}.online", needs=("memory_tree",)),
+    new_int(
+        "dream_at_update",
+        "let nodes learn from what is put into the tree again after the first pass, too.",
+        default=0,
+        metavar="0|1",
+        sets=f"{_TREE}.learns_replays",
+        means=((0, False), (1, True)),
+        needs=("memory_tree",),
+    ),
+    new_int(
+        "max_number_of_labels",
+        "has no effect.",
+        note="has no effect, as in VW without --oas",
+        needs=("memory_tree",),
+    ),
+    new_int("top_K", "has no effect.", note="has no effect, as in VW", needs=("memory_tree",)),
     new_flag("emt", "The class of the most similar example that is kept.", sets=_EIGEN),
     new_int(
         "emt_tree",
