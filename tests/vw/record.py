@@ -482,6 +482,8 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
             "--cb_explore_adf --large_action_space --max_actions 6 -q ua -q ab",
             "--cb_explore_adf --large_action_space --max_actions 4 --spanner_c 1.3 --squarecb --gamma_scale 100 --coin",
             "--cb_explore_adf --large_action_space --max_actions 5 --softmax --random_seed 3 -b 12 --cb_type ips",
+        ),
+    ),
     "classes by a tree that learns": (
         simple("class", 40),
         (
