@@ -278,6 +278,8 @@ def many_actions(rng: random.Random) -> Case:
     words += some(rng, ("--spanner_c 1.2", "--random_seed 7", "--noconstant", "--coin", "--sgd", "-b 12"), 2)
     words += some(rng, ("-q ua", "-q aa", "-q ab", "--cubic uab", "--ignore b", "--cb_type ips", "--hash all"), 2)
     return Case(" ".join(words), "".join(blocks))
+
+
 def memories(rng: random.Random) -> Case:
     """Classes by memories in a tree that learns where to look; features in the order of their hashes."""
     words = [f"--memory_tree {rng.choice((1, 2, 3, 7, 20, 100))}"]

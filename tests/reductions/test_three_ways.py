@@ -15,8 +15,9 @@ REGISTRY = Plugins(only=()).registry
 USUAL = 9  # examples, in three groups
 LONG = {"multinomial": 3, "nat_oem": 9, "ppca": 9, "bayesian_linear": 9, "crowd_em": 24, "action_per_class": 24}
 LONG |= dict.fromkeys(
-    ("few_actions", "explore_decaying", "interaction_grounded", "recall_tree", "eigen_memory_tree"), USUAL
-    ("explore_decaying", "interaction_grounded", "recall_tree", "eigen_memory_tree", "memory_tree"), USUAL
+    ("few_actions", "explore_decaying", "interaction_grounded", "recall_tree", "eigen_memory_tree"),
+    USUAL("explore_decaying", "interaction_grounded", "recall_tree", "eigen_memory_tree", "memory_tree"),
+    USUAL,
 )
 """Examples of layers that are slow in CPython, some of which stand above 4096 dimensions, or slow to compile."""
 _LONG = ("search_", "simulate_", "warm_start_", "bandit_per_class", "crowd_em", "multinomial", "nat_oem", "offset_tree")
