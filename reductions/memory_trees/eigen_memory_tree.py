@@ -109,7 +109,7 @@ def _run(layer, example, label, importance, offset, learns):
     shared, features, apart = shared_of(e.shared), e.length, features_of(state.features).expand != uint64(0)
     flat, square, plain = _read(state, example, offset, apart)
     node, number = leaf_of(state, plain[0], plain[1]), int64(label) if label != UNLABELED else int64(0)
-    learns = learns and number > 0
+    learns = learns and label != UNLABELED
     predicted = pick(layer, state, example, offset, flat, square, node, learns)
     if learns:
         teach(layer, state, example, offset, flat, square, node, number, importance)

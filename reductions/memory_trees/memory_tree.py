@@ -163,7 +163,7 @@ def _run(layer, example, label, importance, offset, learns):
     node, number = leaf_below(layer, state, example, offset, int64(0)), int64(label) if label != UNLABELED else int64(0)
     features, k = e.features, nearest(layer, state, example, offset, node, flat, square)
     predicted = slot_of(state, k).label if k != NOWHERE else int64(0)
-    if learns and number > 0:
+    if learns and label != UNLABELED:
         if k != NOWHERE:
             use(state, k)
         _learn(layer, state, example, offset, flat, square, number, importance)

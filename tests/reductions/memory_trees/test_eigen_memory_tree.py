@@ -196,6 +196,7 @@ def test_predictions_by_a_tree_of_python(parameters):
     assert len(kept["tree"]) > 3 or parameters["leaf"] == 200
 
 
+@pytest.mark.slow
 def test_the_memory_used_least_recently_leaves_first():
     chain = chain_with(memories=3, scorer="distance", initial="euclidean")
     found = chain.learn([f"{k} |a x:{k}" for k in (1, 5, 9)])
@@ -207,6 +208,7 @@ def test_the_memory_used_least_recently_leaves_first():
     assert len(chain.layers[0].saved()["places"]) == 3
 
 
+@pytest.mark.slow
 def test_predicting_changes_nothing():
     chain = chain_with(leaf=4)
     chain.learn(data(30))
@@ -217,6 +219,7 @@ def test_predicting_changes_nothing():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_features_beyond_the_megabytes_push_others_out_and_this_is_said():
     chain = chain_with(megabytes=1, scorer="distance")
     words = [" ".join(f"w{k}:{1 + part}" for k in range(30000)) for part in range(4)]
@@ -228,6 +231,7 @@ def test_features_beyond_the_megabytes_push_others_out_and_this_is_said():
     assert len(layer.saved()["places"]) == 2 and "3 memories" in layer.doubts()
 
 
+@pytest.mark.slow
 def test_a_tree_without_nodes_divides_no_more_leaves_until_two_are_empty(monkeypatch, tmp_path):
     monkeypatch.setattr(EigenMemoryTreeParameters, "most_nodes", property(lambda self: 5))
     chain = chain_with(memories=12, leaf=2, scorer="distance", initial="euclidean")
@@ -265,6 +269,7 @@ def test_resuming_is_exact_whatever_the_gaps_in_memory(parameters, tmp_path):
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [

@@ -250,6 +250,7 @@ def test_predictions_by_a_tree_of_python(parameters):
     assert len(saved["tree"]) == twin.nodes
 
 
+@pytest.mark.slow
 def test_only_the_first_pass_is_kept():
     chain = chain_with()
     chain.learn(data(20))
@@ -258,6 +259,7 @@ def test_only_the_first_pass_is_kept():
     assert len(chain.layers[0].saved()["places"]) == 20
 
 
+@pytest.mark.slow
 def test_predicting_changes_nothing():
     chain = chain_with(learns_similarity=True)
     chain.learn(data(30))
@@ -268,6 +270,7 @@ def test_predicting_changes_nothing():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_more_memories_than_there_is_room_for_are_said():
     chain = chain_with(megabytes=1, nodes=1)
     words = [" ".join(f"w{k}:{1 + part}" for k in range(15000)) for part in range(4)]
@@ -296,6 +299,7 @@ def test_resuming_is_exact_whatever_the_gaps_in_memory(parameters, tmp_path):
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
