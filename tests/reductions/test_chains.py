@@ -335,7 +335,7 @@ EXAMPLES = st.lists(
 def test_every_shipped_reduction_is_in_a_chain() -> None:
     used = {layer if isinstance(layer, str) else next(iter(layer)) for layers in CHAINS.values() for layer in layers}
     shipped = installed().registry.reductions
-    rooms = ("bandits.", "class_bandits.", "interaction_grounded")  # their own tests have them
+    rooms = ("bandits.", "class_bandits.", "few_actions.", "interaction_grounded")  # their own tests have them
     elsewhere = tuple(f"hutch.reductions.{room}" for room in rooms)
     decide = {name for name, cls in shipped.items() if cls.__module__.startswith(elsewhere)}
     assert used | decide == set(shipped)
