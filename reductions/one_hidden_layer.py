@@ -246,7 +246,8 @@ class OneHiddenLayer(Reduction):
         super().__init__(parameters, context)
         p, below = parameters, context.below
         if below is None or not below.shortcuts.loss_at:
-            raise ConfigError(f"one_hidden_layer: got {below.name if below else 'nothing'} below, wanted 'linear'")
+            got = f"got {below.name if below else 'nothing'} below"
+            raise ConfigError(f"one_hidden_layer: {got}, wanted linear, ftrl_proximal or pistol")
         self.state = Record(
             NETWORK,
             **asdict(p),

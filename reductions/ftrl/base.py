@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy import uint64
 
-from hutch.core.chain.declarations import Parallel
+from hutch.core.chain.declarations import Parallel, Shortcuts
 from hutch.core.chain.limits import POSITIVE, Limits
 from hutch.core.chain.reduction import Context, Parameters
 from hutch.core.kernel.abi import (
@@ -114,8 +114,13 @@ def predict(layer, example, label, importance, offset):
 
 
 class Sums(HashedLearner):
-    """A linear learner whose weights follow from sums over the gradients of each feature."""
+    """A linear learner whose weights follow from sums over the gradients of each feature.
 
+    Attributes:
+        exchanges_loss: whether a layer above may exchange its loss.
+    """
+
+    exchanges_loss: ClassVar[bool] = True
     keeps: ClassVar[Mapping[str, Limits]] = {"norm": POSITIVE, "importance": POSITIVE}
     parallel = Parallel(merging={"norm": "add", "importance": "add"})
 
@@ -123,3 +128,5 @@ class Sums(HashedLearner):
         super().__init__(parameters, context)
         given = {name: getattr(parameters, name, 0.0) for name in ("alpha", "beta", "l1", "l2")}
         self.state = Record(SUMS, loss=context.loss(parameters.loss), features=self._features.record, **given)
+        if self.exchanges_loss:
+            self.shortcuts = Shortcuts(loss_at=int(self.state["loss"].ctypes.data))

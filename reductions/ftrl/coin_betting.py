@@ -113,6 +113,7 @@ class CoinBetting(Sums):
         "magnitudes": "one divided by the square of a feature of 1e-20 is beyond float32",
         "loss_while_learning": "the loss is that of the newest bets, which are learned from",
     }
+    exchanges_loss = False  # bets are scaled by examples, and learn from the newest ones
     kernels = Kernels(learn, predict)
     stride = 8
     """Weight, sum of gradients, sum of their sizes, greatest value, winnings, steepest slope; two are not used."""

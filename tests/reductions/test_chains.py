@@ -202,6 +202,10 @@ CHAINS: dict[str, list[Any]] = {
     "stagewise_polynomial over linear": [{"stagewise_polynomial": {"batch": 30}}, LINEAR],
     "boosting over linear": [{"boosting": {"learners": 3, "algorithm": "logistic"}}, LINEAR],
     "bootstrap over linear": [{"bootstrap": {"models": 3}}, LINEAR],
+    "one_hidden_layer over ftrl_proximal": [
+        {"one_hidden_layer": {"units": 2}},
+        {"ftrl_proximal": {"loss": "logistic"}},
+    ],
     "one_hidden_layer over linear": [{"one_hidden_layer": {"units": 3, "dropout": True}}, LINEAR],
     "one_against_all over one_hidden_layer over linear": [
         {"one_against_all": CLASSES},

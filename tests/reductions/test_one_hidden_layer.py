@@ -95,8 +95,8 @@ def test_what_no_linear_model_explains_is_learned():
 
 
 def test_anything_but_linear_below_is_refused():
-    with pytest.raises(ConfigError, match="one_hidden_layer: got ftrl_proximal below, wanted 'linear'"):
-        Chain.from_config({"chain": [{"one_hidden_layer": {"units": 2}}, "ftrl_proximal"]})
+    with pytest.raises(ConfigError, match="one_hidden_layer: got coin_betting below, wanted linear, ftrl"):
+        Chain.from_config({"chain": [{"one_hidden_layer": {"units": 2}}, "coin_betting"]})
 
 
 @pytest.fixture

@@ -624,6 +624,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("--lda 2 --lda_D 24 --minibatch 6 -b 8 --math-mode 1 -P 999 -c -k --passes 2 --holdout_off",),
     ),
     "low rank with itself": (REAL, ("--lrqfa aa3", "--lrqfa bb2 --sgd -l 0.05 --noconstant -b 9")),
+    "network over sums": (REAL, ("--nn 2 --ftrl -b 6", "--nn 3 --pistol --inpass -b 8")),
     "random network": (REAL, ("--nn 2 --random_seed 3 -b 6",)),
     "link": (BINARY, ("--loss_function logistic --link glf1",)),
 }
