@@ -19,9 +19,12 @@ from hutch.vw.outputs import finds_topics, layer_named
 
 _KEPT = ("multilabel_oaa", "affix", "dictionary", "redefine", "spelling", "quadratic", "cubic", "interactions",
          "noconstant", "link", "binary", "oaa", "ect", "error", "lda", "lda_alpha", "lda_rho", "named_labels",
-         "cbzo", "policy", "cats", "cats_pdf", "min_value", "max_value", "bandwidth")  # fmt: skip
+         "cbzo", "policy", "cats", "cats_pdf", "min_value", "max_value", "bandwidth", "coin", "ftrl", "pistol",
+         "freegrad", "svrg", "lrq", "lrqfa", "boosting", "autolink", "stage_poly", "marginal", "baseline",
+         "confidence", "noop")  # fmt: skip
 _KEPT_OF_DECISIONS = ("slates", "cb", "cb_explore", "cb_sample", "csoaa_ldf", "epsilon", "softmax", "lambda", "bag",
-                      "squarecb", "first", "cover", "regcb")  # fmt: skip
+                      "squarecb", "first", "cover", "regcb", "experimental_igl", "large_action_space", "max_actions",
+                      "spanner_c")  # fmt: skip
 _SILENT = ("ngrams", "feature_limit", "binary", "link")
 _LEARNERS = {option.layer: option.name for option in OPTIONS if option.brings_layer and option.layer not in _SILENT}
 _LEARNERS |= {"linear": "gd", "low_rank_quadratic": "lrq"} | {name: layer.learner for name, layer in DECLARED.items()}
@@ -151,7 +154,11 @@ def kept_options(chain: Chain, given: Namespace) -> str:
     kept = {name: getattr(options, name, None) for name in (*_KEPT, *_KEPT_OF_DECISIONS)} | _implied(options)
     for name, value in sorted(kept.items()):
         for each in value if isinstance(value, list) else [value]:
-            shown = f"{float(np.float32(each)):.15g}" if name in ("epsilon", "lambda") and each is not None else each
+            shown = (
+                f"{float(np.float32(each)):.15g}"
+                if name in ("epsilon", "lambda", "spanner_c") and each is not None
+                else each
+            )
             words += [] if each in (None, False) else [f"--{name}" if each is True else f"--{name} {shown}"]
     return " ".join(words)
 

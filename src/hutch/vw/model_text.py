@@ -8,6 +8,7 @@ import numpy as np
 from hutch.core.atomic import atomic_write
 from hutch.core.chain.capabilities import FindsTopics, has
 from hutch.core.chain.engine import Engine
+from hutch.core.chain.reduction import Reduction
 from hutch.core.errors import UsageError
 from hutch.vw.model_state import STATE, VW_VERSION, WEIGHTS_ONLY, columns_of, is_learner, state_of
 
@@ -36,6 +37,24 @@ def header_lines(chain: Engine, kept_options: str, topics: int = 0) -> Iterator[
     yield from (f"Min label:{shared['min_label']:g}", f"Max label:{shared['max_label']:g}")
     yield from (f"bits:{int(shared['mask']).bit_length()}", f"lda:{topics}", "0 ngram:", "0 skip:")
     yield from (f"options:{' ' if kept_options else ''}{kept_options}", "Checksum: 0")
+
+
+_COUNTED = {
+    "explore_squarecb": "squarecb",
+    "explore_regcb": "squarecb",
+    "explore_cover": "cover",
+    "explore_first": "first",
+}
+
+
+def _counters(layer: Reduction) -> Iterator[str]:
+    """What a layer of decisions has counted; VW writes that of the first of its sub-models."""
+    if layer.name in _COUNTED:
+        [count] = [array for name, array in layer.saved().items() if name in ("decisions", "left")]
+        yield f"cb {_COUNTED[layer.name]} adf storing example counter:  = {count[0]:d}"
+    elif layer.name == "contextual_bandit":
+        events, actions = layer.saved()["counts"][0]
+        yield from (f"event_sum {events}", f"action_sum {actions}")
 
 
 def model_lines(
@@ -70,6 +89,8 @@ def model_lines(
 
         yield from topic_rows(chain, names)
         return
+    for layer in chain.layers:
+        yield from _counters(layer)
     predict_only |= base.name in WEIGHTS_ONLY
     if base.name not in WEIGHTS_ONLY:
         yield f":{int(not predict_only)}"
