@@ -216,11 +216,12 @@ NOTHING = {
     "search_no_caching",
     "search_perturb_oracle",
     "search_rollout_num_steps",
+    "skip_cost",
 }
 """Options without an effect on most data: `first_only` only decides between actions of the same score,
 `stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named;
-`bern_hyper` in deeper trees, `leaf_example_multiplier` where more leaves are divided; `max_number_of_labels` and
-`top_K` have none in VW, too; those of a search where a task has several steps, and labels do not decide the rest."""
+`bern_hyper` in deeper trees, `skip_cost` where choices are put off, `leaf_example_multiplier` where more leaves are
+divided; `max_number_of_labels` and `top_K` have none in VW, too; those of a search where a task has several steps, and labels do not decide the rest."""
 
 
 def _outcome(folder, words):
