@@ -221,7 +221,8 @@ NOTHING = {
 """Options without an effect on most data: `first_only` only decides between actions of the same score,
 `stage_size` between passes, `unweighted_marginals` where importances differ, `redefine` where namespaces are named;
 `bern_hyper` in deeper trees, `skip_cost` where choices are put off, `leaf_example_multiplier` where more leaves are
-divided; `max_number_of_labels` and `top_K` have none in VW, too; those of a search where a task has several steps, and labels do not decide the rest."""
+divided; `max_number_of_labels` and `top_K` have none in VW, too; those of a search where a task has several steps, and
+labels do not decide the rest."""
 
 
 def _outcome(folder, words):
