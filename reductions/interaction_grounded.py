@@ -50,7 +50,7 @@ from hutch.core.loss.losses import LossChoice
 from hutch.core.text.hashing import NamespaceMode, namespace_id
 from hutch.reductions.bandits.explorer import Explorer
 from hutch.reductions.bandits.probabilities import conclude, teach_next
-from hutch.reductions.ftrl.base import SUMS
+from hutch.reductions.ftrl.base import SUMS, sums_of
 from hutch.reductions.ftrl.coin_betting import CoinBetting, CoinBettingParameters, bet, move
 
 _0, _1, _2 = np.float32(0), np.float32(1), np.float32(2)
@@ -190,11 +190,11 @@ def _decode(layer, example, offset, learns):
         importance = _CHOSEN / share if chosen else _OTHER / (_1 - share)
         certain = not importance < _FAR
         if learns and not certain:
-            p, mean = bet(state, features, shared, importance, _0)
+            p, mean = bet(sums_of(layer), features, shared, importance, _0)
             p, label = min(max(p, -_MOST), _MOST), _1 if chosen else -_1
             loss = loss_of(state.loss)
             slope = call_loss(loss.derivative, np.float64(p), np.float64(label), 0.0, 0.0, state.loss)
-            move(state, features, shared, np.float32(slope) * importance, mean)
+            move(sums_of(layer), features, shared, np.float32(slope) * importance, mean)
         else:
             p = _score(state, shared, features)
             state.certain += uint64(learns and certain)

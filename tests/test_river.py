@@ -189,7 +189,7 @@ def test_cells_of_every_kind_are_what_they_are_in_frames():
     assert (
         record_of(rows[0]) == record_of(rows[1]) == {"": {k: v for k, v in record_of(rows[2])[""].items() if k != "c"}}
     )
-    assert record_of({"t": np.timedelta64(90, "m"), "u": np.timedelta64("NaT")}) == {"": {"t": 5400.0}}
+    assert record_of({"t": np.timedelta64(90, "m"), "u": np.timedelta64("NaT", "s")}) == {"": {"t": 5400.0}}
     with pytest.raises(HutchError, match="got complex"):
         HutchRegressor().learn_one({"a": 1j}, 1.0)
 
