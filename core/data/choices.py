@@ -8,6 +8,7 @@ becomes an example whose label is the action.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -44,10 +45,8 @@ class Choices:
 
     def __init__(self, names: Sequence[str], options: ParserOptions, roles: Roles) -> None:
         self._kind, self._alone, self._chance = options.label, options.chosen_alone, roles.chance
-        self._at = {role: roles.choice(role, names) for role in CHOICE}
+        self._at = roles.choices(names)
         action, cost, reward, probability = self._at.values()
-        if cost and reward:
-            raise ConfigError(f"got the columns {cost!r} and {reward!r}, wanted costs or rewards: {_set('cost', cost)}")
         if roles.for_learning:
             self._refuse_missing(names)
         self._sign = -1.0 if reward else 1.0
@@ -160,9 +159,9 @@ class ChoiceRecords:
     """
 
     def __init__(self, options: ParserOptions, roles: Roles) -> None:
-        self._roles, self._alone = roles, options.chosen_alone
-        self._names = tuple(map(str, roles.classes))
+        self._roles, self._names = roles, tuple(map(str, roles.classes))
         self._rows = Rows(replace(roles, classes=(), action=None, cost=None, reward=None, probability=None))
+        self._columns = lru_cache(maxsize=8)(roles.choices)  # records mostly have the same keys
 
     def decision(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """The record of a decision; one without an action or an outcome has no label.
@@ -170,8 +169,7 @@ class ChoiceRecords:
         Raises:
             DataError: an action without a name.
         """
-        keys = [key for key in record if isinstance(key, str)]
-        at = {role: self._roles.choice(role, keys) for role in CHOICE}
+        at = self._columns(tuple(key for key in record if isinstance(key, str)))
         action, cost, reward, probability = (None if key is None else record[key] for key in at.values())
         context = {key: value for key, value in record.items() if key not in at.values()}
         found: dict[str, Any] = {"shared": self._rows.record(context), "actions": [{"action": n} for n in self._names]}

@@ -19,6 +19,7 @@ CHOICE_NAMES = {
     "probability": ("probability", "propensity", "propensity_score", "pscore"),
 }
 """Names by which their columns are known where none is given."""
+_CHOICE_KINDS = {("action",): "an action", ("cost", "reward"): "costs or rewards", ("probability",): "a probability"}
 
 
 class FeatureColumn(NamedTuple):
@@ -104,12 +105,35 @@ class Roles:
             return names.index(role) if role in names else None
         return None if wanted == "" else position_of(f"columns.{role}", str(wanted), names)
 
-    def choice(self, role: str, names: Sequence[str]) -> str | None:
-        """The column of a role of choices: the one that is given, or one that is known by its name; None if none is."""
-        if getattr(self, role) is not None:
-            at = None if role == "probability" and self.chance else self.position(role, names)
-            return None if at is None else names[at]
-        return next((name for known in CHOICE_NAMES[role] for name in names if name.lower() == known), None)
+    def choices(self, names: Sequence[str]) -> dict[str, str | None]:
+        """The column of each role of a table of choices: the one that is given, or is known by its name; else None.
+
+        Raises:
+            ConfigError: several columns may have a role; or one that stays a feature may say what came of the choice.
+        """
+        listed = [[each] if isinstance(each, str) else each for each in (self.namespaces or {}).values()]
+        settled = {*map(str, self.ignore), *(str(name) for each in listed for name in each)}
+        found = {role: self._given(role, names) for role in CHOICE}
+        for roles, wanted in _CHOICE_KINDS.items():
+            known = [(role, n) for role in roles for n in names if n not in settled and n.lower() in CHOICE_NAMES[role]]
+            given = any(getattr(self, role) is not None for role in roles)
+            if given:
+                known = [(role, name) for role, name in known if name not in found.values()] if len(roles) > 1 else []
+            elif len(known) == 1:
+                found[known[0][0]] = known[0][1]
+            if len(known) > (0 if given else 1):
+                got = f"got {' and '.join(repr(name) for _, name in known)}, wanted {wanted}"
+                others = "under input.columns.ignore, or under namespaces if it was known before the choice"
+                one = "" if given else f": --set input.columns.{known[0][0]}={known[0][1]}, and each other"
+                raise ConfigError(f"{got}{one or ' once: list another'} {others}")
+        return found
+
+    def _given(self, role: str, names: Sequence[str]) -> str | None:
+        """The column that is named for a role."""
+        if getattr(self, role) is None or (role == "probability" and self.chance):
+            return None
+        at = self.position(role, names)
+        return None if at is None else names[at]
 
     @property
     def chance(self) -> float:
@@ -121,7 +145,7 @@ class Roles:
         if kind not in ("logged_action", "logged_class") or self.position("label", names) is not None:
             return False
         if kind == "logged_class":
-            return self.choice("action", names) is not None
+            return self.action is not None or any(name.lower() in CHOICE_NAMES["action"] for name in names)
         return "actions" not in names and self.position("group", names) is None  # rows of a group are its actions
 
     def key(self, role: str) -> str:

@@ -210,3 +210,27 @@ def test_a_trial_has_one_probability_for_all(log, tmp_path):
     assert evaluate(given, config(probability=0.5)) == wanted
     with pytest.raises(DataError, match="trial.csv:2: columns.probability: got 1.5, wanted a number above 0"):
         Chain.from_config(config(probability=1.5)).learn(path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({}, "got 'click' and 'converted', wanted costs or rewards: --set input.columns.reward=click, and each other"),
+        ({"reward": "click"}, "got 'converted', wanted costs or rewards once: list another under input.columns.ignore"),
+        ({"reward": "click", "ignore": ["converted"]}, ""),
+        ({"reward": "click", "namespaces": {"visitor": ["x", "converted"]}}, ""),
+    ],
+)
+def test_what_came_of_a_choice_is_no_context(tmp_path, columns, message):
+    """A second outcome among the features would tell the chain what it is to foretell."""
+    path = tmp_path / "log.csv"
+    path.write_text("x,action,propensity,click,converted\na,red,0.5,1,1\n")
+    row = {"x": "a", "action": "red", "propensity": 0.5, "click": 1, "converted": 1}
+    for log in (path, [row]):
+        chain = Chain.from_config(config(**columns))
+        if message:
+            with pytest.raises(ConfigError) as caught:
+                chain.learn(log)
+            assert message in str(caught.value)
+        else:
+            assert len(chain.learn(log)) == 3
