@@ -28,7 +28,7 @@ from hutch.core.data.assemble import (
     hash_texts,
     joined_texts,
 )
-from hutch.core.data.choices import Choices
+from hutch.core.data.choices import ChoiceTableReader
 from hutch.core.data.class_names import ClassNames, class_names, numbers_wanted
 from hutch.core.data.dates import Part, parts_of
 from hutch.core.data.disguises import Where, in_table
@@ -442,30 +442,6 @@ def _buffers(words: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return text, starts
 
 
-class _ChoiceReader:
-    """Rows that are choices, as decisions; arguments as for `TableReader`."""
-
-    def __init__(
-        self, schema: Any, options: ParserOptions, roles: Roles, source: str, after: "_ChoiceReader | None"
-    ) -> None:
-        with reading(source):
-            self._choices = Choices(schema.names, options, roles)
-        self.schema, self._source, self._row = schema, source, 1
-        if after is not None:
-            self._row = after._row
-            self._choices.go_on(after._choices)
-        before = after._rows if after is not None else None
-        self._rows: TableReader = TableReader(schema, self._choices.options, self._choices.roles, source, before)
-
-    def batches(self, record_batch: Any) -> Iterator[Batch]:
-        """One record batch in pieces."""
-        for batch in self._rows.batches(record_batch):
-            with reading(self._source):
-                found = self._choices.decisions(batch, np.arange(self._row, self._row + len(batch)))
-            self._row += len(batch)
-            yield found
-
-
 def table_reader(
     schema: Any,
     options: ParserOptions,
@@ -476,7 +452,7 @@ def table_reader(
 ) -> Any:
     """The reader of record batches of a schema: rows as examples, or as decisions; arguments as for `TableReader`."""
     if (roles := Roles.of(columns)).are_choices(options.label, schema.names) and not given:
-        return _ChoiceReader(schema, options, roles, source, after)
+        return ChoiceTableReader(schema, options, roles, source, TableReader, after)
     if options.label not in ("action_costs", "logged_action"):
         return TableReader(schema, options, columns, source, after, given)
     if given:

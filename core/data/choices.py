@@ -6,7 +6,7 @@ becomes an example whose label is the action.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from shlex import quote
@@ -20,7 +20,7 @@ from hutch.core.data.assemble import is_number
 from hutch.core.data.records import RecordReader
 from hutch.core.data.roles import CHOICE, Roles
 from hutch.core.data.rows import Rows
-from hutch.core.errors import ConfigError, DataError, Problem, did_you_mean, shortened
+from hutch.core.errors import ConfigError, DataError, Problem, did_you_mean, reading, shortened
 from hutch.core.kernel.abi import UNLABELED
 from hutch.core.text.parser import ParserOptions
 
@@ -148,6 +148,45 @@ def _costs(labelled: NDArray[np.bool_], found: _Found, first: int) -> dict[str, 
         "costs": np.where(shared, UNLABELED, found.cost[decision]).astype(np.float32),
         "probabilities": np.where(shared, SHARED_ROW, found.probability[decision]).astype(np.float32),
     }
+
+
+class ChoiceTableReader:
+    """Record batches of Arrow whose rows are choices, as decisions.
+
+    Args:
+        schema: the Arrow schema.
+        options: how names are hashed, and the kind of the labels.
+        roles: of the columns.
+        source: name of the table in messages.
+        rows: makes the reader of the rows, from schema, options, roles, source and the reader of the rows before.
+        after: the reader of the rows before, if their table had another schema; rows and decisions are counted on.
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        options: ParserOptions,
+        roles: Roles,
+        source: str,
+        rows: Callable[..., Any],
+        after: "ChoiceTableReader | None" = None,
+    ) -> None:
+        with reading(source):
+            self._choices = Choices(schema.names, options, roles)
+        self.schema, self._source = schema, source
+        self._row: int = after._row if after else 1
+        if after:
+            self._choices.go_on(after._choices)
+        before = after._rows if after else None
+        self._rows: Any = rows(schema, self._choices.options, self._choices.roles, source, before)
+
+    def batches(self, record_batch: Any) -> Iterator[Batch]:
+        """One record batch in pieces."""
+        for batch in self._rows.batches(record_batch):
+            with reading(self._source):
+                found = self._choices.decisions(batch, np.arange(self._row, self._row + len(batch)))
+            self._row += len(batch)
+            yield found
 
 
 class ChoiceRecords:
